@@ -1,0 +1,90 @@
+"""What a rule says when it has found something."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Severity = Literal["error", "warning", "note"]
+"""error: training cannot be right. warning: very likely harmful. note: worth knowing."""
+
+Stage = Literal[
+    "data",
+    "batch",
+    "model",
+    "gradient",
+    "numerics",
+    "optimizer",
+    "evaluation",
+    "memory",
+    "device",
+    "distributed",
+    "reproducibility",
+]
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+
+@dataclass(frozen=True)
+class Where:
+    """A line in the user's own code."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        """Render as `train.py:31 in main`."""
+        place = f"{self.file}:{self.line}"
+        return place if self.function == "<module>" else f"{place} in {self.function}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One bad pattern, with what was seen and what to change.
+
+    Attributes:
+        rule: name of the rule, as in the catalogue: ``labels-out-of-range``.
+        severity: ``error``, ``warning`` or ``note``.
+        stage: the part of the pipeline the pattern belongs to.
+        message: what was seen, with the numbers, and why that cannot work.
+        evidence: the numbers by name; plain values that JSON can hold.
+        fix: what to change, as code where a line of code says it.
+        where: a line in the user's code, if one is known.
+        step: the training step, counted from 0, if there is one.
+    """
+
+    rule: str
+    severity: Severity
+    stage: Stage
+    message: str
+    fix: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    where: Where | None = None
+    step: int | None = None
+
+    @property
+    def page(self) -> str:
+        """The rule's page in the book."""
+        return f"rules/{self.rule}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding in the layout of the JSON report."""
+        where = self.where and {
+            "file": self.where.file,
+            "line": self.where.line,
+            "function": self.where.function,
+        }
+        return {
+            "rule": self.rule,
+            "severity": self.severity,
+            "stage": self.stage,
+            "message": self.message,
+            "evidence": dict(self.evidence),
+            "where": where,
+            "step": self.step,
+            "fix": self.fix,
+            "page": self.page,
+        }

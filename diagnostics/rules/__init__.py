@@ -1,0 +1,1 @@
+"""The catalogue: one rule a file, in the folder of its stage."""

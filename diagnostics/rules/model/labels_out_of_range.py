@@ -1,0 +1,112 @@
+"""See `LabelsOutOfRange`."""
+
+from __future__ import annotations
+
+from diagnostics.facts import (
+    Array,
+    BatchFacts,
+    CrashFacts,
+    LabelBeyondOutputs,
+    ModelFacts,
+    OutputFacts,
+    class_labels,
+)
+from diagnostics.finding import Finding, Where
+from diagnostics.rule import NotApplicable, Rule
+
+
+class LabelsOutOfRange(Rule):
+    """A label names a class that the model does not have.
+
+    ## What it does
+    Compares the class labels of a batch with the number of outputs of the model. Labels must run from 0 to
+    one less than the number of outputs; the ignore index (-100 unless the loss says otherwise) is left out.
+
+    ## Why it is bad
+    The loss looks up the output of the true class. Where there is no such output, PyTorch on a CPU raises
+    `IndexError: Target 2 is out of bounds`, a GPU stops with a device-side assert that surfaces somewhere
+    else, and XLA reads past the end and makes the loss NaN.
+
+    ## Example
+    ```python
+    model = AutoModelForSequenceClassification.from_pretrained(name)    # two outputs, by default
+    trainer = Trainer(model, args, train_dataset=three_way_nli)         # labels 0, 1 and 2
+    ```
+
+    ## Instead
+    ```python
+    model = AutoModelForSequenceClassification.from_pretrained(name, num_labels=3)
+    ```
+
+    ## Thresholds
+    None: one label outside the range is enough.
+
+    ## Known problems
+    Before training, one batch is looked at. A label so rare that this batch lacks it is found only when it
+    arrives and the loss fails.
+
+    ## Sources
+    The Hugging Face course, chapter 8, "Debugging the training pipeline"; PyTorch's documentation of
+    `torch.nn.CrossEntropyLoss` (`target`, `ignore_index`).
+    """
+
+    severity = "error"
+
+    def from_outputs(self, batch: BatchFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
+        """Compare the labels of one batch with the model's outputs."""
+        labels = batch.class_labels
+        if labels is None or outputs.num_classes is None:
+            raise NotApplicable("needs labels that are class indices")
+        return self._compare(labels, outputs.num_classes, model.outputs_setting)
+
+    def from_crash(self, crash: CrashFacts, symptom: LabelBeyondOutputs) -> Finding | None:
+        """Read labels and outputs out of the frames, or say what the text leaves open."""
+        labels = class_labels(symptom.labels, symptom.ignore_index)
+        if labels is not None and symptom.num_outputs is not None:
+            finding = self._compare(labels, symptom.num_outputs, symptom.outputs_setting, crash.where)
+            if finding is not None:
+                return finding
+        label = "A label" if symptom.label is None else f"Label {symptom.label}"
+        return self.found(
+            f"{label} is past the last class that the model has. Classes are counted from 0, so the model "
+            "needs at least one output more than the largest label. How many outputs it has, and which examples "
+            "carry that label, cannot be known from the text: pass the exception itself to diagnostics.explain.",
+            fix=symptom.outputs_setting.format("n") + ", with n the largest label + 1",
+            evidence={"label": symptom.label},
+            where=crash.where,
+        )
+
+    def _compare(
+        self, labels: Array, num_outputs: int, setting: str, where: Where | None = None
+    ) -> Finding | None:
+        outside = labels[(labels < 0) | (labels >= num_outputs)]
+        if not outside.size:
+            return None
+        low, high = int(labels.min()), int(labels.max())
+        culprits = sorted({int(label) for label in outside})
+        carried = f"carries label {culprits[0]}" if len(culprits) == 1 else f"carries one of {culprits}"
+        if outside.size > 1:
+            carried = carried.replace("carries", "carry")
+        evidence = {
+            "lowest_label": low,
+            "highest_label": high,
+            "num_outputs": num_outputs,
+            "labels_outside": culprits,
+            "examples_outside": int(outside.size),
+            "labels_in_batch": int(labels.size),
+        }
+        counted = f"{outside.size} of the {labels.size} labels in this batch {carried}"
+        if low < 0:
+            return self.found(
+                f"The labels run from {low} to {high}, but classes are counted from 0: {counted}.",
+                fix="number the classes from 0, and mark what the loss should skip with its ignore_index",
+                evidence=evidence,
+                where=where,
+            )
+        return self.found(
+            f"The labels run from {low} to {high}, so there are at least {high + 1} classes, but the model "
+            f"ends in {num_outputs} outputs. {counted}.",
+            fix=setting.format(high + 1),
+            evidence=evidence,
+            where=where,
+        )
