@@ -1,0 +1,196 @@
+"""The zoo's own program: `python -m bugs list | run | verify | hint`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from bugs.keeper.catalogue import CatalogueError, Exhibit, UnknownExhibit, find, survey
+
+ROOT = Path(__file__).resolve().parents[1]
+INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
+USAGE = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 as declared, 1 otherwise, 2 usage, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _leave)  # so that a child is ended, and its folder removed, when we are
+    try:
+        return int(options.command(options))
+    except KeyboardInterrupt:
+        return _complain("interrupted; nothing is left running", INTERRUPTED)
+    except (CatalogueError, UnknownExhibit) as error:
+        return _complain(str(error), USAGE)
+    except ModuleNotFoundError as error:
+        if error.name not in ("psutil", "rich"):
+            raise
+        advice = "run `nox -s env` once and use `nox -s bug-NN`, or pip install -e .[zoo]"
+        return _complain(f"this Python ({sys.executable}) lacks {error.name!r}; {advice}", 1)
+    except BrokenPipeError:  # `| head`
+        sys.stdout = None  # so that nothing is flushed to nobody at exit
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bugs", description="Training bugs that really happen, in cages."
+    )
+    parser.add_argument("--root", type=Path, default=ROOT, help="another zoo's folder (default: this one)")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    command = commands.add_parser("list", help="all the cages")
+    command.set_defaults(command=_list)
+    _takes_json(command)
+
+    command = commands.add_parser(
+        "run", help="open a cage: run its broken script and see that it fails as declared"
+    )
+    command.set_defaults(command=_run)
+    command.add_argument("id", metavar="ID", help="04, bug-04 or 04_wrong_label_count")
+    command.add_argument("--solution", action="store_true", help="run the repaired twin instead")
+    command.add_argument("--seed", type=_whole, metavar="N", help="the script's random seed (default: 0)")
+    _takes_json(command)
+
+    command = commands.add_parser(
+        "verify", help="check that broken scripts fail as declared and solutions recover"
+    )
+    command.set_defaults(command=_verify)
+    command.add_argument("ids", nargs="*", metavar="ID", help="which cages (default: all)")
+    command.add_argument(
+        "--seeds", type=_above_zero, default=1, metavar="N", help="with seeds 0 to N-1 (default: 1)"
+    )
+    command.add_argument(
+        "--jobs", type=_above_zero, default=2, metavar="N", help="scripts at a time (default: 2)"
+    )
+    _takes_json(command)
+
+    command = commands.add_parser("hint", help="a hint, if you are stuck; 3 says more than 1")
+    command.set_defaults(command=_hint)
+    command.add_argument("id", metavar="ID")
+    command.add_argument("number", nargs="?", type=int, choices=(1, 2, 3), metavar="1|2|3", help="default: 1")
+    _takes_json(command)
+    return parser
+
+
+def _list(options: argparse.Namespace) -> int:
+    exhibits, broken = survey(options.root)
+    if options.json:
+        listed = [_to_dict(exhibit) for exhibit in exhibits.values()]
+        print(
+            json.dumps(
+                {"version": 1, "exhibits": listed, "broken": list(map(str, broken))}, ensure_ascii=False
+            )
+        )
+    else:
+        from bugs.keeper.display import show_list
+
+        show_list(exhibits.values(), broken)
+    return 1 if broken else 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    exhibits, exhibit = _find(options.root, options.id)
+    from bugs.keeper.runner import run
+
+    return run(
+        exhibit, list(exhibits.values()), solution=options.solution, seed=options.seed, as_json=options.json
+    )
+
+
+def _verify(options: argparse.Namespace) -> int:
+    exhibits, broken = survey(options.root)
+    if options.ids:
+        chosen = list(dict.fromkeys(_find(options.root, id)[1].id for id in options.ids))
+    else:
+        chosen = list(exhibits)
+        if broken:
+            raise broken[0]
+    from bugs.keeper.runner import run_verification
+
+    return run_verification(
+        [exhibits[id] for id in chosen], seeds=options.seeds, jobs=options.jobs, as_json=options.json
+    )
+
+
+def _hint(options: argparse.Namespace) -> int:
+    _, exhibit = _find(options.root, options.id)
+    number = options.number or 1
+    hint = exhibit.hints[number - 1]
+    if options.json:
+        print(
+            json.dumps(
+                {"version": 1, "exhibit": exhibit.id, "number": number, "hint": hint}, ensure_ascii=False
+            )
+        )
+        return 0
+    print(f"cage {exhibit.id}, hint {number} of 3: {hint}")
+    if number < 3:
+        print(f"more: python -m bugs hint {exhibit.id} {number + 1}")
+    else:
+        print(f"the repair: nox -s fix-{exhibit.id}, and solutions/{exhibit.folder}/why.md")
+    return 0
+
+
+def _find(root: Path, name: str) -> tuple[dict[str, Exhibit], Exhibit]:
+    exhibits, broken = survey(root)
+    try:
+        return exhibits, find(exhibits, name)
+    except UnknownExhibit:
+        # Perhaps it is there, but its manifest is broken: then that is what to say.
+        digits = "".join(filter(str.isdigit, name))[:2].zfill(2)
+        for error in broken:
+            if error.folder.startswith(digits):
+                raise error from None
+        raise
+
+
+def _to_dict(exhibit: Exhibit) -> dict[str, object]:
+    return {
+        "id": exhibit.id,
+        "folder": exhibit.folder,
+        "title": exhibit.title,
+        "framework": exhibit.framework,
+        "stage": exhibit.stage,
+        "symptom": exhibit.symptom,
+        "rules": list(exhibit.rules),
+        "budget_s": exhibit.budget_s,
+        "budget_mb": exhibit.budget_mb,
+        "page": exhibit.page,
+    }
+
+
+def _takes_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--json", action="store_true", help="one JSON object on standard output, nothing else"
+    )
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or above, got {text!r}")
+    return int(text)
+
+
+def _above_zero(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def _complain(line: str, code: int) -> int:
+    print(f"bugs: {line}", file=sys.stderr)
+    return code
+
+
+def _leave(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""What the keeper shows in a terminal: the list, one run, the table of a verification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from bugs.keeper.last_words import short_path
+from bugs.keeper.manifest import CatalogueError, ExceptionSignature, Exhibit
+from bugs.keeper.outcome import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from diagnostics.facts import FrameFacts
+
+SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "runs out of room"}
+FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
+MESSAGE_LINES = 6  # of an exception's message; the whole of it stands above, in the script's own output
+
+_HEADINGS: dict[Verdict, tuple[str, str]] = {
+    "reproduced": ("reproduced, as expected", "green"),
+    "recovered": ("recovered, as expected", "green"),
+    "repaired": ("repaired", "green"),
+    "another failure": ("not the failure that this cage holds", "red"),
+    "no failure": ("neither broken nor repaired", "yellow"),
+    "missing dependency": ("something is not installed", "red"),
+    "too slow": ("out of time", "red"),
+    "too big": ("out of memory budget", "red"),
+    "interrupted": ("interrupted", "yellow"),
+}
+
+
+def console() -> Console:
+    """Return a console on today's standard output that prints texts as they are."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def show_start(exhibit: Exhibit, script: Path) -> None:
+    """Say which cage is being opened and where its script's own output begins."""
+    twin = "  (the repaired twin)" if script == exhibit.solution else ""
+    screen = console()
+    screen.print(Text.assemble((f"cage {exhibit.id}  ", "bold"), (exhibit.title, "bold"), twin))
+    screen.print(
+        f"running {short_path(script, exhibit.root)}, for at most {exhibit.budget_s:g} s; "
+        "what follows is its own output",
+        style="dim",
+    )
+
+
+def show_outcome(outcome: Outcome, alike: list[Exhibit]) -> None:
+    """Show what came of a run, in one block, and what to do next."""
+    heading, colour = _HEADINGS[outcome.verdict]
+    exhibit, ending = outcome.exhibit, outcome.ending
+    screen = console()
+    screen.print()
+    screen.print(Rule(Text(f"cage {exhibit.id}: {heading}", f"bold {colour}"), align="left", style=colour))
+    facts = _grid()
+    if outcome.exception is not None and outcome.verdict != "missing dependency":
+        facts.add_row("exception", Text(outcome.exception.exception, "bold"))
+        facts.add_row("message", _first_lines(outcome.exception.message))
+        if (frame := outcome.surfaced) is not None:
+            facts.add_row("surfaced", _place(frame, exhibit.root))
+        if (frame := outcome.called_from) is not None and frame is not outcome.surfaced:
+            facts.add_row("called from", _place(frame, exhibit.root))
+    else:
+        facts.add_row("what", outcome.reason)
+    if outcome.verdict == "another failure":
+        facts.add_row("declared", _declared(outcome))
+        for other in alike:
+            facts.add_row(
+                "but", f"it is the failure of cage {other.id}, {other.title}: nox -s bug-{other.id}"
+            )
+    facts.add_row("took", f"{ending.seconds:.1f} s of {exhibit.budget_s:g} s, {ending.peak_mb:.0f} MiB of "
+                          f"{exhibit.budget_mb} MiB")  # fmt: skip
+    screen.print(facts)
+    screen.print()
+    steps = _grid("bold")
+    for what, how in _next_steps(outcome):
+        steps.add_row(what, how)
+    screen.print(steps)
+
+
+def show_list(exhibits: Iterable[Exhibit], broken: Iterable[CatalogueError]) -> None:
+    """Show every exhibit in a row, and under the table every manifest that cannot be used."""
+    screen = console()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("cage", "title", "framework", "stage", "symptom", "rules"):
+        table.add_column(column)
+    for exhibit in exhibits:
+        table.add_row(
+            Text(exhibit.id, "bold"),
+            exhibit.title,
+            FRAMEWORKS[exhibit.framework],
+            exhibit.stage,
+            SYMPTOMS[exhibit.symptom],
+            ", ".join(exhibit.rules),
+        )
+    faults = list(broken)
+    for fault in faults:
+        table.add_row(Text(fault.folder[:2], "bold red"), Text("broken manifest, see below", "red"))
+    if table.row_count == 0:
+        screen.print("The zoo is empty: there is no bugs/NN_name/exhibit.toml here.")
+        return
+    screen.print(table)
+    screen.print()
+    for fault in faults:
+        screen.print(Text(str(fault), "red"))
+    screen.print(
+        "nox -s bug-NN opens a cage, nox -s fix-NN runs its repair, python -m bugs hint NN helps.",
+        style="dim",
+    )
+
+
+def _next_steps(outcome: Outcome) -> list[tuple[str, str]]:
+    exhibit = outcome.exhibit
+    script, number = f"bugs/{exhibit.folder}/train.py", exhibit.id
+    hints = ("stuck?", f"python -m bugs hint {number}")
+    page = ("the story", f"{exhibit.page} in the book: nox -s book")
+    repair = ("the repair", f"nox -s fix-{number}, and solutions/{exhibit.folder}/why.md")
+    match outcome.verdict:
+        case "reproduced":
+            return [("next", f"repair {script}, then nox -s bug-{number} again"), hints, page, repair]
+        case "repaired":
+            return [
+                (
+                    "well done",
+                    "this script trains as it should. The exit code is 1, because the cage is now empty",
+                ),
+                ("compare", f"with ours: solutions/{exhibit.folder}/why.md"),
+                ("put back", f"git checkout {script}"),
+            ]
+        case "recovered":
+            return [("why", f"solutions/{exhibit.folder}/why.md"), page]
+        case "missing dependency":
+            return [("next", "nox -s env installs all that the zoo runs on, once")]
+        case "too slow" | "too big":
+            return [("next", "close what else is running, or raise the budget in exhibit.toml"), hints]
+        case _:
+            return [
+                ("next", f"if you have edited {script}: git diff shows how, git checkout puts it back"),
+                hints,
+                page,
+            ]
+
+
+def _declared(outcome: Outcome) -> str:
+    if outcome.script == outcome.exhibit.solution:
+        return str(outcome.exhibit.recovery)
+    signature = outcome.exhibit.signature
+    if isinstance(signature, ExceptionSignature):
+        return f"{signature.exception} with {signature.message!r}, at {signature.surfaces}"
+    return str(signature)
+
+
+def _place(frame: FrameFacts, root: Path) -> Text:
+    place = Text(f"{short_path(frame.file, root)}:{frame.line}")
+    if frame.function and frame.function != "<module>":
+        place.append(f" in {frame.function}")
+    if frame.code:
+        place.append(f"\n    {frame.code}", "dim")
+    return place
+
+
+def _first_lines(message: str) -> str:
+    lines = message.splitlines()
+    more = [f"… {len(lines) - MESSAGE_LINES} more lines above"] if len(lines) > MESSAGE_LINES else []
+    return "\n".join(lines[:MESSAGE_LINES] + more)
+
+
+def _grid(style: str = "dim") -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style=style, no_wrap=True, min_width=11)
+    grid.add_column(overflow="fold")
+    return grid
