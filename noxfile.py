@@ -1,0 +1,105 @@
+"""The zoo's sessions: `nox -l` lists them, `nox -s bug-01` opens the first cage.
+
+One environment, that of the session `env`, serves all the others: they require it and run its Python. The
+cages' sessions are made from their manifests, bugs/NN_name/exhibit.toml.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+
+from bugs.keeper.catalogue import Exhibit, survey  # noqa: E402
+
+PYTHON = "3.11"  # the one that constraints.txt was made with
+SYMPTOMS = {"throws": "it throws", "silent": "it runs, and is wrong", "exhausts": "it runs out of room"}
+FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
+
+nox.needs_version = ">=2025.2.9"
+nox.options.sessions = []  # a bare `nox` lists what there is, and runs nothing
+
+
+@nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True)
+def env(session: nox.Session) -> None:
+    """Install all that the zoo runs on, once; the other sessions do it by themselves."""
+    stamp = Path(session.virtualenv.location) / "bug-zoo-installed"
+    wanted = hashlib.sha256(
+        b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
+    ).hexdigest()
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    first = not stamp.exists()
+    stamp.unlink(missing_ok=True)  # an installation that is interrupted counts as none
+    if first:
+        session.log(
+            "Installing PyTorch, TensorFlow and what else the zoo runs on: 5 to 20 minutes and about 5 GB, once "
+            "(on Linux with an NVIDIA card's packages about 10 GB)."
+        )
+    started = time.monotonic()
+    session.install("-c", "constraints.txt", "-e", ".[zoo,book,dev]", silent=False)
+    stamp.write_text(wanted)
+    session.log(f"Installed in {(time.monotonic() - started) / 60:.1f} minutes.")
+
+
+def _python(session: nox.Session, *arguments: str) -> None:
+    """Run the environment's Python; on Ctrl-C give it the time to end its own children."""
+    folder = "Scripts" if os.name == "nt" else "bin"
+    python = session.cache_dir.parent / "env" / folder / "python"
+    session.run(str(python), *arguments, external=True, stderr=None, interrupt_timeout=5)
+
+
+def _cage(exhibit: Exhibit, *, solution: bool) -> None:
+    def run(session: nox.Session) -> None:
+        twin = ["--solution"] if solution else []
+        _python(session, "-m", "bugs", "run", exhibit.id, *twin, *session.posargs)
+
+    what = "repaired" if solution else f"{FRAMEWORKS[exhibit.framework]}, {SYMPTOMS[exhibit.symptom]}"
+    run.__doc__ = f"{exhibit.title} ({what})"
+    name, tag = (f"fix-{exhibit.id}", "fix") if solution else (f"bug-{exhibit.id}", "bug")
+    nox.session(name=name, tags=[tag], requires=["env"], venv_backend="none", default=False)(run)
+
+
+exhibits, broken = survey(ROOT)
+for fault in broken:
+    warnings.warn(f"no session for this cage: {fault}", stacklevel=1)
+for exhibit in exhibits.values():
+    _cage(exhibit, solution=False)
+for exhibit in exhibits.values():
+    _cage(exhibit, solution=True)
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
+def tests(session: nox.Session) -> None:
+    """Run the tests; arguments after -- go to pytest (-m "not slow" for the quick ones)."""
+    _python(session, "-m", "pytest", "-n", "2", *session.posargs)
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
+def lint(session: nox.Session) -> None:
+    """Check style and types: ruff on everything, mypy on diagnostics."""
+    _python(session, "-m", "ruff", "check", ".")
+    _python(session, "-m", "ruff", "format", "--check", ".")
+    _python(session, "-m", "mypy")
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
+def book(session: nox.Session) -> None:
+    """Run every notebook and build the book into book/_build."""
+    _python(session, "book/build.py", *session.posargs)
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
+def bench(session: nox.Session) -> None:
+    """Measure what the library and the runner cost, as ratios."""
+    for benchmark in sorted(ROOT.glob("tests/benchmarks/*.py")):
+        _python(session, str(benchmark.relative_to(ROOT)), *session.posargs)
