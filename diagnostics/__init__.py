@@ -1,1 +1,14 @@
-"""Says what is wrong with a training run, where, on what evidence, and what to change."""
+"""Says what is wrong with a training run, where, on what evidence, and what to change.
+
+report = diagnostics.examine(trainer)                             # Hugging Face Trainer, before train()
+report = diagnostics.examine(model, loader, loss_fn, optimizer)   # plain PyTorch
+report = diagnostics.explain(exception)                           # after it blew up
+"""
+
+from .errors import DiagnosticsError, FindingsPresent, InvalidInput
+from .examination import examine
+from .explanation import explain
+from .finding import Finding
+from .report import Report
+
+__all__ = ["DiagnosticsError", "Finding", "FindingsPresent", "InvalidInput", "Report", "examine", "explain"]

@@ -17,9 +17,7 @@ from .finding import Where
 
 Array = npt.NDArray[Any]
 
-LossKind = Literal[
-    "cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"
-]
+LossKind = Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
 
 OUTPUTS_SETTING = "give the last layer {} outputs"
 
@@ -41,6 +39,8 @@ class ModelFacts:
         training: whether the model as a whole is in training mode; None where the training loop decides it.
         mode_dependent_layers: names of layers that behave differently in training: dropout, batch norm.
         outputs_setting: how the number of outputs is set, with ``{}`` where the number goes.
+        computes_loss: whether the training loop takes the loss from what the model returns, as an unchanged
+            ``Trainer`` does; None if not known.
     """
 
     name: str
@@ -53,6 +53,7 @@ class ModelFacts:
     training: bool | None = None
     mode_dependent_layers: tuple[str, ...] = ()
     outputs_setting: str = OUTPUTS_SETTING
+    computes_loss: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -148,9 +149,7 @@ class LossFacts:
     """
 
     value: float
-    kind: Literal[
-        "cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"
-    ]
+    kind: Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
     floor: float | None = None
     class_weights: bool = False
     non_finite_rows: tuple[int, ...] | None = None
@@ -207,7 +206,7 @@ class OverfitFacts:
     losses: tuple[float, ...]
     learning_rates: tuple[float, ...]
     distinct_inputs: int
-    output_spread: float
+    output_spread: float | None
 
 
 @dataclass(frozen=True)
@@ -257,6 +256,11 @@ class CrashFacts:
     message: str
     frames: tuple[FrameFacts, ...]
     live: bool
+
+    @property
+    def first_line(self) -> str:
+        """The first line of the message."""
+        return next(iter(self.message.strip().splitlines()), "")
 
     @property
     def where(self) -> Where | None:

@@ -1,0 +1,127 @@
+"""A report as a person sees it in a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from .facts import CrashFacts
+    from .finding import Finding
+    from .report import Report, StageResult
+
+TEXT_WIDTH = 100  # columns; a longer line is hard to read, however wide the window is
+
+_COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+_MARK = {"passed": "✓", "stopped": "✗", "failed": "✗", "not judged": "-", "not reached": "·"}
+_MARK_COLOUR = {
+    "passed": "green",
+    "stopped": "red",
+    "failed": "red",
+    "not judged": "dim",
+    "not reached": "dim",
+}
+
+
+def as_text(report: Report) -> str:
+    """Render without colours, at most `TEXT_WIDTH` columns wide."""
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=TEXT_WIDTH, color_system=None, highlight=False, emoji=False)
+    for part in render(report, TEXT_WIDTH):
+        console.print(part)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def render(report: Report, width: int) -> Iterator[RenderableType]:
+    """Yield the parts of a report, top to bottom."""
+    width = min(width, TEXT_WIDTH)
+    yield Text(report.title, style="bold")
+    if report.crash is not None:
+        yield _crash(report.crash)
+    if report.stages:
+        yield Padding(_walk(report.stages, width), (0, 0, 1, 0))
+    for finding in report.findings:
+        yield _finding(finding, width)
+    yield from _closing(report, width)
+
+
+def _walk(stages: tuple[StageResult, ...], width: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.width = width
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    unreached = [stage.name for stage in stages if stage.status == "not reached"]
+    for stage in stages:
+        if stage.status != "not reached":
+            table.add_row(
+                Text(_MARK[stage.status], style=_MARK_COLOUR[stage.status]), stage.name, Text(stage.detail)
+            )
+    if unreached:
+        table.add_row(
+            Text("·", style="dim"), Text("not reached", style="dim"), Text(", ".join(unreached), style="dim")
+        )
+    return table
+
+
+def _crash(crash: CrashFacts) -> Padding:
+    lines = Text()
+    lines.append(f"{crash.exception}: ", style="bold").append(crash.first_line)
+    if crash.frames:
+        frame = crash.frames[-1]
+        lines.append(f"\nsurfaced at {frame.file}:{frame.line} in {frame.function}", style="dim")
+    if crash.where is not None:
+        code = next((f.code for f in reversed(crash.frames) if f.yours), None)
+        lines.append(f"\nyour line   {crash.where}" + (f": {code}" if code else ""), style="dim")
+    return Padding(lines, (0, 0, 1, 2))
+
+
+def _finding(finding: Finding, width: int) -> Padding:
+    head = Table.grid(expand=False)
+    head.width = width
+    head.add_column(ratio=1)
+    head.add_column(justify="right", no_wrap=True)
+    title = Text(f"{finding.severity}: ", style=_COLOUR[finding.severity]).append(finding.rule, style="bold")
+    place = "" if finding.where is None else str(finding.where)
+    if finding.step is not None:
+        place = f"step {finding.step}  {place}".rstrip()
+    head.add_row(title, Text(place, style="dim"))
+
+    body = Table.grid()
+    body.width = width
+    body.add_row(head)
+    body.add_row(Padding(Text(finding.message), (0, 0, 0, 2)))
+    for label, text, style in (("fix: ", finding.fix, "green"), ("read: ", finding.page, "dim")):
+        row = Table.grid()
+        row.add_column(no_wrap=True)
+        row.add_column()
+        row.add_row(Text(label, style="bold"), Text(text, style=style))
+        body.add_row(Padding(row, (0, 0, 0, 2)))
+    return Padding(body, (0, 0, 1, 0))
+
+
+def _closing(report: Report, width: int) -> Iterator[RenderableType]:
+    counts = [
+        f"{count} {severity}{'s' if count > 1 else ''}"
+        for severity in ("error", "warning", "note")
+        if (count := sum(finding.severity == severity for finding in report.findings))
+    ]
+    if counts:
+        yield Text(", ".join(counts) + ".")
+    elif report.crash is not None:
+        yield Text("No rule recognises this failure. The line above is the last of your own that ran.")
+    elif any(stage.status == "failed" for stage in report.stages):
+        yield Text("No rule has anything to say; training could not have started, for the reason above.")
+    else:
+        yield Text("Nothing found.", style="green")
+    if report.stages and report.not_applicable:
+        names = ", ".join(sorted(report.not_applicable))
+        yield Text(f"Could not be judged here: {names}.", style="dim")
+    for fault in report.faults:
+        yield Text(f"A fault of diagnostics itself, not of your program: {fault}", style="magenta")

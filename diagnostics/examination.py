@@ -1,0 +1,185 @@
+"""`examine`: walks a training pipeline before it trains, stage by stage."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .errors import InvalidInput
+from .finding import Finding
+from .report import Report, StageResult, Status
+
+if TYPE_CHECKING:
+    from .facts import CrashFacts, Fact
+    from .probes.pipeline import Pipeline
+    from .rule import Judge
+
+USAGE = (
+    "It takes a Hugging Face Trainer, or a PyTorch model with its data: "
+    "examine(trainer) or examine(model, loader, loss_fn, optimizer)."
+)
+
+
+def examine(target: Any, loader: Any = None, loss_fn: Any = None, optimizer: Any = None) -> Report:
+    """Look at a training pipeline before it trains, and say what is wrong with it.
+
+    Walks dataset, batch, forward and loss, backward, optimizer step, an overfit of one batch, and the evaluation
+    metric, in this order, and stops at the first error: what comes after it would make no sense. Weights,
+    optimizer state, order of the data and random states stay bit for bit as they are: whatever must be run or
+    trained is run and trained on a copy. At most 512 rows and one batch are read.
+
+        report = diagnostics.examine(trainer)
+        report = diagnostics.examine(model, loader, loss_fn, optimizer)
+        report.raise_if("error")
+
+    Args:
+        target: a `transformers.Trainer`, or a `torch.nn.Module`.
+        loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches.
+            A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor.
+        loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.
+        optimizer: for a module: read, never stepped. None leaves its rules unjudged.
+
+    Returns:
+        A `Report`. What the user's own code raises on the way is explained in it, not raised.
+
+    Raises:
+        InvalidInput: the arguments are not something that can be examined.
+    """
+    pipeline = _pipeline_for(target, loader, loss_fn, optimizer)
+    with pipeline.untouched():
+        return _walk(pipeline)
+
+
+def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any) -> Pipeline:
+    # An object of a framework can only exist if its framework was imported; nothing is imported to find out.
+    transformers, torch = sys.modules.get("transformers"), sys.modules.get("torch")
+    if transformers is not None and torch is not None and isinstance(target, transformers.Trainer):
+        if any(argument is not None for argument in (loader, loss_fn, optimizer)):
+            raise InvalidInput(
+                "examine() was given a Trainer and more. A Trainer brings its data, loss and optimizer along: "
+                "examine(trainer)."
+            )
+        from .probes.trainer import TrainerPipeline
+
+        return TrainerPipeline(target)
+    if torch is not None and isinstance(target, torch.nn.Module):
+        if loader is None:
+            raise InvalidInput(
+                f"examine() was given the model {type(target).__name__} and no data. Pass what the training loop "
+                "reads its batches from: examine(model, loader, loss_fn, optimizer)."
+            )
+        if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
+            raise InvalidInput(
+                f"examine() was given {_name(loader)} as data, which cannot be iterated. Pass a DataLoader, or a "
+                "list of batches."
+            )
+        if loss_fn is not None and not callable(loss_fn):
+            raise InvalidInput(
+                f"examine() was given {_name(loss_fn)} as loss_fn, which cannot be called. Pass a function of "
+                "(prediction, target), such as torch.nn.CrossEntropyLoss()."
+            )
+        if optimizer is not None and not hasattr(optimizer, "param_groups"):
+            raise InvalidInput(
+                f"examine() was given {_name(optimizer)} as optimizer, which has no param_groups. Pass a "
+                "torch.optim.Optimizer."
+            )
+        from .probes.pytorch import PyTorchPipeline
+
+        return PyTorchPipeline(target, loader, loss_fn, optimizer)
+    raise InvalidInput(f"examine() was given {_name(target)}. {USAGE}")
+
+
+def _name(value: Any) -> str:
+    if value is None:
+        return "None"
+    kind = value.__name__ if isinstance(value, type) else type(value).__name__
+    if isinstance(value, type):
+        return f"the class {kind}, not an object of it"
+    return f"an {kind}" if kind[0] in "AEIOUaeiou" else f"a {kind}"
+
+
+def _walk(pipeline: Pipeline) -> Report:
+    from .rule import Judge
+
+    stages: dict[str, Callable[[], Iterator[Fact]]] = {
+        "dataset": pipeline.dataset,
+        "batch": pipeline.batch,
+        "forward and loss": pipeline.forward,
+        "backward": pipeline.backward,
+        "optimizer step": pipeline.optimizer_step,
+        "one-batch overfit": pipeline.overfit,
+        "evaluation metric": pipeline.evaluation,
+    }
+    judge = Judge()
+    results: list[StageResult] = []
+    findings: list[Finding] = []
+    crash = None
+    for name, stage in stages.items():
+        if any(result.status in ("stopped", "failed") for result in results):
+            results.append(StageResult(name, "not reached"))
+            continue
+        with _shown(name):
+            result, found, crash = _run_stage(name, stage, judge)
+        results.append(result)
+        findings += found
+    return Report(
+        title=f"examined {pipeline.name}",
+        findings=tuple(findings),
+        stages=tuple(results),
+        not_applicable=judge.not_applicable,
+        crash=crash,
+        faults=tuple(judge.faults),
+    )
+
+
+def _run_stage(
+    name: str, stage: Callable[[], Iterator[Fact]], judge: Judge
+) -> tuple[StageResult, list[Finding], CrashFacts | None]:
+    """Run one stage until it is through or an error is found; return how it went, what was found, any crash."""
+    from .explanation import facts_of_exception
+    from .probes.pipeline import CannotJudge, StageFailed, UsersCodeRaised
+    from .stage_details import detail
+
+    findings: list[Finding] = []
+    seen: list[str] = []
+
+    def result(status: Status, text: str) -> StageResult:
+        return StageResult(name, status, text)
+
+    try:
+        for fact in stage():
+            text = detail(fact)
+            if text and text not in seen:
+                seen.append(text)
+            findings += judge.add(fact)
+            if any(finding.severity == "error" for finding in findings):
+                return result("stopped", "; ".join(seen)), findings, None
+    except CannotJudge as reason:
+        return result("not judged", str(reason)), findings, None
+    except StageFailed as reason:
+        return result("failed", str(reason)), findings, None
+    except UsersCodeRaised as raised:
+        crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
+        findings += judge.add(crash, *symptoms)
+        text = f"{crash.exception}: {crash.first_line}"
+        if any(finding.severity == "error" for finding in findings):
+            return result("stopped", text), findings, None
+        return result("failed", text), findings, crash
+    except Exception as fault:  # ours: a line in the report, never an exception in the user's program
+        judge.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {fault}")
+        return result("not judged", "a fault of diagnostics itself; see below"), findings, None
+    return result("passed", "; ".join(seen)), findings, None
+
+
+@contextmanager
+def _shown(stage: str) -> Iterator[None]:
+    """Say on a terminal which stage is being looked at; print nothing anywhere else."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"examining: {stage}"):
+        yield

@@ -1,0 +1,92 @@
+"""`explain`: says what an exception, or the text of one, comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import InvalidInput
+from .report import Report
+
+if TYPE_CHECKING:
+    from .facts import CrashFacts
+
+
+def explain(failure: Any) -> Report:
+    """Say what a failure comes from, where, on what evidence, and what to change.
+
+    From a live exception the tensors in the frames of its traceback are read: which labels, how many outputs,
+    which lengths. From text only the text is known, and the report says what it therefore leaves open.
+
+        try:
+            trainer.train()
+        except Exception as error:
+            print(diagnostics.explain(error))
+
+    Args:
+        failure: an exception that was caught, or the text of a traceback as Python printed it.
+
+    Returns:
+        A `Report`; without findings if no rule recognises the failure.
+
+    Raises:
+        InvalidInput: neither an exception, nor a text that holds a traceback.
+    """
+    if isinstance(failure, str):
+        crash, *symptoms = facts_of_text(failure)
+    elif isinstance(failure, BaseException):
+        crash, *symptoms = facts_of_exception(failure)
+    else:
+        kind = "None" if failure is None else f"a {type(failure).__name__}"
+        raise InvalidInput(
+            f"explain() was given {kind}. It takes an exception that was caught, or the text of a traceback."
+        )
+    from .rule import Judge
+
+    judge = Judge()
+    findings = judge.add(crash, *symptoms)
+    return Report(
+        title="explained an exception" if crash.live else "explained the text of a traceback",
+        findings=tuple(findings),
+        not_applicable=judge.not_applicable,
+        crash=crash,
+        faults=tuple(judge.faults),
+    )
+
+
+def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:
+    """Read a live exception; if nothing is recognised in it, then what it was raised from or while handling."""
+    from .probes.frames import read_exception
+    from .probes.torch_crashes import symptoms
+
+    link: BaseException | None = error
+    seen: set[int] = set()
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        crash = read_exception(link)
+        if found := symptoms(crash):
+            return crash.facts, *found
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return (read_exception(error).facts,)
+
+
+def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
+    """Read the text of a traceback; of several, the last in which something is recognised, or the last.
+
+    Raises:
+        InvalidInput: the text holds no traceback.
+    """
+    from .probes.frames import Crash
+    from .probes.torch_crashes import symptoms
+    from .probes.traceback_text import parse
+
+    crashes = [Crash(facts) for facts in parse(text)]
+    if not crashes:
+        given = "an empty text" if not text.strip() else f"{len(text.splitlines())} lines without a traceback"
+        raise InvalidInput(
+            f"explain() was given {given}. It takes what Python printed, from 'Traceback (most recent call last):' "
+            "to the line naming the exception."
+        )
+    for crash in reversed(crashes):
+        if found := symptoms(crash):
+            return crash.facts, *found
+    return (crashes[-1].facts,)

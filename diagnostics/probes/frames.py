@@ -1,0 +1,66 @@
+"""Reads an exception: its frames, and the variables in them."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sysconfig
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diagnostics.facts import CrashFacts, FrameFacts
+
+_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
+_STANDARD = tuple(
+    os.path.join(path, "") for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))
+)
+
+
+@dataclass(frozen=True)
+class Crash:
+    """A crash, with the variables of each of its frames; `variables` is empty if only the text is known."""
+
+    facts: CrashFacts
+    variables: tuple[Mapping[str, Any], ...] = ()
+
+    def inward(self, *functions: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the variables of the frames, innermost first; only of these functions if any are named."""
+        for frame, variables in zip(reversed(self.facts.frames), reversed(self.variables), strict=False):
+            if not functions or frame.function in functions:
+                yield variables
+
+
+def is_yours(file: str) -> bool:
+    """Whether a file is the user's own: not installed, not standard library, not this library."""
+    if "site-packages" in file or "dist-packages" in file or file.startswith(("<frozen", "<__array_function__")):
+        return False
+    if file.startswith(_OURS):
+        return False
+    in_standard_library = file.startswith(_STANDARD) or "/lib/python3" in file.replace(os.sep, "/")
+    return not in_standard_library
+
+
+def shorten(file: str) -> str:
+    """Cut a path to what a reader needs: from the package on, or from the working directory on."""
+    for marker in ("site-packages", "dist-packages"):
+        if marker in file:
+            return file.split(marker, 1)[1].lstrip("/\\")
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return file
+
+
+def read_exception(error: BaseException) -> Crash:
+    """Read a live exception. Holds on to the frames' variables only as long as the result lives."""
+    frames, variables = [], []
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        code = linecache.getline(file, line, frame.f_globals).strip()
+        frames.append(FrameFacts(shorten(file), line, frame.f_code.co_name, code or None, is_yours(file)))
+        variables.append(dict(frame.f_locals))
+    facts = CrashFacts(type(error).__name__, str(error), tuple(frames), live=True)
+    return Crash(facts, tuple(variables))

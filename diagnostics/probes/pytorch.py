@@ -1,0 +1,272 @@
+"""A model, its data and its loss in plain PyTorch, stage by stage. All that runs is run on a copy."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, WeightedRandomSampler
+
+from diagnostics.facts import (
+    BatchFacts,
+    Fact,
+    GradientFacts,
+    LossFacts,
+    ModelFacts,
+    OptimizerFacts,
+    OutputFacts,
+)
+
+from .pipeline import CannotJudge, StageFailed, users_code
+from .tensors import fields, is_tensor, to_array
+from .torch_batch import (
+    checked_loss,
+    describe_source,
+    distinct_rows,
+    loss_in,
+    one_row,
+    prediction_in,
+    split_batch,
+    target_name,
+)
+from .torch_data import collate_batch, dataset_facts, fresh_iterator, sample_rows, to_device
+from .torch_loss import Recognised, class_axis, recognise
+from .torch_model import describe_model, device_of, parameter_names
+from .torch_overfit import overfit_one_batch
+from .torch_state import random_states_kept
+
+IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
+
+_INDEXED_LOSSES: tuple[Any, ...] = (nn.functional.cross_entropy, nn.functional.nll_loss)
+
+
+class PyTorchPipeline:
+    """`examine(model, loader, loss_fn, optimizer)`.
+
+    Args:
+        model: the module to train.
+        loader: a `DataLoader`, or anything that can be iterated again and yields batches. A batch is a pair
+            (inputs, target), a longer tuple with the target last, a dict, or one tensor.
+        loss_fn: called as ``loss_fn(prediction, target)``; None if the model returns its loss itself.
+        optimizer: its learning rates and parameters are read; it is never stepped.
+    """
+
+    def __init__(self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None) -> None:
+        self.model = model
+        self.loader = loader
+        self.loss_fn = loss_fn
+        self.optimizer = optimizer
+        self.name = f"{type(model).__name__} with {describe_source(loader)}"
+        self._batch: Any = None
+        self._target: Any = None
+        self._copy: nn.Module | None = None
+        self._loss: Tensor | None = None
+        self._prediction: Tensor | None = None
+        self._recognised = Recognised("other")
+
+    # --- what a Trainer does otherwise ----------------------------------------------------------------------
+
+    def take_batch(self) -> Any:
+        """Build one batch, on the model's device."""
+        if isinstance(self.loader, DataLoader):
+            batch = collate_batch(self.loader)
+        else:
+            try:
+                with users_code():
+                    batch = next(fresh_iterator(self.loader, "data"), None)
+            except CannotJudge as reason:
+                raise StageFailed(f"No batch was taken: {reason}.") from None
+            if batch is None:
+                raise StageFailed("The data yields no batch: it is empty. There is nothing to train on.")
+        return to_device(batch, device_of(self.model))
+
+    def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
+        """Return loss and outputs of one batch, as the training loop would compute them."""
+        outputs = self.predict(model, batch)
+        if self.loss_fn is None:
+            return loss_in(outputs), outputs
+        if outputs is None:
+            raise StageFailed("The model returned None: its forward ends without a return.")
+        prediction = outputs if is_tensor(outputs) else fields(outputs).get("logits", outputs)
+        inputs, target = split_batch(batch)
+        if target is None:  # an autoencoder: the input is its own target
+            target = next(iter(inputs.values()))
+        return self.loss_fn(prediction, target), outputs
+
+    def predict(self, model: nn.Module, batch: Any) -> Any:
+        """Call the model as the training loop would, with the labels only if it makes its loss itself."""
+        if isinstance(batch, Mapping):
+            named = dict(batch) if self.loss_fn is None else split_batch(batch)[0]
+            accepted = parameter_names(model)
+            return model(**named) if not accepted or set(named) & set(accepted) else model(named)
+        inputs, _ = split_batch(batch)
+        return model(*inputs.values())
+
+    def known_classes(self) -> int | None:
+        """Return the number of classes if it is certain before the loss runs: an indexed loss by its type."""
+        indexed = isinstance(self.loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) or self.loss_fn in _INDEXED_LOSSES
+        if not indexed or self._prediction is None or not isinstance(self._target, Tensor):
+            return None
+        axis = class_axis(self._prediction, self._target)
+        return None if axis is None else self._prediction.shape[axis]
+
+    def model_facts(self) -> ModelFacts:
+        """Describe the model as it was handed over."""
+        return describe_model(self.model, training=self.model.training)
+
+    # --- the stages -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """See `Pipeline.untouched`."""
+        with random_states_kept(), torch.enable_grad():
+            yield
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        yield self.model_facts()
+        if not isinstance(self.loader, DataLoader):
+            raise CannotJudge(f"{describe_source(self.loader)} holds batches; single rows are not at hand")
+        sample = sample_rows(self.loader.dataset)
+        weighted = isinstance(self.loader.sampler, WeightedRandomSampler)
+        yield dataset_facts(sample, weighted_sampling=weighted)
+
+    def batch(self) -> Iterator[Fact]:
+        """See `Pipeline.batch`."""
+        self._batch = self.take_batch()
+        inputs, self._target = split_batch(self._batch)
+        arrays = {name: array for name, value in inputs.items() if (array := to_array(value)) is not None}
+        sized = [value for value in (self._target, *inputs.values()) if is_tensor(value) and value.ndim]
+        yield BatchFacts(
+            size=int(sized[0].shape[0]) if sized else 0,
+            inputs=arrays,
+            labels=None if self._target is None else to_array(self._target),
+            labels_name=target_name(self._batch),
+            ignore_index=getattr(self.loss_fn, "ignore_index", IGNORE_INDEX),
+        )
+
+    def forward(self) -> Iterator[Fact]:
+        """See `Pipeline.forward`."""
+        model = self._copy_model().train()
+        with torch.no_grad():
+            self._prediction = self._predict_without_loss(model)
+        classes = self.known_classes()
+        if classes is not None and self._prediction is not None:
+            yield self._output_facts(classes)  # before the loss runs: a label out of range can end a GPU
+        with users_code():
+            loss, outputs = self.compute(model, self._batch)
+        self._loss = checked_loss(loss, outputs, self.loss_fn)
+        self._prediction = prediction_in(outputs)
+        value = float(self._loss.detach())
+        self._recognised = recognise(value, self._prediction, self._target, self.loss_fn, self._ignore_index())
+        yield self._output_facts(classes or self._recognised.num_classes)
+        yield LossFacts(
+            value=value,
+            kind=self._recognised.kind,
+            floor=self._recognised.floor,
+            class_weights=self._recognised.class_weights,
+            non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
+        )
+
+    def backward(self) -> Iterator[Fact]:
+        """See `Pipeline.backward`."""
+        if self._copy is None or self._loss is None:
+            raise CannotJudge("the model was not run")
+        trainable = {name: p for name, p in self._copy.named_parameters() if p.requires_grad}
+        total = sum(p.numel() for p in trainable.values())
+        if not trainable or not self._loss.requires_grad:
+            yield GradientFacts(False, {}, {name: p.numel() for name, p in trainable.items()}, total)
+            return
+        with users_code():
+            self._loss.backward()
+        norms = {name: float(p.grad.norm()) for name, p in trainable.items() if p.grad is not None}
+        unreached = {name: p.numel() for name, p in trainable.items() if p.grad is None}
+        yield GradientFacts(bool(norms), norms, unreached, total)
+
+    def optimizer_step(self) -> Iterator[Fact]:
+        """See `Pipeline.optimizer_step`."""
+        if self.optimizer is None:
+            raise CannotJudge("no optimizer was given")
+        held = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
+        own = {id(p): (name, p) for name, p in self.model.named_parameters()}
+        trainable = {key: (name, p) for key, (name, p) in own.items() if p.requires_grad}
+        yield OptimizerFacts(
+            name=type(self.optimizer).__name__,
+            learning_rates=tuple(float(group.get("lr", math.nan)) for group in self.optimizer.param_groups),
+            missing={name: p.numel() for key, (name, p) in trainable.items() if key not in held},
+            held=sum(key in held for key in trainable),
+            foreign=len(held - set(own)),
+        )
+
+    def overfit(self) -> Iterator[Fact]:
+        """See `Pipeline.overfit`."""
+        if self._copy is None:
+            raise CannotJudge("the model was not run")
+        self._loss = None  # its graph holds the first forward's activations
+        with users_code():
+            yield overfit_one_batch(
+                self._copy,
+                start=self.model,
+                step=lambda model: self.compute(model, self._batch)[0],
+                predict=self._predict_without_loss,
+                floor=self._recognised.floor,
+                distinct_inputs=distinct_rows(split_batch(self._batch)[0]),
+            )
+
+    def evaluation(self) -> Iterator[Fact]:
+        """See `Pipeline.evaluation`."""
+        yield from ()
+        raise CannotJudge("no metric was given")
+
+    # --- parts ----------------------------------------------------------------------------------------------
+
+    def _ignore_index(self) -> int:
+        return int(getattr(self.loss_fn, "ignore_index", IGNORE_INDEX))
+
+    def _copy_model(self) -> nn.Module:
+        try:
+            self._copy = copy.deepcopy(self.model)
+        except Exception as error:  # whatever a module's __deepcopy__ may raise, out of memory included
+            raise CannotJudge(
+                f"the model cannot be copied ({type(error).__name__}: {error}), and what belongs to "
+                "you is not run: forward, backward and overfit are left out"
+            ) from None
+        self._copy.zero_grad(set_to_none=True)
+        return self._copy
+
+    def _predict_without_loss(self, model: nn.Module) -> Tensor | None:
+        """Return the prediction, or None for a model that cannot run without its labels."""
+        try:
+            return prediction_in(self.predict(model, self._batch))
+        except Exception:  # the next call, with the loss, will say so in full
+            return None
+
+    def _output_facts(self, classes: int | None) -> OutputFacts:
+        prediction = self._prediction
+        if prediction is None:
+            return OutputFacts((), classes)
+        finite = prediction.detach().reshape(prediction.shape[0] if prediction.ndim else 1, -1).isfinite().all(1)
+        bad = (~finite).nonzero().flatten().tolist()
+        return OutputFacts(tuple(prediction.shape), classes, tuple(bad))
+
+    def _non_finite_rows(self) -> tuple[int, ...] | None:
+        """Compute the loss of each example alone, to see which of them are to blame."""
+        assert self._copy is not None
+        size = self._prediction.shape[0] if self._prediction is not None and self._prediction.ndim else 0
+        rows = []
+        try:
+            with torch.no_grad():
+                for row in range(size):
+                    loss, _ = self.compute(self._copy.eval(), one_row(self._batch, row, size))
+                    if not math.isfinite(float(loss)):
+                        rows.append(row)
+        except Exception:  # a loss that needs the whole batch
+            return None
+        finally:
+            self._copy.train()
+        return tuple(rows)

@@ -1,0 +1,234 @@
+"""Recognises what PyTorch, transformers, datasets and scikit-learn say when they fail, and reads the frames.
+
+Each recogniser takes a crash and returns a fact, or None. They know the wording; the rules do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from diagnostics.facts import (
+    OUTPUTS_SETTING,
+    DevicesDiffer,
+    Fact,
+    LabelBeyondOutputs,
+    LossMissing,
+    MetricGotLogits,
+    NoPathToParameters,
+    RaggedColumns,
+    TokenBeyondEmbedding,
+    TokensMissing,
+)
+
+from .frames import Crash
+from .tensors import is_tensor, outputs_setting, to_array
+
+
+def symptoms(crash: Crash) -> list[Fact]:
+    """Return what is recognised in a crash; empty if nothing is."""
+    return [fact for recognise in _RECOGNISERS if (fact := recognise(crash)) is not None]
+
+
+def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
+    found = re.search(r"Target (-?\d+) is out of bounds", crash.facts.message)
+    if found is None:
+        return None
+    label = int(found[1])
+    for variables in crash.inward("cross_entropy", "nll_loss"):
+        logits: Any = variables.get("input")
+        target: Any = variables.get("target")
+        if is_tensor(logits) and is_tensor(target) and logits.ndim >= 1:
+            return LabelBeyondOutputs(
+                label=label,
+                labels=to_array(target),
+                num_outputs=int(logits.shape[min(1, logits.ndim - 1)]),
+                ignore_index=variables.get("ignore_index"),
+                outputs_setting=_setting_in_frames(crash),
+            )
+    return LabelBeyondOutputs(label=label)
+
+
+def _setting_in_frames(crash: Crash) -> str:
+    for variables in crash.inward():
+        setting = outputs_setting(variables.get("self"))
+        if setting != OUTPUTS_SETTING:
+            return setting
+    return OUTPUTS_SETTING
+
+
+_RAGGED = (
+    r"expected sequence of length (\d+) at dim \d+ \(got (\d+)\)",
+    r"stack expects each tensor to be equal size, but got \[(\d+)[^\]]*\] at entry 0 and \[(\d+)[^\]]*\]",
+    r"setting an array element with a sequence.*inhomogeneous shape()()",
+    r"each element in list of batch should be of equal size()()",
+)
+
+
+def _ragged_columns(crash: Crash) -> RaggedColumns | None:
+    for pattern in _RAGGED:
+        found = re.search(pattern, crash.facts.message, re.DOTALL)
+        if found is not None:
+            clash = (int(found[1]), int(found[2])) if found[1] and found[2] else None
+            return RaggedColumns(lengths=_ragged_lengths(crash), clash=clash)
+    return None
+
+
+def _ragged_lengths(crash: Crash) -> dict[str, tuple[int, ...]]:
+    """Look in the frames for the examples that were being collated: a list of dicts, tuples or sequences."""
+    for variables in crash.inward():
+        for name in ("features", "batch", "examples", "data", "encoded_inputs"):
+            lengths = column_lengths(variables.get(name))
+            ragged = {column: sizes for column, sizes in lengths.items() if len(set(sizes)) > 1}
+            if ragged:
+                return ragged
+    return {}
+
+
+def column_lengths(examples: Any) -> dict[str, tuple[int, ...]]:
+    """Return the length of each example by column, for the columns that hold sequences.
+
+    Args:
+        examples: a list of dicts, of tuples, or of sequences of numbers; anything else gives an empty answer.
+    """
+    if not isinstance(examples, Sequence) or isinstance(examples, str) or len(examples) < 2:
+        return {}
+    columns: Mapping[str, list[Any]]
+    if all(isinstance(example, Mapping) for example in examples):
+        shared = set.intersection(*(set(example) for example in examples))
+        columns = {str(name): [example[name] for example in examples] for name in examples[0] if name in shared}
+    elif all(isinstance(example, tuple) for example in examples):
+        columns = {str(i): list(column) for i, column in enumerate(zip(*examples, strict=False))}
+    else:
+        columns = {"the examples": list(examples)}
+    lengths = {}
+    for name, column in columns.items():
+        sizes = [_length(value) for value in column]
+        if all(size is not None for size in sizes):
+            lengths[name] = tuple(size for size in sizes if size is not None)
+    return lengths
+
+
+def _length(value: Any) -> int | None:
+    if is_tensor(value) or isinstance(value, np.ndarray):
+        return int(value.shape[0]) if value.ndim else None
+    return len(value) if isinstance(value, list | tuple) else None
+
+
+def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
+    if crash.facts.exception != "IndexError" or "index out of range in self" not in crash.facts.message:
+        return None
+    for variables in crash.inward("embedding"):
+        ids: Any = variables.get("input")
+        weight: Any = variables.get("weight")
+        if is_tensor(ids) and is_tensor(weight):
+            return TokenBeyondEmbedding(ids=to_array(ids), rows=int(weight.shape[0]))
+    return TokenBeyondEmbedding()
+
+
+_NO_TOKENS = (
+    r"You (must|have to|cannot|should) specify (exactly one of|either) input_ids (or|and) inputs_embeds",
+    r"You should supply an encoding or a list of encodings to this method that includes input_ids",
+    r"No columns in the dataset match the model's forward method signature",
+    r"too many dimensions 'str'",
+)
+
+
+def _tokens_missing(crash: Crash) -> TokensMissing | None:
+    message = crash.facts.message
+    if not any(re.search(pattern, message) for pattern in _NO_TOKENS):
+        return None
+    text_columns = _text_columns(crash)
+    found = re.search(r"includes input_ids, but you provided (.*)", message)
+    if found is not None:
+        return TokensMissing(tuple(re.findall(r"'([^']+)'", found[1])), text_columns)
+    for variables in crash.inward():
+        received = variables.get("inputs") or variables.get("batch") or variables.get("features")
+        if isinstance(received, Sequence) and received and isinstance(received[0], Mapping):
+            received = received[0]
+        if isinstance(received, Mapping):
+            return TokensMissing(tuple(str(name) for name in received), text_columns)
+    return TokensMissing(None, text_columns)
+
+
+def _text_columns(crash: Crash) -> tuple[str, ...] | None:
+    """Read from a Trainer or a dataset in the frames which of its columns hold text."""
+    for variables in crash.inward():
+        for owner in (variables.get("self"), variables.get("dataset")):
+            dataset = getattr(owner, "train_dataset", owner)
+            features = getattr(dataset, "features", None)
+            if isinstance(features, Mapping):
+                return tuple(str(name) for name, kind in features.items() if is_text(kind))
+    return None
+
+
+def is_text(feature: Any) -> bool:
+    """Whether a feature of a Hugging Face dataset holds a string."""
+    return str(getattr(feature, "dtype", "")) in ("string", "large_string", "string_view")
+
+
+def _loss_missing(crash: Crash) -> LossMissing | None:
+    found = re.search(
+        r"did not return a loss from the inputs, only the following keys: (?P<returned>[^.]*)\. "
+        r"For reference, the inputs it received are (?P<received>[^.]*)\.",
+        crash.facts.message,
+    )
+    if found is None:
+        return None
+    returned, received = (tuple(n for n in found[part].split(",") if n) for part in ("returned", "received"))
+    return LossMissing(returned, received)
+
+
+def _no_path_to_parameters(crash: Crash) -> NoPathToParameters | None:
+    if "does not require grad and does not have a grad_fn" not in crash.facts.message:
+        return None
+    return NoPathToParameters()
+
+
+def _devices_differ(crash: Crash) -> DevicesDiffer | None:
+    message = crash.facts.message
+    if not re.search(
+        r"(Expected all tensors to be on|should be on) the same device|is not on the expected device", message
+    ):
+        return None
+    devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
+    tensors: dict[str, str] = {}
+    for variables in crash.inward():
+        tensors = {name: str(value.device) for name, value in variables.items() if is_tensor(value)}
+        module = variables.get("self")
+        for name, parameter in getattr(module, "_parameters", {}).items():
+            if parameter is not None:
+                tensors[f"self.{name}"] = str(parameter.device)
+        if len(set(tensors.values())) > 1:
+            break
+        tensors = {}
+    return DevicesDiffer(devices, tensors)
+
+
+def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
+    if not re.search(
+        r"Classification metrics can't handle a mix of [\w-]+ and continuous(-multioutput)? targets"
+        r"|Classification metrics can't handle a mix of continuous(-multioutput)? and [\w-]+ targets",
+        crash.facts.message,
+    ):
+        return None
+    for variables in crash.inward("_check_targets"):
+        scores = to_array(variables.get("y_pred"))
+        if scores is not None and scores.ndim > 1:
+            return MetricGotLogits(tuple(scores.shape))
+    return MetricGotLogits()
+
+
+_RECOGNISERS: tuple[Callable[[Crash], Fact | None], ...] = (
+    _label_beyond_outputs,
+    _ragged_columns,
+    _token_beyond_embedding,
+    _tokens_missing,
+    _loss_missing,
+    _no_path_to_parameters,
+    _devices_differ,
+    _metric_got_logits,
+)

@@ -1,0 +1,55 @@
+"""Describes a module as it was handed over."""
+
+from __future__ import annotations
+
+import inspect
+
+import torch
+from torch import nn
+
+from diagnostics.facts import ModelFacts
+
+from .tensors import outputs_setting
+
+_MODE_DEPENDENT = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Return the device of the first parameter or buffer; the CPU for a model without any."""
+    for tensor in (*model.parameters(), *model.buffers()):
+        return tensor.device
+    return torch.device("cpu")
+
+
+def parameter_names(model: nn.Module) -> tuple[str, ...]:
+    """List the names that the model's forward accepts; empty if it takes any keyword or cannot be told."""
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters) and len(parameters) == 1:
+        return ()
+    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+
+
+def describe_model(model: nn.Module, training: bool | None) -> ModelFacts:
+    """Turn a module into facts. `training` is None where the loop sets the mode itself."""
+    config = getattr(model, "config", None)
+    embedding = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    parameters = list(model.parameters())
+    return ModelFacts(
+        name=type(model).__name__,
+        library="torch" if config is None else "transformers",
+        num_parameters=sum(p.numel() for p in parameters),
+        num_trainable=sum(p.numel() for p in parameters if p.requires_grad),
+        input_names=parameter_names(model),
+        embedding_rows=embedding.num_embeddings if isinstance(embedding, nn.Embedding) else None,
+        pad_token_id=getattr(config, "pad_token_id", None),
+        training=training,
+        mode_dependent_layers=tuple(
+            name
+            for name, module in model.named_modules()
+            if isinstance(module, _MODE_DEPENDENT) and getattr(module, "p", 1) != 0
+        ),
+        outputs_setting=outputs_setting(model),
+    )

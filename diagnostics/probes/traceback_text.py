@@ -1,0 +1,80 @@
+"""Reads the text of a traceback, as Python prints it."""
+
+from __future__ import annotations
+
+import re
+
+from diagnostics.facts import CrashFacts, FrameFacts
+
+from .frames import is_yours, shorten
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_START = "Traceback (most recent call last)"
+_FRAME = re.compile(r'^\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_NOTEBOOK_FRAME = re.compile(
+    r"^(?:File|Cell) (?P<file>.+?)(?::(?P<line>\d+)|, line (?P<cell>\d+))(?:, in (?P<function>\S+?)\(|$)"
+)
+_EXCEPTION = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$", re.DOTALL)
+_CHAINED = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+)
+
+
+def parse(text: str) -> list[CrashFacts]:
+    """Find every traceback in a text, in the order printed; the last is the one that ended the program.
+
+    Colours are removed; what stands before the first traceback (logs, progress bars) is passed over. A text
+    that is nothing but its last line (``IndexError: Target 2 is out of bounds.``) counts as a traceback
+    without frames. An empty list: there is none.
+    """
+    lines = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    starts = [number for number, line in enumerate(lines) if _START in line]
+    crashes = []
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        crash = _parse_one(lines[start + 1 : end])
+        if crash is not None:
+            crashes.append(crash)
+    if not starts:
+        crash = _parse_one([line for line in lines if line.strip()])
+        if crash is not None:
+            crashes.append(crash)
+    return crashes
+
+
+def _parse_one(lines: list[str]) -> CrashFacts | None:
+    frames: list[FrameFacts] = []
+    for number, line in enumerate(lines):
+        frame = _FRAME.match(line) or _NOTEBOOK_FRAME.match(line)
+        if frame is not None:
+            frames.append(_read_frame(frame.groupdict(), lines[number + 1 : number + 2]))
+            continue
+        exception = _EXCEPTION.match(line)
+        if exception is not None and _is_exception(exception["name"]):
+            message = "\n".join([exception["message"] or "", *_rest_of_message(lines[number + 1 :])])
+            name = exception["name"].rpartition(".")[2]
+            return CrashFacts(name, message.strip(), tuple(frames), live=False)
+    return None
+
+
+def _read_frame(found: dict[str, str | None], following: list[str]) -> FrameFacts:
+    file = found["file"] or ""
+    code = following[0].strip() if following and not _FRAME.match(following[0]) else ""
+    line = int(found.get("line") or found.get("cell") or 0)
+    return FrameFacts(shorten(file), line, found.get("function") or "<module>", code or None, is_yours(file))
+
+
+def _is_exception(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    return last[0].isupper() and (
+        last.endswith(("Error", "Exception", "Interrupt", "Exit", "Warning")) or "." in name
+    )
+
+
+def _rest_of_message(lines: list[str]) -> list[str]:
+    rest: list[str] = []
+    for line in lines:
+        if line.strip() in _CHAINED or _START in line:
+            break
+        rest.append(line)
+    return rest

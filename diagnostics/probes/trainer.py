@@ -1,0 +1,158 @@
+"""A Hugging Face `Trainer`, stage by stage: its own collator, its own loss, on a copy of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from transformers import EvalPrediction, Trainer
+
+from diagnostics.facts import Fact, MetricFacts, ModelFacts
+
+from .pipeline import CannotJudge, StageFailed, users_code
+from .pytorch import PyTorchPipeline
+from .tensors import LABEL_NAMES, configured_classes, fields, to_array
+from .torch_batch import split_batch
+from .torch_data import collate_batch, dataset_facts, is_iterable_only, sample_rows
+from .torch_model import describe_model, parameter_names
+
+CONFIDENT = 10.0  # logit of the true class in a prediction that is surely right; the others get its negative
+
+
+class TrainerPipeline(PyTorchPipeline):
+    """`examine(trainer)`. The Trainer's own methods prepare inputs and compute the loss; `train` is not called."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        super().__init__(trainer.model, None, None, trainer.optimizer)
+        self.trainer = trainer
+        self.name = f"{type(trainer.model).__name__} with a {type(trainer).__name__}"
+
+    def model_facts(self) -> ModelFacts:
+        """See `PyTorchPipeline.model_facts`; `Trainer.train` sets the mode itself."""
+        return describe_model(self.model, training=None)
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        facts = self.model_facts()
+        yield facts
+        dataset = self._train_dataset()
+        feature = next((f for n, f in self._features(dataset).items() if n in LABEL_NAMES), None)
+        yield dataset_facts(
+            sample_rows(dataset),
+            columns=self._kept_columns(),
+            pad_token_id=facts.pad_token_id,
+            label_names=tuple(feature.names) if isinstance(feature, datasets.ClassLabel) else None,
+        )
+
+    def take_batch(self) -> Any:
+        """Build one batch as the Trainer's data loader would, without making it prepare one."""
+        dataset, collate = self._train_dataset(), self.trainer.data_collator
+        kept = self._kept_columns()
+        if kept is not None:
+            if isinstance(dataset, datasets.Dataset):
+                # An unaccepted column is taken away before the collator sees it; no column left is an error there.
+                with users_code():
+                    dataset = self.trainer._remove_unused_columns(dataset, description="training")
+            else:
+                collate = self.trainer._get_collator_with_removed_columns(collate, description="training")
+        loader = DataLoader(
+            dataset,
+            batch_size=self.trainer._train_batch_size,
+            shuffle=None if is_iterable_only(dataset) else True,
+            collate_fn=collate,
+            drop_last=self.trainer.args.dataloader_drop_last,
+        )
+        batch = collate_batch(loader)
+        if not isinstance(batch, Mapping):
+            raise StageFailed(
+                f"The collator returned a {type(batch).__name__}; a Trainer needs a dict of tensors, "
+                "because it calls model(**batch)."
+            )
+        with users_code():
+            return self.trainer._prepare_inputs(dict(batch))
+
+    def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
+        """Let the Trainer compute the loss, overridden `compute_loss` included."""
+        with self.trainer.compute_loss_context_manager(), self.trainer.accelerator.autocast():
+            loss, outputs = self.trainer.compute_loss(model, dict(batch), return_outputs=True)
+        return loss, outputs
+
+    def predict(self, model: nn.Module, batch: Any) -> Any:
+        """Call the model without labels."""
+        with self.trainer.accelerator.autocast():
+            return model(**split_batch(batch)[0])
+
+    def known_classes(self) -> int | None:
+        """Return what a classification head is configured for, unless the Trainer's loss was replaced."""
+        replaced = (
+            type(self.trainer).compute_loss is not Trainer.compute_loss
+            or getattr(self.trainer, "compute_loss_func", None) is not None
+        )
+        integer_labels = isinstance(self._target, torch.Tensor) and not self._target.is_floating_point()
+        return configured_classes(self.model) if integer_labels and not replaced else None
+
+    def optimizer_step(self) -> Iterator[Fact]:
+        """See `Pipeline.optimizer_step`."""
+        if self.trainer.optimizer is None:
+            raise CannotJudge("the Trainer makes its optimizer in train(), over all trainable parameters")
+        self.optimizer = self.trainer.optimizer
+        yield from super().optimizer_step()
+
+    def evaluation(self) -> Iterator[Fact]:
+        """Hand `compute_metrics` predictions that are all right: as logits, and as classes."""
+        metric = self.trainer.compute_metrics
+        classes = self._recognised.num_classes
+        if metric is None:
+            raise CannotJudge("the Trainer has no compute_metrics")
+        labels = to_array(self._target)
+        if classes is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
+            raise CannotJudge("the labels are not class indices, so a perfect answer cannot be made up")
+        true = np.where((labels >= 0) & (labels < classes), labels, 0)
+        logits = np.full((*labels.shape, classes), -CONFIDENT, dtype=np.float32)
+        np.put_along_axis(logits, true[..., None], CONFIDENT, axis=-1)
+        on_logits, error = self._ask(self._preprocessed(logits, labels), labels)
+        on_classes, _ = self._ask(true, labels)
+        yield MetricFacts(on_logits, on_classes, error)
+
+    # --- parts ----------------------------------------------------------------------------------------------
+
+    def _train_dataset(self) -> Any:
+        if self.trainer.train_dataset is None:
+            raise StageFailed("The Trainer has no train_dataset: pass Trainer(..., train_dataset=...).")
+        return self.trainer.train_dataset
+
+    def _features(self, dataset: Any) -> Mapping[str, Any]:
+        features = getattr(dataset, "features", None)
+        return features if isinstance(features, Mapping) else {}
+
+    def _kept_columns(self) -> tuple[str, ...] | None:
+        """Name the columns that the Trainer lets through to the collator; None: all of them."""
+        if not self.trainer.args.remove_unused_columns:
+            return None
+        names = self.trainer._signature_columns or [*parameter_names(self.model), "label", "label_ids"]
+        return tuple({*names, *(self.trainer.label_names or ())})
+
+    def _preprocessed(self, logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        preprocess = self.trainer.preprocess_logits_for_metrics
+        if preprocess is None:
+            return logits
+        with users_code():
+            predictions = preprocess(torch.from_numpy(logits), torch.from_numpy(labels))
+        array = to_array(next(iter(fields(predictions).values()), None))
+        return logits if array is None else array
+
+    def _ask(self, predictions: np.ndarray, labels: np.ndarray) -> tuple[dict[str, float] | None, str | None]:
+        """Return the metric's numbers, or what it raised."""
+        try:
+            answer = self.trainer.compute_metrics(EvalPrediction(predictions=predictions, label_ids=labels))
+        except Exception as error:
+            return None, f"{type(error).__name__}: {error}"
+        numbers = {
+            str(name): array for name, value in fields(answer).items() if (array := to_array(value)) is not None
+        }
+        return {name: float(array) for name, array in numbers.items() if array.ndim == 0}, None

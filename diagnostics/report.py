@@ -1,0 +1,135 @@
+"""What the reader gets: findings, the stages that were walked, and what could not be judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import FindingsPresent, InvalidInput
+from .finding import SEVERITIES, Finding, Severity
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from .facts import CrashFacts
+
+JSON_VERSION = 1
+
+Status = Literal["passed", "stopped", "failed", "not judged", "not reached"]
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """How one stage of the walk went.
+
+    Attributes:
+        status: ``passed``; ``stopped``: a finding of severity error ends the walk here; ``failed``: it could
+            not run at all, for a reason that no rule knows; ``not judged``: left out, for the stated reason;
+            ``not reached``.
+        detail: what was seen, or why not.
+    """
+
+    name: str
+    status: Status
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found, in the order of importance.
+
+    Attributes:
+        title: what was looked at.
+        findings: errors first, then warnings, then notes; within each, in the order of the pipeline.
+        stages: the walk through the pipeline, if there was one.
+        not_applicable: why, by rule, for the rules whose evidence was not there.
+        crash: the exception that was explained, if there was one.
+        faults: what went wrong in this library itself; training is never disturbed by it.
+    """
+
+    title: str
+    findings: tuple[Finding, ...] = ()
+    stages: tuple[StageResult, ...] = ()
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    crash: CrashFacts | None = None
+    faults: tuple[str, ...] = ()
+    script: str | None = None
+    exit_code: int | None = None
+
+    def __post_init__(self) -> None:
+        ordered = sorted(self.findings, key=lambda finding: SEVERITIES.index(finding.severity))
+        object.__setattr__(self, "findings", tuple(ordered))
+
+    @property
+    def ok(self) -> bool:
+        """No error, no warning, no crash, and no stage that could not run."""
+        return (
+            not any(finding.severity != "note" for finding in self.findings)
+            and not any(stage.status in ("failed", "stopped") for stage in self.stages)
+            and self.crash is None
+        )
+
+    def raise_if(self, severity: Severity = "error") -> None:
+        """Raise `FindingsPresent` if there is a finding at least as bad as `severity`.
+
+        Raises:
+            InvalidInput: `severity` is not one of error, warning, note.
+        """
+        if severity not in SEVERITIES:
+            raise InvalidInput(f"raise_if() was given {severity!r}; it takes one of: {', '.join(SEVERITIES)}.")
+        bad = [f for f in self.findings if SEVERITIES.index(f.severity) <= SEVERITIES.index(severity)]
+        if bad:
+            names = ", ".join(finding.rule for finding in bad)
+            raise FindingsPresent(f"{self.title}: {names}\n\n{self}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, in the layout of the JSON report."""
+        return {
+            "version": JSON_VERSION,
+            "script": self.script,
+            "exit_code": self.exit_code,
+            "ok": self.ok,
+            "title": self.title,
+            "stages": [vars(stage) for stage in self.stages],
+            "findings": [finding.as_dict() for finding in self.findings],
+            "not_applicable": sorted(self.not_applicable),
+            "crash": self.crash
+            and {
+                "exception": self.crash.exception,
+                "message": self.crash.message,
+                "frames": [vars(frame) for frame in self.crash.frames],
+            },
+            "faults": list(self.faults),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the report as a JSON object."""
+        return json.dumps(self.as_dict(), indent=indent, default=str)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report to a file: ``.json`` for programs, ``.txt`` for people.
+
+        Raises:
+            InvalidInput: the file's name ends in something else.
+        """
+        target = Path(path)
+        writers = {".json": self.to_json, ".txt": self.__str__}
+        if target.suffix not in writers:
+            raise InvalidInput(f"save() was given {str(path)!r}; the name must end in {' or '.join(writers)}.")
+        target.write_text(writers[target.suffix]() + "\n", encoding="utf-8")
+        return target
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from .display import render
+
+        yield from render(self, options.max_width)
+
+    def __str__(self) -> str:
+        from .display import as_text
+
+        return as_text(self)
+
+    __repr__ = __str__

@@ -1,0 +1,99 @@
+"""See `AttentionMaskMissing`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from diagnostics.facts import Array, BatchFacts, ModelFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+# A single pad id at the edge may be a real token: GPT-2's end of text is often made the pad token as well.
+MIN_RUN = 2
+# transformers' own class names. A position there sees only what stands before it, never padding at the end.
+CAUSAL = ("ForCausalLM", "LMHeadModel")
+
+
+class AttentionMaskMissing(Rule):
+    """The batch is padded, and no mask tells the model which positions are padding.
+
+    ## What it does
+    Looks for pad tokens in a row at the beginning or the end of the examples, in a batch that holds no
+    `attention_mask` for a model that accepts one.
+
+    ## Why it is bad
+    Without a mask, a Hugging Face model attends to every position. The padding is read as if it were text,
+    and an example's prediction then depends on how long the others in its batch happen to be. Nothing fails;
+    accuracy is lost, and differs between batch sizes.
+
+    ## Example
+    ```python
+    tokens = tokenizer(texts, padding=True, return_tensors="pt")
+    outputs = model(tokens["input_ids"], labels=labels)
+    ```
+
+    ## Instead
+    ```python
+    tokens = tokenizer(texts, padding=True, return_tensors="pt")
+    outputs = model(**tokens, labels=labels)
+    ```
+
+    ## Thresholds
+    At least 2 pad tokens at one edge of an example, and fewer at the same edge of another (ours): one alone
+    may be an end-of-text token that doubles as padding, and a number that all share may be part of the data.
+
+    ## Known problems
+    A language model that reads from left to right never sees padding at the end; classes named
+    `…ForCausalLM` and `…LMHeadModel` are left alone there, other decoders are not known by their name. A
+    model that makes the mask from the ids itself is reported without need.
+
+    ## Sources
+    The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that
+    transformers itself prints (`warn_if_padding_and_no_attention_mask`).
+    """
+
+    severity = "warning"
+    no_exhibit = "the harm is a small loss of accuracy, too small to show it the same way every time"
+
+    def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
+        """Look for padding in a batch that holds no mask."""
+        if "attention_mask" not in model.input_names:
+            raise NotApplicable("needs a model that is known to take an attention_mask")
+        if batch.attention_mask is not None:
+            return None
+        ids, pad = batch.token_ids, model.pad_token_id
+        if ids is None or ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
+            raise NotApplicable("needs token ids in the batch")
+        if pad is None:
+            raise NotApplicable("needs the id of the pad token")
+        edges = {"begin": _leading(ids == pad), "end": _leading(ids[:, ::-1] == pad)}
+        if any(name in model.name for name in CAUSAL):
+            del edges["end"]
+        for edge, runs in edges.items():
+            if ids.size and runs.max() >= MIN_RUN and runs.min() < runs.max():
+                return self._padded(batch, edge, runs, pad)
+        return None
+
+    def _padded(self, batch: BatchFacts, edge: str, runs: npt.NDArray[np.int64], pad: int) -> Finding:
+        padded, longest = int((runs >= MIN_RUN).sum()), int(runs.max())
+        verb = edge if padded > 1 else f"{edge}s"
+        return self.found(
+            f"{padded} of the {batch.size} examples in this batch {verb} in padding, up to {longest} times "
+            f"the pad token {pad}, and there is no attention_mask. The model reads the padding as text, so "
+            "an example's prediction depends on the length of the others in its batch.",
+            fix="keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))",
+            evidence={
+                "examples_padded": padded,
+                "examples": batch.size,
+                "longest_run": longest,
+                "edge": edge,
+                "pad_token_id": pad,
+            },
+        )
+
+
+def _leading(matches: Array) -> npt.NDArray[np.int64]:
+    """Count, in each row of a boolean array (size, length), how many are true from the start on."""
+    runs: npt.NDArray[np.int64] = np.cumprod(matches, axis=1, dtype=np.int64).sum(axis=1)
+    return runs

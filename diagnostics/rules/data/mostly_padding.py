@@ -1,0 +1,85 @@
+"""See `MostlyPadding`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.facts import BatchFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+MOST = 0.5  # ours: past one half, more is computed on nothing than on text
+
+
+class MostlyPadding(Rule):
+    """More than half of a batch is padding, so most of the work is done on nothing.
+
+    ## What it does
+    Reads from the attention mask how much of a batch is padding, and how long its examples really are.
+
+    ## Why it is bad
+    It is not wrong: masked positions do not count. But the model computes on them all the same, and time and
+    memory go there. Batches padded to their own longest example, or made of examples of like length, train
+    the same model in a fraction of the time.
+
+    ## Example
+    ```python
+    rows = rows.map(lambda row: tokenizer(row["text"], padding="max_length"))    # 512 for a text of 20
+    ```
+
+    ## Instead
+    ```python
+    rows = rows.map(lambda row: tokenizer(row["text"]))
+    trainer = Trainer(model, args, train_dataset=rows, data_collator=DataCollatorWithPadding(tokenizer))
+    ```
+
+    ## Thresholds
+    More than half of all positions (ours): from there on, more is computed on nothing than on text.
+
+    ## Known problems
+    One batch is looked at. A fixed length may be meant: TPUs and compiled models want every batch to have
+    the same shape. Hence a note.
+
+    ## Sources
+    The Hugging Face course, chapter 3, "Processing the data" (dynamic padding); the documentation of
+    `transformers.DataCollatorWithPadding` and of `TrainingArguments` (`train_sampling_strategy`).
+    """
+
+    severity = "note"
+    no_exhibit = "nothing breaks: training is right and slow; exhibit 02 begins where someone wanted it faster"
+
+    def from_batch(self, batch: BatchFacts) -> Finding | None:
+        """Compare the number of tokens with the number of positions."""
+        mask = batch.attention_mask
+        if mask is None or mask.ndim != 2 or not mask.size or not np.isin(mask, (0, 1)).all():
+            raise NotApplicable("needs an attention mask of zeros and ones, one row an example")
+        lengths = mask.astype(np.int64).sum(axis=1)
+        width, shortest, longest = mask.shape[1], int(lengths.min()), int(lengths.max())
+        share = 1 - float(lengths.sum()) / mask.size
+        if share <= MOST:
+            return None
+        examples = len(lengths)
+        if longest < width:
+            cause = f"all are padded to {width}, although the longest has {longest}"
+            fix = 'data_collator=DataCollatorWithPadding(tokenizer) instead of padding="max_length"'
+        else:
+            cause = f"all are padded to the longest, which has {width}"
+            fix = 'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of like length'
+        return self.found(
+            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)}, and {cause}. The "
+            "result is right, but most of the computation is spent on nothing.",
+            fix=fix,
+            evidence={
+                "padding_share": round(share, 4),
+                "shortest": shortest,
+                "longest": longest,
+                "median": float(np.median(lengths)),
+                "padded_to": width,
+                "examples": examples,
+            },
+        )
+
+
+def _have(examples: int, shortest: int, longest: int) -> str:
+    tokens = f"{shortest} to {longest}" if shortest < longest else f"{longest}"
+    return f"its {examples} examples have {tokens} tokens" if examples > 1 else f"its example has {tokens} tokens"

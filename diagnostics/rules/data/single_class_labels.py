@@ -1,0 +1,98 @@
+"""See `SingleClassLabels`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.facts import Array, DatasetFacts, OutputFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+# With two classes of equal share, 20 rows drawn at random all agree once in 500,000 times; where one class has
+# 80%, they all agree in its favour once in 90.
+MIN_ROWS = 20
+
+
+class SingleClassLabels(Rule):
+    """Every label is the same class, although the model tells several apart.
+
+    ## What it does
+    Compares the labels of the rows that were read with each other. It is an error where the whole dataset
+    was read, and a warning where only some rows were: rows taken from all over it, or the first ones.
+
+    ## Why it is bad
+    The model learns to give that one answer to everything. The loss falls to zero within a few steps and the
+    accuracy rises to 1, so nothing looks wrong. The usual causes: a filter that kept one class, a label
+    column filled with a constant, or a file sorted by class of which only the beginning was taken.
+
+    ## Example
+    ```python
+    train = load_dataset("imdb", split="train[:1000]")    # sorted by label: 1000 negative reviews
+    ```
+
+    ## Instead
+    ```python
+    train = load_dataset("imdb", split="train").shuffle(seed=0).select(range(1000))
+    ```
+
+    ## Thresholds
+    At least 20 rows (ours): from two equally common classes, so many rows agree by chance once in 500,000
+    times.
+
+    ## Known problems
+    A class rarer than about one row in a hundred is easily missed among a few hundred rows; hence a warning
+    only, unless every row was read. Where a sampler balances the classes, only a whole dataset is judged.
+
+    ## Sources
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one
+    label more common than the others).
+    """
+
+    severity = "error"
+    no_exhibit = "one look at the labels shows it; the cage of class-imbalance is to teach that look"
+
+    def from_dataset(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
+        """Compare the labels of the rows that were read with each other."""
+        labels = dataset.labels
+        if labels is None or not np.issubdtype(labels.dtype, np.integer):
+            raise NotApplicable("needs one class label a row")
+        if outputs.num_classes is None or outputs.num_classes < 2:
+            raise NotApplicable("needs a model that tells at least two classes apart")
+        if labels.size < MIN_ROWS:
+            raise NotApplicable(f"needs the labels of at least {MIN_ROWS} rows")
+        if (labels != labels[0]).any():
+            return None
+        complete = dataset.size is not None and labels.size >= dataset.size
+        if dataset.weighted_sampling and not complete:
+            raise NotApplicable("needs all labels, where a sampler draws rare rows more often")
+        label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
+        return self.found(
+            f"{_rows(labels, dataset, complete)} {label}, but the model tells {outputs.num_classes} classes "
+            "apart. From one class it can only learn to give the same answer to everything.",
+            fix=(
+                "look at how the rows were chosen: a filter, a constant label column, or a sorted file cut "
+                "short; dataset.shuffle(seed=0) before select(range(n)) keeps every class"
+            ),
+            evidence={
+                "label": int(labels[0]),
+                "rows_read": int(labels.size),
+                "size": dataset.size,
+                "spread_out": dataset.spread_out,
+                "num_classes": outputs.num_classes,
+            },
+            severity="error" if complete else "warning",
+        )
+
+
+def _rows(labels: Array, dataset: DatasetFacts, complete: bool) -> str:
+    if complete:
+        return f"All {labels.size} rows of the dataset carry"
+    if not dataset.spread_out:
+        return f"The first {labels.size} rows, all that were read, carry"
+    known = "" if dataset.size is None else f"'s {dataset.size}"
+    return f"{labels.size} rows, taken from all over the dataset{known}, all carry"
+
+
+def _called(labels: Array, names: tuple[str, ...] | None) -> str:
+    label = int(labels[0])
+    return f" ({names[label]})" if names is not None and 0 <= label < len(names) else ""

@@ -1,0 +1,139 @@
+"""See `TokenIdsOutOfRange`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.facts import Array, BatchFacts, CrashFacts, ModelFacts, TokenBeyondEmbedding
+from diagnostics.finding import Finding, Where
+from diagnostics.rule import NotApplicable, Rule
+
+FIX = (
+    "load tokenizer and model from the same name; after tokenizer.add_tokens(...): "
+    "model.resize_token_embeddings(len(tokenizer))"
+)
+
+
+class TokenIdsOutOfRange(Rule):
+    """An id asks for a row that the embedding does not have.
+
+    ## What it does
+    Compares the token ids of a batch with the number of rows of the model's token embedding. Ids must run
+    from 0 to one less than the number of rows. After a crash the embedding that failed is read from the
+    frames; if it was asked for consecutive positions, the sequence was too long, and that is what is said.
+
+    ## Why it is bad
+    An embedding is a table, and an id is the number of a row. PyTorch on a CPU raises `IndexError: index out
+    of range in self`, which names neither the id nor the table; a GPU stops with a device-side assert that
+    surfaces somewhere else; TensorFlow on a GPU answers with zeros. Usually the tokenizer belongs to another
+    checkpoint, or tokens were added to it and the embedding was not enlarged.
+
+    ## Example
+    ```python
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    tokenizer.add_tokens(["<laugh>", "<sigh>"])
+    model = AutoModelForSequenceClassification.from_pretrained(name)
+    ```
+
+    ## Instead
+    ```python
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    tokenizer.add_tokens(["<laugh>", "<sigh>"])
+    model = AutoModelForSequenceClassification.from_pretrained(name)
+    model.resize_token_embeddings(len(tokenizer))
+    ```
+
+    ## Thresholds
+    None: one id outside the range is enough.
+
+    ## Known problems
+    Before training, one batch is looked at; an id so rare that this batch lacks it is found only when it
+    arrives. A few multimodal models mark the place of an image with an id that they replace before the
+    embedding sees it; such an id is reported if it lies outside the table.
+
+    ## Sources
+    PyTorch's documentation of `torch.nn.Embedding` (`num_embeddings`); TensorFlow's of `tf.gather` ("on GPU,
+    if an out of bound index is found, a 0 is stored"); the documentation of
+    `PreTrainedModel.resize_token_embeddings`.
+    """
+
+    severity = "error"
+    no_exhibit = "the same mistake in the input as labels-out-of-range is in the target, which exhibit 04 shows"
+
+    def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
+        """Compare the token ids of one batch with the rows of the token embedding."""
+        ids = batch.token_ids
+        if ids is None or not np.issubdtype(ids.dtype, np.integer):
+            raise NotApplicable("needs token ids in the batch")
+        if model.embedding_rows is None:
+            raise NotApplicable("needs the number of rows of the token embedding")
+        return self._compare(ids, model.embedding_rows, "token ids", None)
+
+    def from_crash(self, crash: CrashFacts, symptom: TokenBeyondEmbedding) -> Finding | None:
+        """Read ids and rows out of the frames, or say what the text leaves open."""
+        if symptom.ids is not None and symptom.rows is not None:
+            if _are_positions(symptom.ids):
+                return self._too_long(symptom.ids, symptom.rows, crash.where)
+            finding = self._compare(symptom.ids, symptom.rows, "ids", crash.where)
+            if finding is not None:
+                return finding
+        unknown = (
+            "Neither could be read from the exception's frames."
+            if crash.live
+            else "Which id, and how many rows there are, cannot be known from the text: pass the exception "
+            "itself to diagnostics.explain."
+        )
+        return self.found(
+            "An embedding was asked for a row that it does not have: a token id past the vocabulary it was "
+            f"built for, or a position past the longest sequence. {unknown}",
+            fix=FIX,
+            where=crash.where,
+        )
+
+    def _compare(self, ids: Array, rows: int, called: str, where: Where | None) -> Finding | None:
+        outside = ids[(ids < 0) | (ids >= rows)]
+        if not outside.size:
+            return None
+        low, high = int(ids.min()), int(ids.max())
+        counted = f"{outside.size} of the {ids.size} {called} in this batch"
+        evidence = {
+            "lowest_id": low,
+            "highest_id": high,
+            "embedding_rows": rows,
+            "ids_outside": int(outside.size),
+            "ids_in_batch": int(ids.size),
+        }
+        table = f"the embedding has {rows} rows, for ids 0 to {rows - 1}"
+        verb = "lies" if outside.size == 1 else "lie"
+        if low < 0:
+            return self.found(
+                f"The {called} run from {low} to {high}, but rows are counted from 0 and {table}. {counted} "
+                f"{verb} outside. A negative number such as -100 belongs in the labels, to mark what the "
+                "loss leaves out.",
+                fix="put the pad token's id, not -100, where the input is padded",
+                evidence=evidence,
+                where=where,
+            )
+        return self.found(
+            f"The {called} run from {low} to {high}, but {table}. {counted} {verb} outside: the tokenizer "
+            "knows more tokens than the model was built for.",
+            fix=FIX,
+            evidence=evidence,
+            where=where,
+        )
+
+    def _too_long(self, positions: Array, rows: int, where: Where | None) -> Finding:
+        length = int(positions.shape[-1])
+        return self.found(
+            f"The embedding that failed was asked for consecutive rows up to {int(positions.max())} and has "
+            f"{rows}. These are positions, not tokens: a sequence of {length} tokens is longer than the "
+            "model can number.",
+            fix=f"tokenizer(..., truncation=True, max_length={rows - int(positions.min())})",
+            evidence={"sequence_length": length, "positions": rows},
+            where=where,
+        )
+
+
+def _are_positions(ids: Array) -> bool:
+    """Whether every row counts up by one: no text does, and position ids always do."""
+    return ids.ndim > 0 and ids.shape[-1] > 1 and bool((np.diff(ids, axis=-1) == 1).all())

@@ -1,0 +1,132 @@
+"""See `UntokenizedDataset`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diagnostics.facts import BatchFacts, CrashFacts, DatasetFacts, ModelFacts, TokensMissing
+from diagnostics.finding import Finding, Where
+from diagnostics.rule import NotApplicable, Rule
+
+TOKENS = ("input_ids", "inputs_embeds")
+# A label written out as a word is text too, but no tokenizer is meant to read it.
+LABELS = ("label", "labels")
+
+
+class UntokenizedDataset(Rule):
+    """Plain text is handed to a model of tokens: the dataset was never tokenized, or is the wrong one.
+
+    ## What it does
+    Looks for tokens (`input_ids` or `inputs_embeds`) among the columns that reach the collator, when the
+    model accepts `input_ids` and the dataset holds text. Where the text itself reaches the collator, the
+    collator may still tokenize it, so the batch it makes is looked at instead.
+
+    ## Why it is bad
+    A model cannot read a string. A `Trainer` also drops, without an error, every column that the model does
+    not accept; the text is such a column. What then arrives is the label alone, and the failure shows itself
+    far from its cause: `You must specify exactly one of input_ids or inputs_embeds`, or `You should supply
+    an encoding`. Most often the tokenized dataset exists and the other variable was passed.
+
+    ## Example
+    ```python
+    tokenized = raw.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"]), batched=True)
+    trainer = Trainer(model, args, train_dataset=raw["train"])    # the raw one
+    ```
+
+    ## Instead
+    ```python
+    tokenized = raw.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"]), batched=True)
+    trainer = Trainer(model, args, train_dataset=tokenized["train"])
+    ```
+
+    ## Thresholds
+    None: either the tokens are there or they are not.
+
+    ## Known problems
+    The names are those of Hugging Face models. A model of your own that takes its tokens under another name
+    is not judged. A collator that finds the tokens elsewhere, by the row's number for example, while the
+    text columns are dropped, would be reported without reason.
+
+    ## Sources
+    The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation of
+    `transformers.TrainingArguments` (`remove_unused_columns`).
+    """
+
+    severity = "error"
+
+    def from_dataset(self, dataset: DatasetFacts, model: ModelFacts) -> Finding | None:
+        """Look for tokens among the columns that reach the collator."""
+        _require_tokens(model)
+        if not dataset.columns and not dataset.dropped_columns:
+            raise NotApplicable("needs a dataset with named columns")
+        if not dataset.text_columns or _any_tokens(dataset.columns):
+            return None
+        if any(name in dataset.columns for name in _to_tokenize(dataset.text_columns)):
+            raise NotApplicable("needs a batch: the text reaches the collator, which may tokenize it")
+        return self._raw(dataset.columns, dataset.text_columns, "reaches the collator")
+
+    def from_batch(self, dataset: DatasetFacts, batch: BatchFacts, model: ModelFacts) -> Finding | None:
+        """Look for tokens in the batch that the collator made of rows with text."""
+        _require_tokens(model)
+        if all(name.isdigit() for name in batch.inputs):
+            raise NotApplicable("needs a batch with named inputs: tokens in a tuple go by no name")
+        if not dataset.text_columns or _any_tokens(tuple(batch.inputs)):
+            return None
+        arrived = (*batch.inputs, batch.labels_name) if batch.labels_name else tuple(batch.inputs)
+        return self._raw(arrived, dataset.text_columns, "is in the batch")
+
+    def from_crash(self, crash: CrashFacts, symptom: TokensMissing) -> Finding | None:
+        """Name what arrived instead of tokens, or say what the text leaves open."""
+        if symptom.received is not None and _any_tokens(symptom.received):
+            return None
+        if symptom.received is not None:
+            return self._raw(symptom.received, symptom.text_columns or (), "arrived", crash.where)
+        unknown = (
+            "Which columns the dataset has could not be read from the exception's frames."
+            if crash.live
+            else "Which columns the dataset has cannot be known from the text: pass the exception itself to "
+            "diagnostics.explain."
+        )
+        return self.found(
+            "What reads tokens was given none: the rows that were handed over hold no input_ids, so they "
+            f"were never tokenized, or the raw dataset was passed instead of the tokenized one. {unknown}",
+            fix=_fix(symptom.text_columns or ()),
+            evidence={"text_columns": list(symptom.text_columns or ())},
+            where=crash.where,
+        )
+
+    def _raw(self, arrived: Sequence[str], text: Sequence[str], verb: str, where: Where | None = None) -> Finding:
+        what = f"only {', '.join(arrived)} {verb}" if arrived else f"no column {verb}"
+        text = _to_tokenize(text)
+        held = f"The dataset still holds plain text ({', '.join(text)}), and " if text else ""
+        message = f"{held}{what}: there are no input_ids. The model reads token ids and cannot read a string."
+        return self.found(
+            message[0].upper() + message[1:],
+            fix=_fix(text),
+            evidence={"arrived": list(arrived), "text_columns": list(text)},
+            where=where,
+        )
+
+
+def _require_tokens(model: ModelFacts) -> None:
+    if "input_ids" not in model.input_names:
+        raise NotApplicable("needs a model that is known to take input_ids")
+
+
+def _any_tokens(names: Sequence[str]) -> bool:
+    return any(name in names for name in TOKENS)
+
+
+def _to_tokenize(text_columns: Sequence[str]) -> tuple[str, ...]:
+    """Leave out labels written as words, unless nothing else is text."""
+    return tuple(name for name in text_columns if name not in LABELS) or tuple(text_columns)
+
+
+def _fix(text_columns: Sequence[str]) -> str:
+    # A tokenizer takes one text or a pair of them; of more columns only the reader knows which are meant.
+    columns = text_columns if 1 <= len(text_columns) <= 2 else ("text",)
+    texts = ", ".join(f'rows["{name}"]' for name in columns)
+    return (
+        f"tokenized = dataset.map(lambda rows: tokenizer({texts}, truncation=True), batched=True), and hand "
+        "over tokenized; if the data was tokenized elsewhere already, pass that variable"
+    )

@@ -1,0 +1,86 @@
+"""See `NoGradient`."""
+
+from __future__ import annotations
+
+from diagnostics.facts import CrashFacts, GradientFacts, NoPathToParameters
+from diagnostics.finding import Finding
+from diagnostics.rule import Rule
+
+RECONNECT = (
+    "compute the loss from the model's own output: no .detach(), .item(), .numpy() or argmax on the way, and no "
+    "torch.no_grad() or torch.inference_mode() around it"
+)
+UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only those that should learn"
+
+
+class NoGradient(Rule):
+    """The loss has no path back to any parameter that should learn.
+
+    ## What it does
+    Follows the loss of one batch backwards and looks whether it meets a trainable parameter at all. After a
+    crash, recognises the message of a `backward()` that found nothing to differentiate.
+
+    ## Why it is bad
+    No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not
+    require grad and does not have a grad_fn`, Keras raises or warns; a loss that was made a leaf again with
+    `requires_grad_(True)` only to quiet the error trains nothing in silence.
+
+    ## Example
+    ```python
+    predicted = model(inputs).argmax(dim=-1).float()   # a choice has no derivative
+    loss = F.mse_loss(predicted, labels.float())
+    loss.backward()
+    ```
+
+    ## Instead
+    ```python
+    loss = F.cross_entropy(model(inputs), labels)
+    loss.backward()
+    ```
+
+    ## Thresholds
+    None: one trainable parameter within reach is enough.
+
+    ## Known problems
+    A model frozen as a whole under a loss that has parameters of its own to learn is reported, because only
+    the model's parameters are looked for. From the text of a traceback alone it cannot be told where the path
+    breaks.
+
+    ## Sources
+    PyTorch's notes "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A
+    Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".
+    """
+
+    severity = "error"
+    no_exhibit = "the framework names this bug itself, at the line where it strikes; there is little to find out"
+
+    def from_gradients(self, gradients: GradientFacts) -> Finding | None:
+        """Look whether the loss reached any trainable parameter."""
+        if gradients.connected:
+            return None
+        if not gradients.num_trainable:
+            return self.found(
+                "None of the model's parameters asks for a gradient: all of them are frozen. The loss has nothing "
+                "to change, so training would leave the model exactly as it is.",
+                fix=UNFREEZE,
+                evidence={"connected": False, "num_trainable": 0},
+            )
+        return self.found(
+            f"The model has {gradients.num_trainable:,} trainable scalars, and the loss depends on none of them: "
+            "somewhere between the model's output and the loss the path is cut. So no parameter gets a gradient, "
+            "and training would leave the model exactly as it is.",
+            fix=RECONNECT,
+            evidence={"connected": False, "num_trainable": gradients.num_trainable},
+        )
+
+    def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
+        """Say what a backward pass without anything to differentiate means."""
+        cut = symptom.detached_in
+        seen = f"On the way stands {cut}, which cuts it" if cut else "The path is cut, or all is frozen"
+        return self.found(
+            "backward() found nothing to differentiate: the loss was computed without a path to any parameter "
+            f"that asks for a gradient. {seen}.",
+            fix=f"{RECONNECT}; and leave requires_grad=True on what should learn",
+            evidence={"detached_in": cut},
+            where=crash.where,
+        )

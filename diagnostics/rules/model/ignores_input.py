@@ -1,0 +1,103 @@
+"""See `IgnoresInput`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from diagnostics.facts import BatchFacts, LossFacts, OverfitFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+# Relative to the size of the predictions. Float32 rounds at 1.2e-7; summing in another order costs a few of
+# these, and an answer that really depends on the input differs by far more.
+ROUNDING = 1e-6
+CLEARLY_BELOW = 0.99  # of the best constant answer's loss: far more than rounding
+
+
+class IgnoresInput(Rule):
+    """The model gives the same answer to every input.
+
+    ## What it does
+    Trains a copy of the model on one batch, then compares its predictions for the examples of that batch.
+    They should differ by then, as the examples and their labels do.
+
+    ## Why it is bad
+    Whatever the input says does not reach the output, so the best that training can find is one answer for
+    everything. The loss still falls, to the level of that answer, and looks like a hard problem.
+
+    ## Example
+    ```python
+    def forward(self, tokens):
+        scores = self.head(self.encoder(tokens))   # (batch, 1)
+        return scores.softmax(dim=-1)              # over one output: always 1
+    ```
+
+    ## Instead
+    ```python
+    def forward(self, tokens):
+        return self.head(self.encoder(tokens))     # (batch, 1), for binary_cross_entropy_with_logits
+    ```
+
+    ## Thresholds
+    The spread of the predictions across examples, divided by their root mean square, must stay below 1e-6:
+    about eight times the rounding of float32 (1.2e-7), so that only equal answers count as equal.
+
+    ## Known problems
+    Not judged where the same answer is right: all inputs or all labels of the batch equal. Clean, whatever
+    the last predictions were, if the copy's loss once fell below what any single answer can reach: then it
+    did tell the examples apart, and only a rate too high for it made them equal again. A baseline that
+    ignores its input on purpose is reported. Predictions that differ by less than a millionth of their size,
+    such as large regression targets that are almost equal, are reported too; standardise such targets.
+
+    ## Sources
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline".
+    """
+
+    severity = "error"
+    no_exhibit = "a run that ignores its input stalls at chance; its exhibit waits for a bug found in the wild"
+
+    def from_overfit(
+        self, overfit: OverfitFacts, loss: LossFacts | None = None, batch: BatchFacts | None = None
+    ) -> Finding | None:
+        """Look at the answers of the copy that was trained on one batch."""
+        if overfit.distinct_inputs < 2:
+            raise NotApplicable("needs a batch in which at least two inputs differ")
+        if batch is not None and _same_target(batch):
+            raise NotApplicable("needs a batch in which at least two labels differ")
+        if overfit.output_spread is None or not math.isfinite(overfit.output_spread):
+            raise NotApplicable("needs finite predictions of the trained copy")
+        if overfit.output_spread >= ROUNDING or _beats_constant(overfit, loss):
+            return None
+        steps = len(overfit.losses)
+        return self.found(
+            f"A copy of the model, trained on this batch for {steps} {'step' if steps == 1 else 'steps'}, "
+            f"gives the same answer to all {overfit.distinct_inputs} of its different inputs. Nothing of the "
+            "input reaches the output, so training can only find the one answer that suits most examples. "
+            "Look for an input that forward() never uses, a mask or factor that is all zero, a softmax or a "
+            "normalisation over an axis of size 1, or a layer whose units are all dead.",
+            fix="after each layer, print how much its output differs across the batch, x.std(0).max(): the "
+            "fault is where that first becomes 0",
+            evidence={
+                "output_spread": overfit.output_spread,
+                "distinct_inputs": overfit.distinct_inputs,
+                "steps": steps,
+            },
+        )
+
+
+def _beats_constant(overfit: OverfitFacts, loss: LossFacts | None) -> bool:
+    """Whether some run went where no single answer could: its predictions must have differed."""
+    lowest = min((value for value in overfit.losses if math.isfinite(value)), default=math.inf)
+    return loss is not None and loss.floor is not None and lowest < CLEARLY_BELOW * loss.floor
+
+
+def _same_target(batch: BatchFacts) -> bool:
+    """Whether one answer would be right for every example."""
+    if batch.labels is None:
+        return False
+    classes = batch.class_labels
+    if classes is not None and np.unique(classes).size < 2:
+        return True
+    return bool((batch.labels == batch.labels[:1]).all())

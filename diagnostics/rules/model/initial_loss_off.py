@@ -1,0 +1,94 @@
+"""See `InitialLossOff`."""
+
+from __future__ import annotations
+
+import math
+
+from diagnostics.facts import LossFacts, OutputFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+# Logits of standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
+# sqrt(2 * 1) = 1.4, and above sqrt(ln C) where there are many classes.
+MARGIN = 1.0
+SHARE_OF_CHANCE = 0.5
+
+
+class InitialLossOff(Rule):
+    """The first loss is far above what a guess would cost.
+
+    ## What it does
+    Compares the cross entropy of one batch, before any training, with that of a model that gives each of the
+    C classes the same probability: ln C.
+
+    ## Why it is bad
+    A model that has learned nothing should not be sure of anything. One that starts far above ln C is sure
+    of wrong answers: its inputs are not scaled, its last layer starts too large, or its head was trained with
+    the classes in another order. It spends its first steps on unlearning that, with gradients large enough
+    to harm the rest.
+
+    ## Example
+    ```python
+    images = torch.tensor(pixels, dtype=torch.float32)         # 0 to 255
+    loss = F.cross_entropy(model(images), labels)              # 35 or more; chance is ln 10 = 2.3
+    ```
+
+    ## Instead
+    ```python
+    images = torch.tensor(pixels, dtype=torch.float32) / 255   # 0 to 1
+    loss = F.cross_entropy(model(images), labels)              # 2.3
+    ```
+
+    ## Thresholds
+    The loss must exceed ln C by more than 1 nat, and by more than half of ln C. Logits that vary from class
+    to class with standard deviation s add about s²/2 to the loss (less with few classes), so 1 nat means
+    logits with a spread above 1.4, where PyTorch's linear layer after a normalisation starts at 0.6. A loss
+    below ln C is no alarm: a pretrained model may know the answers. That the first loss should be ln C is
+    from the source below; how far off is too far is our choice.
+
+    ## Known problems
+    Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4, right
+    at the threshold. In a simulation with normal logits of that spread, 5 to 10 classes and batches of 32,
+    between 1 in 13 and 1 in 4 such models started above it, without anything being wrong. Losses that weigh
+    their classes, or add up the examples instead of averaging, are left out: their chance level is not ln C.
+
+    ## Sources
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".
+    """
+
+    severity = "warning"
+    no_exhibit = "a run that starts badly mostly recovers; the exhibits show runs that do not"
+
+    def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
+        """Compare the first loss with ln C."""
+        classes = outputs.num_classes
+        if loss.kind != "cross_entropy" or classes is None or classes < 2:
+            raise NotApplicable("needs a cross-entropy loss over a known number of classes")
+        if loss.class_weights:
+            raise NotApplicable("needs a loss that weighs all classes the same")
+        if not math.isfinite(loss.value):
+            raise NotApplicable("needs a finite loss")
+        chance = math.log(classes)
+        if _summed(loss, math.prod(outputs.shape) // classes, chance):
+            raise NotApplicable("needs a loss that is averaged over the examples, not summed")
+        excess = loss.value - chance
+        if excess <= max(MARGIN, SHARE_OF_CHANCE * chance):
+            return None
+        return self.found(
+            f"Before any training the loss is {loss.value:.2f}, where giving each of the {classes} classes "
+            f"the same probability would cost ln {classes} = {chance:.2f}. So the model starts out sure of wrong "
+            "answers, and has to unlearn them first. Usually the inputs are not scaled, the last layer "
+            "starts too large, or a pretrained head counts the classes in another order.",
+            fix="scale the inputs to about mean 0 and standard deviation 1; if they are, give the last layer "
+            "smaller initial weights, or check the class order of a pretrained head against the labels",
+            evidence={"loss": loss.value, "chance": chance, "num_classes": classes},
+        )
+
+
+def _summed(loss: LossFacts, terms: int, chance: float) -> bool:
+    """Whether the loss adds up `terms` predictions. Averaged, its floor is an entropy of that many labels."""
+    if terms < 2 or loss.floor is None:
+        return False
+    if loss.floor > 0:
+        return loss.floor > min(chance, math.log(terms)) * (1 + 1e-6)
+    return loss.value >= terms * chance / 2  # one label only: its floor is 0 either way

@@ -1,0 +1,98 @@
+"""See `UnusedClasses`."""
+
+from __future__ import annotations
+
+import math
+
+from diagnostics.facts import OUTPUTS_SETTING, DatasetFacts, ModelFacts, OutputFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+RATIO = 2.0  # below it, rare classes that a sample lacks explain the difference as well
+SPARE_OUTPUTS = 10  # two or three outputs too many cost nothing that could be measured
+
+
+class UnusedClasses(Rule):
+    """The model has many more outputs than the data has classes.
+
+    ## What it does
+    Compares the number of outputs with the number of classes: the class names if the dataset has them, else
+    the highest label among the rows that were read, plus one.
+
+    ## Why it is bad
+    Usually the last layer was made for other data: the 1000 classes of ImageNet before ten kinds of animals.
+    The first loss is then ln 1000 = 6.9 rather than ln 10 = 2.3, the first steps only teach the model that
+    most of its outputs never occur, and a prediction can name a class that does not exist.
+
+    ## Example
+    ```python
+    model = torchvision.models.resnet18(weights="DEFAULT")    # 1000 outputs
+    loader = DataLoader(CIFAR10(root, transform=transform))   # 10 classes
+    ```
+
+    ## Instead
+    ```python
+    model.fc = nn.Linear(model.fc.in_features, 10)
+    ```
+
+    ## Thresholds
+    More than twice as many outputs as classes, and at least 10 more. Both are ours: they leave room for a few
+    reserved classes and for classes too rare to be among the rows read. The finding is a warning only where
+    the number of classes is known, from their names or because every row was read; else it is a note.
+
+    ## Known problems
+    An output layer widened on purpose, to a multiple of 64 for speed or to keep room for classes to come, is
+    reported too if there are few classes. A debugging subset of a sorted dataset holds the first classes
+    only; if the dataset does not name them all, that looks the same as a last layer made for other data.
+
+    ## Sources
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "init well": the last layer should fit
+    the targets. PyTorch's tutorial "Transfer Learning for Computer Vision" replaces `fc` for this reason.
+    """
+
+    severity = "warning"
+    no_exhibit = "it wastes a training run's first steps and breaks nothing, so there is no failure to show"
+
+    def from_dataset(
+        self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts | None = None
+    ) -> Finding | None:
+        """Compare the classes of the dataset with the model's outputs."""
+        labels, names, num_outputs = dataset.labels, dataset.label_names, outputs.num_classes
+        labels = None if labels is None else labels[labels >= 0]  # negative ones mark what the loss skips
+        if labels is None or not labels.size or num_outputs is None:
+            raise NotApplicable("needs labels that are class indices")
+        low, high = int(labels.min()), int(labels.max())
+        classes = max(high + 1, len(names or ()))
+        if num_outputs <= RATIO * classes or num_outputs - classes < SPARE_OUTPUTS:
+            return None
+        read_all = dataset.rows_read == dataset.size
+        known = names is not None or read_all
+        carried = f"carry label {high}" if low == high else f"carry labels from {low} to {high}"
+        if names is not None:
+            seen = f"The dataset names {classes} {'class' if classes == 1 else 'classes'}"
+        elif read_all:
+            seen = f"All {dataset.rows_read} rows of the dataset {carried}"
+        else:
+            seen = f"The {dataset.rows_read} rows that were read {carried}"
+        start, could = (f"ln {n} = {math.log(n):.1f}" for n in (num_outputs, classes))
+        cost = (
+            f"the other {num_outputs - classes} can only be learned away, and the loss starts near {start} "
+            f"rather than {could}"
+        )
+        if not known:
+            cost = f"if the other rows hold no higher ones, {cost}"
+        setting = OUTPUTS_SETTING if model is None else model.outputs_setting
+        return self.found(
+            f"{seen}, but the model ends in {num_outputs} outputs: {cost}. "
+            "Was the last layer made for other data?",
+            fix=setting.format(classes) if known else f"{setting.format('n')}, with n the number of classes",
+            evidence={
+                "num_outputs": num_outputs,
+                "classes": classes,
+                "lowest_label": low,
+                "highest_label": high,
+                "rows_read": dataset.rows_read,
+                "rows": dataset.size,
+            },
+            severity="warning" if known else "note",
+        )
