@@ -72,9 +72,7 @@ def show_outcome(outcome: Outcome, alike: list[Exhibit]) -> None:
     if outcome.verdict == "another failure":
         facts.add_row("declared", _declared(outcome))
         for other in alike:
-            facts.add_row(
-                "but", f"it is the failure of cage {other.id}, {other.title}: nox -s bug-{other.id}"
-            )
+            facts.add_row("but", f"it is the failure of cage {other.id}, {other.title}: nox -s bug-{other.id}")
     facts.add_row("took", f"{ending.seconds:.1f} s of {exhibit.budget_s:g} s, {ending.peak_mb:.0f} MiB of "
                           f"{exhibit.budget_mb} MiB")  # fmt: skip
     screen.print(facts)

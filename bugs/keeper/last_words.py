@@ -27,8 +27,11 @@ def last_exception(stderr: str) -> CrashFacts | None:
         if line.startswith("Exception ignored in"):  # a destructor's, when the interpreter was going down
             break
         lines.append(_HEADER if last.endswith(_HEADER) or first.endswith(_HEADER) else first)
-    if _HEADER not in lines and not any(line.startswith('  File "') for line in lines):
-        return None  # a line that only looks like an exception is a warning
+    if _HEADER not in lines:
+        frames = [number for number, line in enumerate(lines) if line.startswith('  File "')]
+        if not frames:
+            return None  # what only looks like an exception is a warning
+        lines.insert(frames[-1], _HEADER)  # a syntax error in the script itself is printed without one
     from diagnostics.probes.traceback_text import parse  # takes NumPy along, which most commands do without
 
     crashes = parse("\n".join(lines))

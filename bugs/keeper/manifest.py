@@ -79,8 +79,13 @@ class MetricSignature:
             case _:
                 return value >= self.value
 
+    @property
+    def condition(self) -> str:
+        """What is declared of the value: ">= 0.5"."""
+        return f"{self.comparison} {self.value:g}"
+
     def __str__(self) -> str:
-        return f"{self.metric} {self.comparison} {self.value:g}"
+        return f"{self.metric} {self.condition}"
 
 
 class Recovery(MetricSignature):
@@ -261,9 +266,7 @@ def check_cause(exhibit: Exhibit) -> None:
         CatalogueError: if it does not.
     """
     signature = exhibit.signature
-    if isinstance(signature, ExceptionSignature) and signature.caused not in exhibit.script.read_text(
-        "utf-8"
-    ):
+    if isinstance(signature, ExceptionSignature) and signature.caused not in exhibit.script.read_text("utf-8"):
         problem = f"signature.caused: expected a text that stands in train.py, got {signature.caused!r}"
         raise CatalogueError(exhibit.folder, "exhibit.toml", problem)
 

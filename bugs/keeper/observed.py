@@ -48,9 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     script, report = options.script.resolve(), options.report.resolve()
     observation = Observation()
-    _after_import(
-        "transformers.trainer", lambda module: _examine_before_training(module, observation, report)
-    )
+    _after_import("transformers.trainer", lambda module: _examine_before_training(module, observation, report))
 
     sys.argv = [str(script)]
     sys.path[0] = str(script.parent)

@@ -132,13 +132,12 @@ def _verdict(
         return "another failure", f"{_exit(ending.returncode)}, and no exception was printed"
 
     if broken and isinstance(signature, MetricSignature) and _holds(signature, printed):
-        return "reproduced", _show(signature, printed)
+        return "reproduced", f"{_show(signature, printed)} ({signature.condition} is the failure)"
+    shown = _show(recovery, printed)
     if _holds(recovery, printed):
-        return "repaired" if broken else "recovered", _show(recovery, printed)
-    wanted = [f"{recovery} would be a recovery"]
-    if broken and isinstance(signature, MetricSignature):
-        wanted.insert(0, f"{signature} would be the failure")
-    return "no failure", f"ran to its end, but {_show(recovery, printed)}; {', '.join(wanted)}"
+        return "repaired" if broken else "recovered", f"{shown} ({recovery.condition} is a recovery)"
+    failure = f", {signature} the failure" if broken and isinstance(signature, MetricSignature) else ""
+    return "no failure", f"ran to its end with {shown}; {recovery} would be a recovery{failure}"
 
 
 def matches(signature: ExceptionSignature | MetricSignature, exception: CrashFacts) -> bool:
@@ -151,9 +150,7 @@ def lookalikes(outcome: Outcome, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
     if outcome.verdict != "another failure" or outcome.exception is None:
         return []
     exception = outcome.exception
-    return [
-        other for other in exhibits if other is not outcome.exhibit and matches(other.signature, exception)
-    ]
+    return [other for other in exhibits if other is not outcome.exhibit and matches(other.signature, exception)]
 
 
 def _differences(signature: ExceptionSignature, exception: CrashFacts) -> list[str]:
@@ -185,9 +182,8 @@ def _holds(wanted: MetricSignature, printed: dict[str, float]) -> bool:
 
 def _show(wanted: MetricSignature, printed: dict[str, float]) -> str:
     if wanted.metric not in printed:
-        return f"printed no line {wanted.metric}=…"
-    asked = f"{wanted.comparison} {wanted.value:g}"
-    return f"{wanted.metric}={printed[wanted.metric]:g} ({asked} was asked for)"
+        return f"no line {wanted.metric}=…"
+    return f"{wanted.metric}={printed[wanted.metric]:g}"
 
 
 def _headline(exception: CrashFacts) -> str:

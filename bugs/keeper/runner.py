@@ -12,9 +12,7 @@ from bugs.keeper.manifest import Exhibit
 from bugs.keeper.outcome import judge, lookalikes
 
 
-def run(
-    exhibit: Exhibit, all_exhibits: list[Exhibit], *, solution: bool, seed: int | None, as_json: bool
-) -> int:
+def run(exhibit: Exhibit, all_exhibits: list[Exhibit], *, solution: bool, seed: int | None, as_json: bool) -> int:
     """Run the exhibit's broken script, or its solution, and return the exit code.
 
     0 if and only if the broken script showed its declared failure, or the solution its recovery. With

@@ -205,8 +205,10 @@ class TestSurvey:
 class TestFind:
     @pytest.mark.parametrize(
         "name",
-        ["4", "04", "bug-04", "fix-04", "bug-4", "04_wrong_label_count", "bugs/04_wrong_label_count/"]
-        + ["bugs/04_wrong_label_count/train.py", " BUG-04 "],
+        [
+            *("4", "04", "bug-04", "fix-04", "bug-4", " BUG-04 ", "04_wrong_label_count"),
+            *("bugs/04_wrong_label_count/", "bugs/04_wrong_label_count/train.py"),
+        ],
     )
     def test_an_exhibit_answers_to_all_its_names(self, zoo: Any, name: str) -> None:
         zoo.cage()
