@@ -79,9 +79,9 @@ class AttentionMaskMissing(Rule):
         padded, longest = int((runs >= MIN_RUN).sum()), int(runs.max())
         verb = edge if padded > 1 else f"{edge}s"
         return self.found(
-            f"{padded} of the {batch.size} examples in this batch {verb} in padding, up to {longest} times "
-            f"the pad token {pad}, and there is no attention_mask. The model reads the padding as text, so "
-            "an example's prediction depends on the length of the others in its batch.",
+            f"{padded} of the {batch.size} examples in this batch {verb} in padding, with up to {longest} "
+            f"pad tokens (id {pad}), and there is no attention_mask. The model reads the padding as text, "
+            "so an example's prediction depends on the length of the others in its batch.",
             fix="keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))",
             evidence={
                 "examples_padded": padded,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from diagnostics.facts import CrashFacts, RaggedColumns
 from diagnostics.finding import Finding
 from diagnostics.rule import Rule
@@ -63,13 +65,9 @@ class RaggedBatch(Rule):
             "clash": list(symptom.clash or ()),
         }
         if symptom.lengths:
-            ranges = "; ".join(
-                f"{_spoken(name)} from {min(lengths)} to {max(lengths)}"
-                for name, lengths in symptom.lengths.items()
-            )
             return self.found(
-                f"The {max(map(len, symptom.lengths.values()))} examples of this batch have different "
-                f"lengths: {ranges} values. {rectangular}.",
+                f"The {max(map(len, symptom.lengths.values()))} examples of this batch differ in length: "
+                f"{_ranges(symptom.lengths)}. {rectangular}.",
                 fix=PAD_LABELS if "labels" in symptom.lengths else PAD,
                 evidence=evidence,
                 where=crash.where,
@@ -91,5 +89,10 @@ class RaggedBatch(Rule):
         )
 
 
-def _spoken(column: str) -> str:
-    return f"item {column}" if column.isdigit() else column
+def _ranges(lengths: Mapping[str, tuple[int, ...]]) -> str:
+    """Say the shortest and the longest, once for columns that agree in both."""
+    columns: dict[tuple[int, int], list[str]] = {}
+    for name, sizes in lengths.items():
+        called = f"item {name} of each" if name.isdigit() else name
+        columns.setdefault((min(sizes), max(sizes)), []).append(called)
+    return "; ".join(f"{low} to {high} values in {', '.join(names)}" for (low, high), names in columns.items())

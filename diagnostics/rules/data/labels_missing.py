@@ -6,7 +6,11 @@ from diagnostics.facts import BatchFacts, CrashFacts, LossMissing, ModelFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 
-FIX = 'call the column of targets "labels": dataset = dataset.rename_column("target", "labels")'
+FIX = (
+    'call the column of targets "labels": dataset = dataset.rename_column("target", "labels"); for a '
+    "language "
+    "model: data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)"
+)
 
 
 class LabelsMissing(Rule):

@@ -89,8 +89,8 @@ def _rows(labels: Array, dataset: DatasetFacts, complete: bool) -> str:
         return f"All {labels.size} rows of the dataset carry"
     if not dataset.spread_out:
         return f"The first {labels.size} rows, all that were read, carry"
-    known = "" if dataset.size is None else f"'s {dataset.size}"
-    return f"{labels.size} rows, taken from all over the dataset{known}, all carry"
+    size = "" if dataset.size is None else f" ({dataset.size} rows)"
+    return f"{labels.size} rows, taken from all over the dataset{size}, all carry"
 
 
 def _called(labels: Array, names: tuple[str, ...] | None) -> str:

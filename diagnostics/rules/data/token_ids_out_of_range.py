@@ -8,6 +8,8 @@ from diagnostics.facts import Array, BatchFacts, CrashFacts, ModelFacts, TokenBe
 from diagnostics.finding import Finding, Where
 from diagnostics.rule import NotApplicable, Rule
 
+MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa from one past its pad token's id, 1
+
 FIX = (
     "load tokenizer and model from the same name; after tokenizer.add_tokens(...): "
     "model.resize_token_embeddings(len(tokenizer))"
@@ -44,7 +46,8 @@ class TokenIdsOutOfRange(Rule):
     ```
 
     ## Thresholds
-    None: one id outside the range is enough.
+    None for the range: one id outside is enough. Ids count as positions if they rise by one from at most 2,
+    where RoBERTa begins (its pad token's id, plus one).
 
     ## Known problems
     Before training, one batch is looked at; an id so rare that this batch lacks it is found only when it
@@ -67,14 +70,16 @@ class TokenIdsOutOfRange(Rule):
             raise NotApplicable("needs token ids in the batch")
         if model.embedding_rows is None:
             raise NotApplicable("needs the number of rows of the token embedding")
-        return self._compare(ids, model.embedding_rows, "token ids", None)
+        why = "the tokenizer knows more tokens than the model was built for"
+        return self._compare(ids, model.embedding_rows, "token ids", why)
 
     def from_crash(self, crash: CrashFacts, symptom: TokenBeyondEmbedding) -> Finding | None:
         """Read ids and rows out of the frames, or say what the text leaves open."""
         if symptom.ids is not None and symptom.rows is not None:
             if _are_positions(symptom.ids):
                 return self._too_long(symptom.ids, symptom.rows, crash.where)
-            finding = self._compare(symptom.ids, symptom.rows, "ids", crash.where)
+            why = "if they are tokens, the tokenizer knows more of them than the model was built for"
+            finding = self._compare(symptom.ids, symptom.rows, "ids", why, crash.where)
             if finding is not None:
                 return finding
         unknown = (
@@ -90,7 +95,7 @@ class TokenIdsOutOfRange(Rule):
             where=crash.where,
         )
 
-    def _compare(self, ids: Array, rows: int, called: str, where: Where | None) -> Finding | None:
+    def _compare(self, ids: Array, rows: int, called: str, why: str, where: Where | None = None) -> Finding | None:
         outside = ids[(ids < 0) | (ids >= rows)]
         if not outside.size:
             return None
@@ -115,25 +120,26 @@ class TokenIdsOutOfRange(Rule):
                 where=where,
             )
         return self.found(
-            f"The {called} run from {low} to {high}, but {table}. {counted} {verb} outside: the tokenizer "
-            "knows more tokens than the model was built for.",
+            f"The {called} run from {low} to {high}, but {table}. {counted} {verb} outside: {why}.",
             fix=FIX,
             evidence=evidence,
             where=where,
         )
 
     def _too_long(self, positions: Array, rows: int, where: Where | None) -> Finding:
-        length = int(positions.shape[-1])
+        length, first = int(positions.shape[-1]), int(positions.min())
         return self.found(
             f"The embedding that failed was asked for consecutive rows up to {int(positions.max())} and has "
-            f"{rows}. These are positions, not tokens: a sequence of {length} tokens is longer than the "
+            f"{rows}. These look like positions, not tokens: a sequence of {length} is longer than the "
             "model can number.",
-            fix=f"tokenizer(..., truncation=True, max_length={rows - int(positions.min())})",
+            fix=f"cut the sequences to length: tokenizer(..., truncation=True, max_length={rows - first})",
             evidence={"sequence_length": length, "positions": rows},
             where=where,
         )
 
 
 def _are_positions(ids: Array) -> bool:
-    """Whether every row counts up by one: no text does, and position ids always do."""
-    return ids.ndim > 0 and ids.shape[-1] > 1 and bool((np.diff(ids, axis=-1) == 1).all())
+    """Whether every row counts up by one from its first position, as position ids do and no text does."""
+    if not ids.ndim or ids.shape[-1] < 2 or not 0 <= ids.min() <= MAX_FIRST_POSITION:
+        return False
+    return bool((np.diff(ids, axis=-1) == 1).all())

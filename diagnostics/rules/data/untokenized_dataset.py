@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diagnostics.facts import BatchFacts, CrashFacts, DatasetFacts, ModelFacts, TokensMissing
-from diagnostics.finding import Finding, Where
+from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 
 TOKENS = ("input_ids", "inputs_embeds")
 # A label written out as a word is text too, but no tokenizer is meant to read it.
 LABELS = ("label", "labels")
+
+_UNREAD = " Which columns hold the text could not be read from the exception's frames."
+_UNKNOWN = (
+    " Which columns hold the text cannot be known from the text of the error: pass the exception itself to "
+    "diagnostics.explain."
+)
 
 
 class UntokenizedDataset(Rule):
@@ -77,34 +83,34 @@ class UntokenizedDataset(Rule):
 
     def from_crash(self, crash: CrashFacts, symptom: TokensMissing) -> Finding | None:
         """Name what arrived instead of tokens, or say what the text leaves open."""
-        if symptom.received is not None and _any_tokens(symptom.received):
+        received = symptom.received
+        if received is not None and _any_tokens(received):
             return None
-        if symptom.received is not None:
-            return self._raw(symptom.received, symptom.text_columns or (), "arrived", crash.where)
-        unknown = (
-            "Which columns the dataset has could not be read from the exception's frames."
-            if crash.live
-            else "Which columns the dataset has cannot be known from the text: pass the exception itself to "
-            "diagnostics.explain."
-        )
-        return self.found(
-            "What reads tokens was given none: the rows that were handed over hold no input_ids, so they "
-            f"were never tokenized, or the raw dataset was passed instead of the tokenized one. {unknown}",
-            fix=_fix(symptom.text_columns or ()),
-            evidence={"text_columns": list(symptom.text_columns or ())},
-            where=crash.where,
-        )
+        return self._raw(received, symptom.text_columns, "arrived", crash)
 
-    def _raw(self, arrived: Sequence[str], text: Sequence[str], verb: str, where: Where | None = None) -> Finding:
-        what = f"only {', '.join(arrived)} {verb}" if arrived else f"no column {verb}"
-        text = _to_tokenize(text)
-        held = f"The dataset still holds plain text ({', '.join(text)}), and " if text else ""
-        message = f"{held}{what}: there are no input_ids. The model reads token ids and cannot read a string."
+    def _raw(
+        self,
+        arrived: Sequence[str] | None,
+        text_columns: Sequence[str] | None,
+        verb: str,
+        crash: CrashFacts | None = None,
+    ) -> Finding:
+        text = _to_tokenize(text_columns or ())
+        held = f"hold plain text ({', '.join(text)}) and no input_ids" if text else "hold no input_ids"
+        if arrived is not None:
+            held += f": all that {verb} is {', '.join(arrived)}" if arrived else f": nothing {verb}"
+        unknown = ""
+        if text_columns is None and crash is not None:
+            unknown = _UNREAD if crash.live else _UNKNOWN
         return self.found(
-            message[0].upper() + message[1:],
+            f"The rows {held}. The model reads token ids and cannot read a string: these rows were never "
+            f"tokenized, or the raw dataset was handed over instead of the tokenized one.{unknown}",
             fix=_fix(text),
-            evidence={"arrived": list(arrived), "text_columns": list(text)},
-            where=where,
+            evidence={
+                "arrived": None if arrived is None else list(arrived),
+                "text_columns": None if text_columns is None else list(text),
+            },
+            where=crash.where if crash is not None else None,
         )
 
 

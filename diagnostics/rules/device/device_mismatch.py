@@ -13,6 +13,12 @@ MAX_TENSORS_NAMED = 6  # a forward can hold dozens of tensors; the evidence hold
 FIX = "move model and batch alike: batch = {name: tensor.to(model.device) for name, tensor in batch.items()}"
 
 
+_UNREAD = " Which tensors these are could not be read from the exception's frames."
+_UNKNOWN = (
+    " Which tensors these are cannot be known from the text: pass the exception itself to diagnostics.explain."
+)
+
+
 class DeviceMismatch(Rule):
     """One operation was given tensors that live on different devices.
 
@@ -57,18 +63,11 @@ class DeviceMismatch(Rule):
         """Name the tensors and their devices, or the devices alone."""
         devices = symptom.devices or tuple(dict.fromkeys(symptom.tensors.values()))
         on = " and ".join(devices) if devices else "different devices"
-        if symptom.tensors:
-            detail = f": {_by_device(symptom.tensors)}."
-        elif crash.live:
-            detail = ". Which tensors these are could not be read from the exception's frames."
-        else:
-            detail = (
-                ". Which tensors these are cannot be known from the text: pass the exception itself to "
-                "diagnostics.explain."
-            )
+        detail = f": {_by_device(symptom.tensors)}" if symptom.tensors else ""
+        unknown = "" if symptom.tensors else _UNREAD if crash.live else _UNKNOWN
         return self.found(
-            f"One operation was given tensors on {on}{detail} It runs on one device and cannot read "
-            "another's memory.",
+            f"One operation was given tensors on {on}{detail}. It runs on one device and cannot read "
+            f"another's memory.{unknown}",
             fix=_fix(symptom.tensors),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
@@ -90,7 +89,7 @@ def _fix(tensors: Mapping[str, str]) -> str:
     others = {device for device in tensors.values() if device != "cpu"}
     if len(behind) == 1 and len(others) == 1 and "." not in behind[0]:
         (device,) = others
-        return f'{behind[0]} = {behind[0]}.to("{device}")'
+        return f'{behind[0]} = {behind[0]}.to("{device}"), where your own code makes it'
     if others and all(name.startswith("self.") for name in behind) and behind:
         return "move the model to the batch's device: model.to(...), before the optimizer is made"
     return FIX

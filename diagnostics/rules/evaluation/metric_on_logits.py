@@ -90,7 +90,7 @@ class MetricOnLogits(Rule):
         shape = symptom.shape
         one_score = shape is not None and (len(shape) == 1 or shape[-1] == 1)
         if shape is None:
-            given = "scores that are no class labels"
+            given = "continuous scores"
         elif one_score:
             given = f"{shape[0]} scores, one an example"
         else:
