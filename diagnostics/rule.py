@@ -54,6 +54,10 @@ class Rule:
         if stage in STAGES:
             cls.stage = stage
 
+    def summary(self) -> str:
+        """Return the first sentence of the page: the pattern in a few words."""
+        return (inspect.getdoc(self) or "").split("\n\n")[0].replace("\n", " ")
+
     def found(
         self,
         message: str,

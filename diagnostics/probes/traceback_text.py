@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from diagnostics.facts import CrashFacts, FrameFacts
 
@@ -31,7 +32,7 @@ def parse(text: str) -> list[CrashFacts]:
     lines = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     starts = [number for number, line in enumerate(lines) if _START in line]
     crashes = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in pairwise([*starts, len(lines)]):
         crash = _parse_one(lines[start + 1 : end])
         if crash is not None:
             crashes.append(crash)

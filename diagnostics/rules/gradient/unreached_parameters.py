@@ -69,7 +69,7 @@ class UnreachedParameters(Rule):
             f"{len(unreached)} of the {len(unreached) + len(gradients.norms)} trainable parameters "
             f"{'gets' if one else 'get'} no gradient from this batch: "
             f"{describe_parameters(unreached, gradients.norms)}. {'It holds' if one else 'They hold'} "
-            f"{scalars:,} of the {gradients.num_trainable:,} trainable scalars ({share:.2g} of 1) and "
+            f"{scalars:,} of the {gradients.num_trainable:,} trainable scalars ({100 * share:.3g} %) and "
             f"{'stays' if one else 'stay'} as initialised: the loss does not depend on {'it' if one else 'them'}.",
             fix="use their result in the loss, without .detach() or torch.no_grad() on the way; if they are "
             "idle on purpose, freeze them: parameter.requires_grad_(False)",

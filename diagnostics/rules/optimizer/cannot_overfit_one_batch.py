@@ -11,7 +11,8 @@ from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 
 CLEARLY_BELOW = 0.9  # of the loss of the best constant answer; healthy copies reach half of it and less
-ROUNDING = 1e-6  # relative to the labels: a constant answer's loss below it is 0, up to float32
+DISTINCT_SHARE = 0.5  # below it, equal inputs with different labels may be what keeps the loss up
+ROUNDING = 1e-6  # of the labels' size (of a nat, for cross entropy): less is 0 up to float32's rounding
 
 
 class CannotOverfitOneBatch(Rule):
@@ -22,30 +23,97 @@ class CannotOverfitOneBatch(Rule):
     constant answer to every example would reach on that batch.
 
     ## Why it is bad
-    Learning a handful of examples by heart is the easiest thing a network can do. One that does no better than
-    a constant has a break between input and answer: labels that belong to other inputs, a part cut off from
-    the gradient, a loss that does not fit the output, values on a scale it cannot take. More data will not
-    help.
+    Learning a handful of examples by heart is the easiest thing a network can do, even if their labels are
+    wrong. One that does no better than a constant has a break somewhere between input and answer: what tells
+    the examples apart gets lost, a part is cut off from the gradient, or the values are on a scale that the
+    model cannot take. More data or more steps will not help.
 
     ## Example
     ```python
-    texts = texts.shuffle()                       # the labels stay in their old order ...
-    outputs = model(tokenize(texts).detach_())    # ... or a part is cut off: one batch shows the second
+    states = gpt2(ids).last_hidden_state   # causal: each token sees only those before it
+    logits = head(states[:, 0])            # the first one has seen nothing of the text
     ```
 
     ## Instead
     ```python
-    for _ in range(100):                          # before the long run
-        loss = loss_fn(model(inputs), labels)     # always the same batch: this must go towards 0
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+    states = gpt2(ids).last_hidden_state   # ids are padded on the left
+    logits = head(states[:, -1])           # the last one has seen all of it
     ```
 
     ## Thresholds
-    The lowest loss must stay above 0.9 of the loss of the best constant answer (for cross entropy the entropy
-    of the batch's labels, for squared error their variance). The number is ours: it asks for a tenth, where a
-    healthy copy gains half and more.
+    The lowest loss must stay above 0.9 of that of the best constant answer: for cross entropy the entropy of
+    the batch's labels, for squared error their variance. The number is ours: it asks for a gain of a tenth,
+    where a healthy copy gains half and more. It is a warning, not an error, because the copy gets only a few
+    dozen steps at a few learning rates: a model that is merely slow can fail as well.
 
     ## Known problems
+    Not judged where the best constant answer is not known (a loss that is not recognised) or already right
+    (one label only), where more than half of the examples repeat others, where there are fewer trainable
+    scalars than examples, or where the loss was still falling fast enough to get there in as many steps
+    again. Strong label smoothing over very many classes keeps the loss up however well the model learns; so
+    does noise in the targets of a model too small to learn it by heart.
+
+    ## Sources
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face
+    course, chapter 8, "Overfit your model on one batch".
     """
+
+    severity = "warning"
+    no_exhibit = "a check that many bugs fail, not a bug: each exhibit names the cause instead"
+
+    def from_overfit(
+        self, overfit: OverfitFacts, loss: LossFacts, batch: BatchFacts, model: ModelFacts | None = None
+    ) -> Finding | None:
+        """Compare what the trained copy reached with the best constant answer."""
+        floor = loss.floor
+        if loss.kind == "other" or floor is None:
+            raise NotApplicable("needs a loss whose best constant answer is known")
+        if floor <= _rounding(loss, batch):
+            raise NotApplicable("needs a batch in which at least two labels differ")
+        if overfit.distinct_inputs < max(2, DISTINCT_SHARE * batch.size):
+            raise NotApplicable("needs a batch whose inputs differ from each other")
+        if model is not None and model.num_trainable < overfit.distinct_inputs:
+            raise NotApplicable("needs at least as many trainable scalars as examples")
+        losses = [value for value in overfit.losses if math.isfinite(value)]
+        if not losses:
+            raise NotApplicable("needs a finite loss")
+        lowest, enough = min(losses), CLEARLY_BELOW * floor
+        if lowest <= enough:
+            return None
+        fallen_lately = min(losses[: max(1, len(losses) // 2)]) - lowest
+        if lowest - fallen_lately <= enough:
+            raise NotApplicable("needs more steps on the batch: the loss was still falling")
+        return self.found(
+            f"A copy of the model, trained on nothing but this batch of {batch.size} examples "
+            f"({_tried(overfit)}), got the loss no lower than {lowest:.3g}. One and the same answer for every "
+            f"example would reach {floor:.3g}. Any working model can learn so few examples by heart, so "
+            "what tells them apart does not reach the loss, or the gradient does not reach the weights.",
+            fix="mend what else this report names first; then walk one batch through the model and look for the "
+            "layer after which the examples no longer differ, or whose weights get no gradient",
+            evidence={
+                "lowest_loss": lowest,
+                "best_constant_loss": floor,
+                "examples": batch.size,
+                "distinct_inputs": overfit.distinct_inputs,
+                "steps": len(overfit.losses),
+                "learning_rates": list(overfit.learning_rates),
+            },
+        )
+
+
+def _rounding(loss: LossFacts, batch: BatchFacts) -> float:
+    """Return the loss, in its own unit, that a right answer can have from rounding alone."""
+    if loss.kind in ("cross_entropy", "binary_cross_entropy") or batch.labels is None:
+        return ROUNDING
+    size = ROUNDING * float(np.abs(batch.labels).max(initial=0))
+    return size**2 if loss.kind == "mean_squared_error" else size
+
+
+def _tried(overfit: OverfitFacts) -> str:
+    """Say what was tried: ``30 steps; learning rates 0.001 and 0.01``."""
+    rates = [f"{rate:g}" for rate in overfit.learning_rates]
+    steps = len(overfit.losses)
+    listed = " and ".join([", ".join(rates[:-1]), rates[-1]] if len(rates) > 1 else rates)
+    return (
+        f"{steps} {'step' if steps == 1 else 'steps'}; learning {'rate' if len(rates) == 1 else 'rates'} {listed}"
+    )

@@ -93,7 +93,7 @@ class OptimizerMissesParameters(Rule):
             f"The optimizer ({optimizer.name}) lacks {missing} of the model's {missing + optimizer.held} "
             f"trainable parameters: {describe_parameters(optimizer.missing)}. "
             f"{'It is' if missing == 1 else 'They are'} {scalars:,} of {model.num_trainable:,} trainable scalars "
-            f"({share:.2g} of 1), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
+            f"({100 * share:.3g} %), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
             fix=f"{rebuild}; if they should not learn: parameter.requires_grad_(False)",
             evidence=evidence,
             severity="warning" if share >= WORTH_A_WARNING else "note",

@@ -1,0 +1,121 @@
+"""The command `diagnose`, also `python -m diagnostics`."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .errors import DiagnosticsError, InvalidInput
+
+CLEAN, FOUND, USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `diagnose`.
+
+    Returns:
+        0 if nothing of severity warning or above was found, 1 if something was, 2 for a mistake in the call.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.command(options)
+    except DiagnosticsError as error:
+        print(f"diagnose: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:  # the reader (`| head`) has seen enough
+        sys.stderr.close()
+        return CLEAN
+    except KeyboardInterrupt:
+        print("diagnose: interrupted", file=sys.stderr)
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="diagnose",
+        description="Says what is wrong with a training run, where, on what evidence, and what to change.",
+        epilog="Exit codes: 0 nothing of severity warning or above, 1 findings, 2 a mistake in the call.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    explain = commands.add_parser("explain", help="say what the traceback in a file comes from")
+    explain.add_argument("file", metavar="FILE", help="a file that holds a traceback, or - for standard input")
+    explain.add_argument("--format", choices=("text", "json"), default="text")
+    explain.set_defaults(command=_explain)
+
+    rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
+    rules.add_argument("name", metavar="NAME", nargs="?", help="a rule, as a report names it")
+    rules.add_argument("--format", choices=("text", "json"), default="text")
+    rules.set_defaults(command=_rules)
+    return parser
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from .explanation import explain
+
+    report = explain(_read(options.file))
+    if options.format == "json":
+        print(report.to_json())
+    else:
+        Console(highlight=False).print(report)
+    return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN
+
+
+def _read(file: str) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def _rules(options: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.markdown import Markdown
+    from rich.table import Table
+
+    from .rule import all_rules
+
+    console = Console(highlight=False)
+    rules = {rule.name: rule for rule in all_rules()}
+    if options.name is None:
+        if options.format == "json":
+            listing = [
+                {"rule": rule.name, "stage": rule.stage, "severity": rule.severity, "summary": rule.summary()}
+                for rule in rules.values()
+            ]
+            print(json.dumps(listing, indent=2))
+            return CLEAN
+        table = Table("rule", "stage", "severity", "finds", box=None, pad_edge=False, header_style="bold")
+        for rule in rules.values():
+            table.add_row(rule.name, rule.stage, rule.severity, rule.summary())
+        console.print(table)
+        return CLEAN
+    if options.name not in rules:
+        near = difflib.get_close_matches(options.name, rules, n=3)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "`diagnose rules` lists them."
+        raise InvalidInput(f"there is no rule {options.name!r}. {hint}")
+    rule = rules[options.name]
+    page = inspect.getdoc(rule) or ""
+    if options.format == "json":
+        print(
+            json.dumps({"rule": rule.name, "stage": rule.stage, "severity": rule.severity, "page": page}, indent=2)
+        )
+    else:
+        console.print(
+            Markdown(f"# {rule.name}\n\n*{rule.severity}, {rule.stage}*\n\n{page}"), width=min(100, console.width)
+        )
+    return CLEAN
+
+
+if __name__ == "__main__":
+    sys.exit(main())
