@@ -85,8 +85,8 @@ class CannotOverfitOneBatch(Rule):
             raise NotApplicable("needs more steps on the batch: the loss was still falling")
         return self.found(
             f"A copy of the model, trained on nothing but this batch of {batch.size} examples "
-            f"({_tried(overfit)}), got the loss no lower than {lowest:.3g}. One and the same answer for every "
-            f"example would reach {floor:.3g}. Any working model can learn so few examples by heart, so "
+            f"({_tried(overfit)}), got the loss no lower than {lowest:.4g}. One and the same answer for every "
+            f"example would reach {floor:.4g}. Any working model can learn so few examples by heart, so "
             "what tells them apart does not reach the loss, or the gradient does not reach the weights.",
             fix="mend what else this report names first; then walk one batch through the model and look for the "
             "layer after which the examples no longer differ, or whose weights get no gradient",
