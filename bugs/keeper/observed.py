@@ -99,11 +99,14 @@ class _noting_faults:
 
 
 def _from_script_on(trace: TracebackType | None, script: Path) -> TracebackType | None:
-    """Leave out the frames of this module and of runpy, so that the traceback begins where Python's would."""
+    """Leave out the frames of this module and of runpy: the traceback begins where Python's would.
+
+    None is left of a script that does not compile.
+    """
     first = trace
     while first is not None and Path(first.tb_frame.f_code.co_filename) != script:
         first = first.tb_next
-    return first or trace
+    return first
 
 
 def _after_import(name: str, then: Callable[[ModuleType], None]) -> None:

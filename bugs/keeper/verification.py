@@ -34,6 +34,7 @@ class Trial:
     outcome: Outcome
     rules: tuple[str, ...]  # that the library reported as errors or warnings, first things first
     problems: tuple[str, ...]  # what is not as declared; empty if all is well
+    faults: tuple[str, ...]  # tracebacks of the library itself
 
     @property
     def ok(self) -> bool:
@@ -43,7 +44,7 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         """Return the trial as plain JSON values."""
         mine = {"seed": self.seed, "rules": list(self.rules), "problems": list(self.problems), "ok": self.ok}
-        return self.outcome.to_dict() | mine
+        return self.outcome.to_dict() | mine | {"faults": list(self.faults)}
 
 
 def verify(
@@ -105,7 +106,7 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
     problems = [] if outcome.ok else [f"{outcome.verdict}: {outcome.reason}"]
     problems += [f"diagnostics itself failed: {fault.splitlines()[-1]}" for fault in observation.faults]
     problems += _on_solution(observation) if solution else _on_broken(exhibit, observation)
-    return Trial(exhibit, seed, solution, outcome, rules, tuple(problems))
+    return Trial(exhibit, seed, solution, outcome, rules, tuple(problems), tuple(observation.faults))
 
 
 def _on_broken(exhibit: Exhibit, observation: Observation) -> list[str]:
@@ -119,7 +120,7 @@ def _on_broken(exhibit: Exhibit, observation: Observation) -> list[str]:
         first = next(iter(_rules(report)), None)
         if first not in exhibit.rules:
             problems.append(f"{name}: expected {declared} first, got {first or 'no finding'}")
-    if exhibit.symptom == "throws" and observation.explained is None:
+    if exhibit.symptom == "throws" and observation.explained is None and not observation.faults:
         problems.append(f"explain: expected {declared}, but there was nothing to explain")
     reported = {rule for _, report in reports for rule in _rules(report)}
     if missed := [rule for rule in exhibit.rules if rule not in reported]:

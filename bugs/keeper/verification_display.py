@@ -29,6 +29,7 @@ class VerificationProgress:
             TextColumn("{task.description}", style="dim"),
             console=screen,
             transient=True,
+            refresh_per_second=4,
             disable=not screen.is_terminal,
         )
         self._task = self._bar.add_task("", total=trials)
@@ -98,7 +99,7 @@ def _show_problems(screen: Console, trial: Trial) -> None:
     name = "solution" if trial.solution else "broken script"
     screen.print(Text(f"cage {trial.exhibit.id}, seed {trial.seed}, {name}", "bold red"))
     for problem in trial.problems:
-        screen.print(f"  {problem}")
+        screen.print(f"  {problem}", soft_wrap=True)
     if not trial.outcome.ok:
         for line in trial.outcome.ending.stderr.splitlines()[-LAST_LINES:]:
             screen.print(f"    {line.rpartition(chr(13))[2]}", style="dim", soft_wrap=True)

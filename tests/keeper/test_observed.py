@@ -1,0 +1,133 @@
+"""A script under the library's eyes behaves as it does alone, and what the library says is kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bugs.keeper.observed import Observation
+
+OUT_OF_RANGE = """\
+import torch
+
+labels = torch.tensor([0, 1, 2, 0])
+logits = torch.zeros(4, 2, requires_grad=True)
+torch.nn.functional.cross_entropy(logits, labels)
+"""
+TRAINER = """\
+import torch
+from transformers import Trainer, TrainingArguments
+
+
+class Classifier(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, OUTPUTS)
+
+    def forward(self, features, labels):
+        logits = self.layer(features)
+        return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+torch.manual_seed(0)
+features = torch.randn(96, 4)
+rows = [{"features": row, "labels": row[:3].argmax()} for row in features]
+arguments = TrainingArguments("out", max_steps=2, report_to=[], save_strategy="no", disable_tqdm=True)
+trainer = Trainer(Classifier(), arguments, train_dataset=rows)
+before = trainer.model.layer.weight.detach().clone()
+trainer.train()
+print("trained:", not torch.equal(before, trainer.model.layer.weight.detach()))
+"""
+
+
+def run(script: Path, *, observed: bool = True, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    report = script.with_suffix(".json")
+    observation = ["-m", "bugs.keeper.observed", "--report", str(report)] if observed else []
+    command = [sys.executable, *observation, str(script)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder or script.parent)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return tmp_path / "train.py"
+
+
+class TestScript:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "import sys\nprint(sys.argv, sys.path[0], __name__, __file__)\n",
+            "def loss(label):\n    raise ValueError(f'label {label}\\nis bad')\n\nloss(2)\n",
+            "try:\n    {}['label']\nexcept KeyError as error:\n    raise ValueError('odd') from error\n",
+            "import json\njson.loads('x')\n",
+            "import sys\nsys.exit(3)\n",
+            "import sys\nsys.exit('no labels')\n",
+            "model = (\n",
+            "import pickle\nclass Row: pass\npickle.loads(pickle.dumps(Row()))\nprint('pickled')\n",
+        ],
+    )
+    def test_behaves_as_it_does_alone(self, script: Path, text: str) -> None:
+        script.write_text(text)
+        alone, observed = run(script, observed=False), run(script)
+        assert (observed.returncode, observed.stdout, observed.stderr) == (
+            alone.returncode,
+            alone.stdout,
+            alone.stderr,
+        )
+
+    def test_gets_no_framework_that_it_does_not_import(self, script: Path) -> None:
+        script.write_text("import sys\nprint({'torch', 'transformers', 'tensorflow'} & set(sys.modules))\n")
+        assert run(script).stdout == "set()\n"
+
+
+class TestExplain:
+    def test_the_exception_that_ends_the_script_is_explained(self, script: Path) -> None:
+        script.write_text(OUT_OF_RANGE)
+        assert run(script).returncode == 1
+        observation = Observation.load(script.with_suffix(".json"))
+        assert observation.faults == []
+        assert observation.explained is not None
+        finding = observation.explained["findings"][0]
+        assert finding["rule"] == "labels-out-of-range"
+        assert (finding["where"]["line"], finding["where"]["function"]) == (5, "<module>")
+
+    def test_a_script_that_ends_well_has_nothing_to_explain(self, script: Path) -> None:
+        script.write_text("print('done')\n")
+        run(script)
+        assert Observation.load(script.with_suffix(".json")) == Observation()
+
+    def test_a_fault_of_the_library_is_kept_apart_from_the_scripts_exception(self, script: Path) -> None:
+        script.write_text(
+            "import diagnostics\n\ndef explain(error):\n    raise RuntimeError('the tool broke')\n\n"
+            "diagnostics.explain = explain\nraise ValueError('the script broke')\n"
+        )
+        done = run(script)
+        assert done.stderr.endswith("ValueError: the script broke\n")
+        assert "the tool broke" not in done.stderr
+        (fault,) = Observation.load(script.with_suffix(".json")).faults
+        assert fault.endswith("RuntimeError: the tool broke")
+
+
+@pytest.mark.slow
+class TestExamine:
+    def test_a_trainer_is_examined_before_it_trains_and_then_trains(self, script: Path) -> None:
+        script.write_text(TRAINER.replace("OUTPUTS", "3"))
+        done = run(script)
+        assert "trained: True\n" in done.stdout
+        observation = Observation.load(script.with_suffix(".json"))
+        assert observation.faults == []
+        (report,) = observation.examined
+        assert [f["rule"] for f in report["findings"] if f["severity"] in ("error", "warning")] == []
+
+    def test_a_broken_trainer_is_examined_and_its_exception_explained(self, script: Path) -> None:
+        script.write_text(TRAINER.replace("OUTPUTS", "2"))
+        assert run(script).stderr.rstrip().endswith("IndexError: Target 2 is out of bounds.")
+        observation = Observation.load(script.with_suffix(".json"))
+        assert observation.faults == []
+        (report,) = observation.examined
+        assert report["findings"][0]["rule"] == "labels-out-of-range"
+        assert observation.explained is not None
+        assert observation.explained["findings"][0]["rule"] == "labels-out-of-range"
