@@ -117,7 +117,7 @@ class PyTorchPipeline:
 
     def model_facts(self) -> ModelFacts:
         """Describe the model as it was handed over."""
-        return describe_model(self.model, training=self.model.training)
+        return describe_model(self.model, training=self.model.training, computes_loss=self.loss_fn is None)
 
     # --- the stages -----------------------------------------------------------------------------------------
 

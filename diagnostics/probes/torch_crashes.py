@@ -150,7 +150,8 @@ def _tokens_missing(crash: Crash) -> TokensMissing | None:
         if isinstance(received, Sequence) and received and isinstance(received[0], Mapping):
             received = received[0]
         if isinstance(received, Mapping):
-            return TokensMissing(tuple(str(name) for name in received), text_columns)
+            names = tuple(str(name) for name in received if name != "num_items_in_batch")  # the Trainer's own
+            return TokensMissing(names, text_columns)
     return TokensMissing(None, text_columns)
 
 

@@ -32,8 +32,8 @@ def parameter_names(model: nn.Module) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
 
 
-def describe_model(model: nn.Module, training: bool | None) -> ModelFacts:
-    """Turn a module into facts. `training` is None where the loop sets the mode itself."""
+def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bool) -> ModelFacts:
+    """Turn a module into facts. The loop decides `training` (None) and who computes the loss."""
     config = getattr(model, "config", None)
     embedding = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
     parameters = list(model.parameters())
@@ -46,6 +46,7 @@ def describe_model(model: nn.Module, training: bool | None) -> ModelFacts:
         embedding_rows=embedding.num_embeddings if isinstance(embedding, nn.Embedding) else None,
         pad_token_id=getattr(config, "pad_token_id", None),
         training=training,
+        computes_loss=computes_loss,
         mode_dependent_layers=tuple(
             name
             for name, module in model.named_modules()

@@ -34,7 +34,7 @@ class TrainerPipeline(PyTorchPipeline):
 
     def model_facts(self) -> ModelFacts:
         """See `PyTorchPipeline.model_facts`; `Trainer.train` sets the mode itself."""
-        return describe_model(self.model, training=None)
+        return describe_model(self.model, training=None, computes_loss=not self._replaces_loss())
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
@@ -89,12 +89,8 @@ class TrainerPipeline(PyTorchPipeline):
 
     def known_classes(self) -> int | None:
         """Return what a classification head is configured for, unless the Trainer's loss was replaced."""
-        replaced = (
-            type(self.trainer).compute_loss is not Trainer.compute_loss
-            or getattr(self.trainer, "compute_loss_func", None) is not None
-        )
         integer_labels = isinstance(self._target, torch.Tensor) and not self._target.is_floating_point()
-        return configured_classes(self.model) if integer_labels and not replaced else None
+        return configured_classes(self.model) if integer_labels and not self._replaces_loss() else None
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -120,6 +116,13 @@ class TrainerPipeline(PyTorchPipeline):
         yield MetricFacts(on_logits, on_classes, error)
 
     # --- parts ----------------------------------------------------------------------------------------------
+
+    def _replaces_loss(self) -> bool:
+        return (
+            type(self.trainer).compute_loss is not Trainer.compute_loss
+            or getattr(self.trainer, "compute_loss_func", None) is not None
+            or self.trainer.label_smoother is not None
+        )
 
     def _train_dataset(self) -> Any:
         if self.trainer.train_dataset is None:
