@@ -1,0 +1,88 @@
+"""The checkpoint that the exhibits start from: a tiny DistilBERT without a head, and its tokenizer.
+
+It is pre-trained on nothing: its weights are as initialised, so what a script's model knows, the script has taught
+it. In everything else it is what `distilbert-base-uncased` is: the same architecture, the same kind of vocabulary,
+the same files in the directory, read by `transformers` and by KerasHub alike. With the environment variable
+`ZOO_MODEL` set to a model's name or directory, that one is used instead.
+"""
+
+import collections
+import itertools
+import os
+import re
+import string
+from pathlib import Path
+
+from bugs.lab.cache import LabError, built
+
+VERSION = 1  # raise it when the files change: the cache keeps one directory a version
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # in this order: padding is id 0, as in BERT
+ENDINGS = ("ing", "ed", "er", "ers", "est", "ly", "es", "al", "en", "ist", "man", "men", "ion", "le", "or", "th")
+RARE = 12  # a word that the corpus holds less often than this is left out, and splits into pieces
+WIDTH, LAYERS, HEADS = 128, 2, 2
+SEED = 0
+
+
+def checkpoint() -> str:
+    """What to hand to `from_pretrained`: `ZOO_MODEL` if set, else the directory of the tiny checkpoint.
+
+    Raises:
+        LabError: `ZOO_MODEL` is a path without a model, or the cache cannot be written.
+    """
+    named = os.environ.get("ZOO_MODEL")
+    if not named:
+        return str(built(f"checkpoint-{VERSION}", "the tiny checkpoint", save))
+    path = Path(named).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise LabError(f"ZOO_MODEL={named}: that directory holds no model, for it has no config.json.")
+        return str(path)
+    if named.startswith(("/", ".", "~")):
+        raise LabError(
+            f"ZOO_MODEL={named}: there is no such directory. Give a directory written by save_pretrained, a name on "
+            "the Hugging Face hub (distilbert-base-uncased), or unset it to use the zoo's own checkpoint."
+        )
+    return named
+
+
+def vocabulary() -> list[str]:
+    """The tokenizer's pieces in the order of their ids.
+
+    The words of the corpus but for the rare ones, which split into pieces as unusual words do in real text. Every
+    lower-case Latin letter and digit is there, alone and as a continuation, so that no such word is unknown.
+    """
+    from bugs.lab.corpus import SIZES
+    from bugs.lab.corpus import VERSION as CORPUS_VERSION
+    from bugs.lab.sentences.pairs import pairs
+
+    premises = sum(SIZES.values()) // 3
+    text = (pair.premise + " " + pair.hypothesis
+            for triple in itertools.islice(pairs(seed=CORPUS_VERSION), premises) for pair in triple)
+    words = collections.Counter(word for line in text for word in re.findall("[a-z]{2,}", line.lower()))
+    frequent = sorted(word for word, count in words.items() if count >= RARE)
+    letters = string.digits + string.ascii_lowercase
+    pieces = [f"##{piece}" for piece in (*letters, *ENDINGS)]
+    return [*SPECIAL, *string.punctuation, *letters, *pieces, *frequent]
+
+
+def save(directory: Path) -> None:
+    """Write configuration, weights and tokenizer, the same bytes each time."""
+    import torch
+    from transformers import DistilBertConfig, DistilBertModel, DistilBertTokenizer
+
+    pieces = vocabulary()
+    config = DistilBertConfig(
+        vocab_size=len(pieces), dim=WIDTH, hidden_dim=4 * WIDTH, n_layers=LAYERS, n_heads=HEADS, pad_token_id=0
+    )
+    with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
+        torch.manual_seed(SEED)
+        DistilBertModel(config).save_pretrained(directory)
+    vocabulary_file = directory / "vocab.txt"  # KerasHub reads this one, transformers tokenizer.json
+    vocabulary_file.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8", newline="\n")
+    tokenizer = DistilBertTokenizer(
+        vocab={piece: number for number, piece in enumerate(pieces)},
+        do_lower_case=True,
+        model_max_length=config.max_position_embeddings,
+    )
+    tokenizer.save_pretrained(directory)
