@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import BatchFacts, ModelFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.batch.attention_mask_missing import AttentionMaskMissing
+
+RULE = AttentionMaskMissing()
+NAMES = ("input_ids", "attention_mask", "labels")
+BERT = ModelFacts("BertForSequenceClassification", "transformers", 9, 9, input_names=NAMES, pad_token_id=0)
+GPT2 = ModelFacts("GPT2LMHeadModel", "transformers", 9, 9, input_names=NAMES, pad_token_id=0)
+RIGHT = np.array([[5, 6, 7, 8], [5, 6, 0, 0], [5, 0, 0, 0]])
+
+
+class TestFromBatch:
+    def test_tells_of_padding_that_is_read_as_text(self):
+        finding = RULE.from_batch(BatchFacts(3, {"input_ids": RIGHT}), BERT)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "2 of the 3 examples in this batch end in padding, with up to 3 pad tokens (id 0), and there "
+            "is no attention_mask. The model reads the padding as text, so an example's prediction depends "
+            "on the length of the others in its batch."
+        )
+        assert finding.fix == (
+            "keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))"
+        )
+        assert finding.evidence == {
+            "examples_padded": 2,
+            "examples": 3,
+            "longest_run": 3,
+            "edge": "end",
+            "pad_token_id": 0,
+        }
+
+    def test_tells_of_padding_at_the_beginning_to_a_left_to_right_model_too(self):
+        finding = RULE.from_batch(BatchFacts(2, {"input_ids": np.array([[5, 6, 7], [0, 0, 7]])}), GPT2)
+        assert finding.message.startswith(
+            "1 of the 2 examples in this batch begins in padding, with up to 2 pad tokens (id 0), and"
+        )
+
+    def test_is_silent_on_padding_that_a_left_to_right_model_never_sees(self):
+        assert RULE.from_batch(BatchFacts(3, {"input_ids": RIGHT}), GPT2) is None
+
+    def test_is_silent_where_there_is_a_mask(self):
+        batch = BatchFacts(3, {"input_ids": RIGHT, "attention_mask": (RIGHT != 0).astype(int)})
+        assert RULE.from_batch(batch, BERT) is None
+
+    @pytest.mark.parametrize(
+        "ids",
+        [
+            [[5, 6, 7], [5, 6, 8]],
+            [[5, 6, 0], [5, 6, 7]],
+            [[5, 0, 0], [6, 0, 0]],
+            [[5, 0, 0, 6], [5, 6, 7, 8]],
+        ],
+        ids=["no padding", "one end-of-text token", "all alike", "inside the text"],
+    )
+    def test_is_silent_on_what_need_not_be_padding(self, ids):
+        assert RULE.from_batch(BatchFacts(2, {"input_ids": np.array(ids)}), BERT) is None
+
+    def test_needs_a_model_that_takes_a_mask(self):
+        model = ModelFacts("LSTM", "torch", 9, 9, input_names=("input_ids",), pad_token_id=0)
+        with pytest.raises(NotApplicable, match="known to take an attention_mask"):
+            RULE.from_batch(BatchFacts(3, {"input_ids": RIGHT}), model)
+
+    def test_needs_the_id_of_the_pad_token(self):
+        model = ModelFacts("Bert", "transformers", 9, 9, input_names=NAMES)
+        with pytest.raises(NotApplicable, match="the id of the pad token"):
+            RULE.from_batch(BatchFacts(3, {"input_ids": RIGHT}), model)
+
+    def test_needs_token_ids(self):
+        with pytest.raises(NotApplicable, match="token ids in the batch"):
+            RULE.from_batch(BatchFacts(3, {"inputs_embeds": np.zeros((3, 4, 8))}), BERT)

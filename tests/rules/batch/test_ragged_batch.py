@@ -1,0 +1,61 @@
+from diagnostics.facts import CrashFacts, FrameFacts, RaggedColumns
+from diagnostics.rules.batch.ragged_batch import RaggedBatch
+
+RULE = RaggedBatch()
+FRAMES = (FrameFacts("train.py", 31, "<module>", yours=True),)
+MESSAGE = "expected sequence of length 11 at dim 1 (got 13)"
+LIVE = CrashFacts("ValueError", MESSAGE, FRAMES, live=True)
+TEXT = CrashFacts("ValueError", MESSAGE, FRAMES, live=False)
+CAUSE = "A tensor is rectangular, and nothing here pads the shorter ones."
+FIX = (
+    "data_collator=DataCollatorWithPadding(tokenizer) pads each batch; or tokenizer(..., padding=True) "
+    "where you tokenize; or pad_sequence(..., batch_first=True) in a collate_fn of your own"
+)
+
+
+class TestFromCrash:
+    def test_names_columns_with_their_shortest_and_longest(self):
+        lengths = {"input_ids": (11, 13, 9), "attention_mask": (11, 13, 9), "tags": (4, 5, 4)}
+        finding = RULE.from_crash(LIVE, RaggedColumns(lengths, (11, 13)))
+        assert finding.severity == "error"
+        assert finding.message == (
+            "The 3 examples of this batch differ in length: 9 to 13 values in input_ids, attention_mask; 4 "
+            "to 5 "
+            "values in tags. " + CAUSE
+        )
+        assert finding.fix == FIX
+        assert finding.evidence == {
+            "lengths": {"input_ids": [11, 13, 9], "attention_mask": [11, 13, 9], "tags": [4, 5, 4]},
+            "clash": [11, 13],
+        }
+        assert str(finding.where) == "train.py:31"
+
+    def test_counts_the_items_of_a_tuple(self):
+        assert RULE.from_crash(LIVE, RaggedColumns({"0": (3, 5)})).message == (
+            f"The 2 examples of this batch differ in length: 3 to 5 values in item 0 of each. {CAUSE}"
+        )
+
+    def test_names_collators_that_pad_labels_where_labels_differ(self):
+        finding = RULE.from_crash(LIVE, RaggedColumns({"input_ids": (3, 5), "labels": (3, 5)}))
+        assert finding.fix == (
+            "data_collator=DataCollatorForTokenClassification(tokenizer), or "
+            "DataCollatorForSeq2Seq(tokenizer): they pad the labels too; or pad_sequence(..., "
+            "batch_first=True, padding_value=-100) in a collate_fn of your own"
+        )
+
+    def test_says_what_the_text_leaves_open(self):
+        finding = RULE.from_crash(TEXT, RaggedColumns(clash=(11, 13)))
+        assert finding.message == (
+            "One example has 11 values where another has 13, so they cannot be stacked into one batch. "
+            f"{CAUSE} Which column it is, and how long the others are, cannot be known from the text: pass "
+            "the exception itself to diagnostics.explain."
+        )
+        assert finding.fix == FIX
+
+    def test_says_so_if_not_even_two_lengths_are_known(self):
+        finding = RULE.from_crash(LIVE, RaggedColumns())
+        assert finding.message == (
+            f"Examples of different lengths cannot be stacked into one batch. {CAUSE} Which column it is "
+            "could not be read from the exception's frames."
+        )
+        assert finding.evidence == {"lengths": {}, "clash": []}

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import DatasetFacts, LossFacts, OutputFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.class_imbalance import ClassImbalance
+
+RULE = ClassImbalance()
+CROSS_ENTROPY = LossFacts(0.2, "cross_entropy")
+TWO = OutputFacts((8, 2), num_classes=2)
+
+
+def labelled(ham: int, spam: int) -> np.ndarray:
+    return np.repeat([0, 1], [ham, spam])
+
+
+class TestFromDataset:
+    def test_says_what_the_constant_answer_would_score(self):
+        rows = DatasetFacts(8000, 100, labels=labelled(95, 5), label_names=("ham", "spam"))
+        finding = RULE.from_dataset(rows, CROSS_ENTROPY, TWO)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "95 of the 100 rows read carry label 0 (ham). A model that always gives that answer scores an "
+            "accuracy of 0.95 without having looked at its input."
+        )
+        assert finding.fix == (
+            "weigh the classes: torch.nn.CrossEntropyLoss(weight=...), or model.fit(..., class_weight=...) "
+            "in Keras; and judge by balanced accuracy, not by accuracy"
+        )
+        assert finding.evidence == {
+            "counts": {"0": 95, "1": 5},
+            "majority_label": 0,
+            "majority_share": 0.95,
+            "rows_read": 100,
+        }
+
+    def test_begins_at_nine_tenths(self):
+        at, under = labelled(90, 10), labelled(89, 11)
+        assert RULE.from_dataset(DatasetFacts(100, 100, labels=at), CROSS_ENTROPY, TWO) is not None
+        assert RULE.from_dataset(DatasetFacts(100, 100, labels=under), CROSS_ENTROPY, TWO) is None
+
+    @pytest.mark.parametrize(
+        ("loss", "weighted_sampling"),
+        [(LossFacts(0.2, "cross_entropy", class_weights=True), False), (CROSS_ENTROPY, True)],
+        ids=["class weights", "a weighted sampler"],
+    )
+    def test_is_silent_where_something_makes_up_for_it(self, loss, weighted_sampling):
+        rows = DatasetFacts(100, 100, labels=labelled(95, 5), weighted_sampling=weighted_sampling)
+        assert RULE.from_dataset(rows, loss, TWO) is None
+
+    def test_leaves_a_single_class_to_its_own_rule(self):
+        assert RULE.from_dataset(DatasetFacts(60, 60, labels=labelled(60, 0)), CROSS_ENTROPY, TWO) is None
+
+    def test_needs_fifty_rows(self):
+        with pytest.raises(NotApplicable, match="at least 50 rows"):
+            RULE.from_dataset(DatasetFacts(49, 49, labels=labelled(47, 2)), CROSS_ENTROPY, TWO)
+        assert RULE.from_dataset(DatasetFacts(50, 50, labels=labelled(48, 2)), CROSS_ENTROPY, TWO) is not None
+
+    def test_needs_rows_from_all_over(self):
+        first = DatasetFacts(None, 64, spread_out=False, labels=labelled(60, 4))
+        with pytest.raises(NotApplicable, match="the first ones may be sorted by label"):
+            RULE.from_dataset(first, CROSS_ENTROPY, TWO)
+
+    def test_needs_cross_entropy(self):
+        with pytest.raises(NotApplicable, match="needs a cross-entropy loss"):
+            RULE.from_dataset(DatasetFacts(100, 100, labels=labelled(95, 5)), LossFacts(0.2, "other"), TWO)
+
+    @pytest.mark.parametrize(
+        ("labels", "num_classes"),
+        [(None, 2), (labelled(95, 5).astype(float), 2), (labelled(95, 5), None)],
+        ids=["no labels", "floats", "no classes"],
+    )
+    def test_needs_one_class_label_a_row(self, labels, num_classes):
+        with pytest.raises(NotApplicable, match="one class label a row"):
+            RULE.from_dataset(
+                DatasetFacts(100, 100, labels=labels), CROSS_ENTROPY, OutputFacts((8, 2), num_classes)
+            )

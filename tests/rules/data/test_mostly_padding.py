@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import BatchFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.mostly_padding import MostlyPadding
+
+RULE = MostlyPadding()
+
+
+def mask(lengths: list[int], width: int) -> np.ndarray:
+    return (np.arange(width) < np.array(lengths)[:, None]).astype(np.int64)
+
+
+class TestFromBatch:
+    def test_tells_of_a_fixed_length_that_no_example_needs(self):
+        batch = BatchFacts(4, {"attention_mask": mask([5, 6, 8, 13], 64)})
+        finding = RULE.from_batch(batch)
+        assert finding.severity == "note"
+        assert finding.message == (
+            "88% of this batch is padding: its 4 examples have 5 to 13 tokens, and all are padded to 64, "
+            "although the longest has 13. The result is right, but most of the computation is spent on "
+            "nothing."
+        )
+        assert finding.fix == 'data_collator=DataCollatorWithPadding(tokenizer) instead of padding="max_length"'
+        assert finding.evidence == {
+            "padding_share": 0.875,
+            "shortest": 5,
+            "longest": 13,
+            "median": 7.0,
+            "padded_to": 64,
+            "examples": 4,
+        }
+
+    def test_tells_of_one_long_example_among_short_ones(self):
+        finding = RULE.from_batch(BatchFacts(4, {"padding_mask": mask([5, 5, 5, 64], 64).astype(bool)}))
+        assert finding.message.startswith(
+            "69% of this batch is padding: its 4 examples have 5 to 64 tokens, and all are padded to the "
+            "longest, which has 64."
+        )
+        assert finding.fix == (
+            'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of like length'
+        )
+
+    def test_speaks_of_one_example_as_one(self):
+        assert RULE.from_batch(BatchFacts(1, {"attention_mask": mask([8], 64)})).message.startswith(
+            "88% of this batch is padding: its example has 8 tokens, and all are padded to 64, although"
+        )
+
+    def test_is_silent_up_to_one_half(self):
+        assert RULE.from_batch(BatchFacts(2, {"attention_mask": mask([6, 10], 16)})) is None
+        assert RULE.from_batch(BatchFacts(2, {"attention_mask": mask([6, 9], 16)})) is not None
+
+    @pytest.mark.parametrize(
+        "inputs",
+        [
+            {"input_ids": np.ones((2, 8), int)},
+            {"attention_mask": np.zeros((2, 1, 8, 8))},
+            {"attention_mask": np.full((2, 8), -1e9)},
+        ],
+        ids=["no mask", "a mask of pairs", "an additive mask"],
+    )
+    def test_needs_a_mask_of_zeros_and_ones(self, inputs):
+        with pytest.raises(NotApplicable, match="needs an attention mask of zeros and ones"):
+            RULE.from_batch(BatchFacts(2, inputs))

@@ -1,0 +1,78 @@
+import json
+
+import numpy as np
+import pytest
+
+from diagnostics.facts import BatchFacts, LossFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.non_finite_inputs import NonFiniteInputs
+
+RULE = NonFiniteInputs()
+NAN, INF = float("nan"), float("inf")
+
+
+def features(rows: int = 32) -> np.ndarray:
+    return np.ones((rows, 4), np.float32)
+
+
+class TestFromLoss:
+    def test_names_the_rows(self):
+        values = features()
+        values[3, 1], values[17] = NAN, INF
+        finding = RULE.from_loss(BatchFacts(32, {"features": values}), LossFacts(NAN, "other"))
+        assert finding.severity == "error"
+        assert finding.message == (
+            "2 of the 32 examples in this batch hold NaN or infinity in features (rows 3, 17, counted from "
+            "0), and the loss is nan. One step with this gradient makes every weight NaN."
+        )
+        assert finding.fix == (
+            "leave these rows out or fill the gaps before training: np.isfinite(values) shows them"
+        )
+        assert finding.evidence == {
+            "rows": {"features": [3, 17]},
+            "examples": 2,
+            "batch_size": 32,
+            "loss": "nan",
+        }
+        json.dumps(finding.as_dict(), allow_nan=False)
+
+    def test_names_inputs_of_a_tuple_and_float_targets(self):
+        values, targets = features(8), np.zeros(8)
+        values[0, 0] = targets[0] = INF
+        finding = RULE.from_loss(BatchFacts(8, {"0": values}, targets, "1"), LossFacts(INF, "other"))
+        assert finding.message.startswith(
+            "1 of the 8 examples in this batch holds NaN or infinity in input 0, input 1 (row 0, counted "
+            "from 0), and the loss is inf."
+        )
+
+    def test_names_eight_rows_and_keeps_all_as_evidence(self):
+        values = features(12)
+        values[:10, 2] = NAN
+        finding = RULE.from_loss(BatchFacts(12, {"features": values}), LossFacts(NAN, "other"))
+        assert "(rows 0, 1, 2, 3, 4, 5, 6, 7, …, counted from 0)" in finding.message
+        assert finding.evidence["rows"] == {"features": list(range(10))}
+
+    def test_is_silent_where_the_loss_copes_with_unknown_targets(self):
+        targets = np.array([0.5, NAN, 0.1])
+        batch = BatchFacts(3, {"features": features(3)}, targets, "labels")
+        assert RULE.from_loss(batch, LossFacts(0.7, "other")) is None
+
+    def test_is_silent_where_the_data_is_finite_and_the_loss_is_not(self):
+        batch = BatchFacts(3, {"features": features(3)}, np.zeros(3), "labels")
+        assert RULE.from_loss(batch, LossFacts(NAN, "other")) is None
+
+    @pytest.mark.parametrize("name", ["attention_mask", "position_bias"])
+    def test_does_not_take_an_infinite_mask_for_bad_data(self, name):
+        batch = BatchFacts(3, {"features": features(3), name: np.full((3, 4), -INF)})
+        assert RULE.from_loss(batch, LossFacts(NAN, "other")) is None
+
+    def test_does_not_blame_rows_whose_own_loss_is_finite(self):
+        targets = np.array([NAN, 0.5, 0.1])
+        batch = BatchFacts(3, {"features": features(3)}, targets, "labels")
+        assert RULE.from_loss(batch, LossFacts(NAN, "other", non_finite_rows=(2,))) is None
+        assert RULE.from_loss(batch, LossFacts(NAN, "other", non_finite_rows=(0, 2))) is not None
+
+    def test_needs_floating_point_numbers(self):
+        batch = BatchFacts(2, {"input_ids": np.ones((2, 3), int)}, np.array([0, 1]), "labels")
+        with pytest.raises(NotApplicable, match="floating-point numbers"):
+            RULE.from_loss(batch, LossFacts(NAN, "cross_entropy"))

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import DatasetFacts, OutputFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.single_class_labels import SingleClassLabels
+
+RULE = SingleClassLabels()
+THREE = OutputFacts((8, 3), num_classes=3)
+NAMES = ("entailment", "neutral", "contradiction")
+LESSON = (
+    "but the model tells 3 classes apart. From one class it can only learn to give the same answer to everything."
+)
+
+
+class TestFromDataset:
+    def test_is_an_error_where_every_row_was_read(self):
+        rows = DatasetFacts(size=40, rows_read=40, labels=np.full(40, 1), label_names=NAMES)
+        finding = RULE.from_dataset(rows, THREE)
+        assert finding.severity == "error"
+        assert finding.message == f"All 40 rows of the dataset carry label 1 (neutral), {LESSON}"
+        assert finding.fix == (
+            "look at how the rows were chosen: a filter, a constant label column, or a sorted file cut "
+            "short; dataset.shuffle(seed=0) before select(range(n)) keeps every class"
+        )
+        assert finding.evidence == {
+            "label": 1,
+            "rows_read": 40,
+            "size": 40,
+            "spread_out": True,
+            "num_classes": 3,
+        }
+
+    def test_is_a_warning_where_a_rare_class_may_have_been_missed(self):
+        finding = RULE.from_dataset(DatasetFacts(8000, 512, labels=np.zeros(512, int)), THREE)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            f"512 rows, taken from all over the dataset (8000 rows), all carry label 0, {LESSON}"
+        )
+
+    def test_is_a_warning_about_the_first_rows_of_what_may_be_sorted(self):
+        finding = RULE.from_dataset(DatasetFacts(None, 64, spread_out=False, labels=np.zeros(64, int)), THREE)
+        assert finding.severity == "warning"
+        assert finding.message == f"The first 64 rows, all that were read, carry label 0, {LESSON}"
+
+    def test_is_silent_on_a_single_row_of_another_class(self):
+        labels = np.zeros(40, int)
+        labels[39] = 2
+        assert RULE.from_dataset(DatasetFacts(40, 40, labels=labels), THREE) is None
+
+    def test_needs_twenty_rows(self):
+        with pytest.raises(NotApplicable, match="at least 20 rows"):
+            RULE.from_dataset(DatasetFacts(19, 19, labels=np.zeros(19, int)), THREE)
+        assert RULE.from_dataset(DatasetFacts(20, 20, labels=np.zeros(20, int)), THREE) is not None
+
+    def test_needs_all_rows_where_a_sampler_draws_the_rare_ones_more_often(self):
+        sampled = DatasetFacts(8000, 512, labels=np.zeros(512, int), weighted_sampling=True)
+        with pytest.raises(NotApplicable, match="needs all labels"):
+            RULE.from_dataset(sampled, THREE)
+
+    @pytest.mark.parametrize("labels", [None, np.zeros(40)], ids=["none", "floats"])
+    def test_needs_one_class_label_a_row(self, labels):
+        with pytest.raises(NotApplicable, match="one class label a row"):
+            RULE.from_dataset(DatasetFacts(40, 40, labels=labels), THREE)
+
+    @pytest.mark.parametrize("num_classes", [None, 1])
+    def test_needs_a_model_of_several_classes(self, num_classes):
+        rows = DatasetFacts(40, 40, labels=np.zeros(40, int))
+        with pytest.raises(NotApplicable, match="at least two classes"):
+            RULE.from_dataset(rows, OutputFacts((8, 1), num_classes))

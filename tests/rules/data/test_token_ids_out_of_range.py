@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import BatchFacts, CrashFacts, FrameFacts, ModelFacts, TokenBeyondEmbedding
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.token_ids_out_of_range import TokenIdsOutOfRange
+
+RULE = TokenIdsOutOfRange()
+MODEL = ModelFacts("Bert", "transformers", 9, 9, embedding_rows=1000)
+FRAMES = (FrameFacts("train.py", 31, "<module>", yours=True),)
+LIVE = CrashFacts("IndexError", "index out of range in self", FRAMES, live=True)
+TEXT = CrashFacts("IndexError", "index out of range in self", FRAMES, live=False)
+
+
+class TestFromBatch:
+    def test_counts_the_ids_past_the_table(self):
+        ids = np.array([[101, 1000, 5], [3, 2, 30521]])
+        finding = RULE.from_batch(BatchFacts(2, {"input_ids": ids}), MODEL)
+        assert finding.severity == "error"
+        assert finding.message == (
+            "The token ids run from 2 to 30521, but the embedding has 1000 rows, for ids 0 to 999. 2 of "
+            "the 6 token ids in this batch lie outside: the tokenizer knows more tokens than the model was "
+            "built for."
+        )
+        assert finding.fix == (
+            "load tokenizer and model from the same name; after tokenizer.add_tokens(...): "
+            "model.resize_token_embeddings(len(tokenizer))"
+        )
+        assert finding.evidence == {
+            "lowest_id": 2,
+            "highest_id": 30521,
+            "embedding_rows": 1000,
+            "ids_outside": 2,
+            "ids_in_batch": 6,
+        }
+
+    def test_tells_a_negative_id_from_a_foreign_tokenizer(self):
+        ids = np.array([[101, 7, -100]])
+        finding = RULE.from_batch(BatchFacts(1, {"token_ids": ids}), MODEL)
+        assert finding.message == (
+            "The token ids run from -100 to 101, but rows are counted from 0 and the embedding has 1000 "
+            "rows, for ids 0 to 999. 1 of the 3 token ids in this batch lies outside. A negative number "
+            "such as -100 belongs in the labels, to mark what the loss leaves out."
+        )
+        assert finding.fix == "put the pad token's id, not -100, where the input is padded"
+
+    def test_is_silent_up_to_the_last_row(self):
+        assert RULE.from_batch(BatchFacts(1, {"input_ids": np.array([[0, 999]])}), MODEL) is None
+
+    @pytest.mark.parametrize(
+        "inputs",
+        [{"features": np.array([[2000]])}, {"input_ids": np.array([[2000.0]])}],
+        ids=["no tokens", "no integers"],
+    )
+    def test_needs_token_ids(self, inputs):
+        with pytest.raises(NotApplicable, match="needs token ids in the batch"):
+            RULE.from_batch(BatchFacts(1, inputs), MODEL)
+
+    def test_needs_the_size_of_the_table(self):
+        batch = BatchFacts(1, {"input_ids": np.array([[2000]])})
+        with pytest.raises(NotApplicable, match="needs the number of rows"):
+            RULE.from_batch(batch, ModelFacts("Bert", "transformers", 9, 9))
+
+
+class TestFromCrash:
+    def test_reads_ids_and_rows_from_the_frames(self):
+        finding = RULE.from_crash(LIVE, TokenBeyondEmbedding(np.array([[3, 12]]), 10))
+        assert finding.message == (
+            "The ids run from 3 to 12, but the embedding has 10 rows, for ids 0 to 9. 1 of the 2 ids in "
+            "this batch lies outside: if they are tokens, the tokenizer knows more of them than the model "
+            "was built for."
+        )
+        assert str(finding.where) == "train.py:31"
+
+    @pytest.mark.parametrize("first", [0, 2], ids=["GPT-2", "RoBERTa"])
+    def test_knows_positions_by_their_counting_up(self, first):
+        positions = np.tile(np.arange(first, first + 600), (4, 1))
+        finding = RULE.from_crash(LIVE, TokenBeyondEmbedding(positions, first + 512))
+        assert finding.message == (
+            f"The embedding that failed was asked for consecutive rows up to {first + 599} and has "
+            f"{first + 512}. These look like positions, not tokens: a sequence of 600 is longer than the "
+            "model can number."
+        )
+        assert finding.fix == "cut the sequences to length: tokenizer(..., truncation=True, max_length=512)"
+
+    def test_says_what_the_text_leaves_open(self):
+        assert RULE.from_crash(TEXT, TokenBeyondEmbedding()).message == (
+            "An embedding was asked for a row that it does not have: a token id past the vocabulary it was "
+            "built for, or a position past the longest sequence. Which id, and how many rows there are, "
+            "cannot be known from the text: pass the exception itself to diagnostics.explain."
+        )
+
+    def test_says_what_the_frames_left_open(self):
+        assert RULE.from_crash(LIVE, TokenBeyondEmbedding()).message.endswith(
+            "a position past the longest sequence. Neither could be read from the exception's frames."
+        )

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import DatasetFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.truncated_inputs import TruncatedInputs
+
+RULE = TruncatedInputs()
+
+
+class TestFromDataset:
+    def test_counts_the_rows_that_end_at_the_limit(self):
+        lengths = np.repeat([128, 40], [70, 30])
+        finding = RULE.from_dataset(DatasetFacts(8000, 100, token_lengths=lengths))
+        assert finding.severity == "note"
+        assert finding.message == (
+            "70 of the 100 rows read have exactly 128 tokens, and none has more: they were most likely cut "
+            "off there. The model never sees what stood behind."
+        )
+        assert finding.fix == (
+            "raise max_length=128 in the tokenizer call, as far as the model's positions go; or keep the "
+            "rest as rows of their own with return_overflowing_tokens=True, stride=..."
+        )
+        assert finding.evidence == {"longest": 128, "shortest": 40, "rows_at_longest": 70, "rows_read": 100}
+
+    def test_begins_at_one_half(self):
+        at, under = np.repeat([128, 40], [50, 50]), np.repeat([128, 40], [49, 51])
+        assert RULE.from_dataset(DatasetFacts(100, 100, token_lengths=at)) is not None
+        assert RULE.from_dataset(DatasetFacts(100, 100, token_lengths=under)) is None
+
+    def test_is_silent_on_texts_of_natural_length(self):
+        lengths = np.random.default_rng(0).poisson(25, 300)
+        assert RULE.from_dataset(DatasetFacts(300, 300, token_lengths=lengths)) is None
+
+    def test_is_silent_on_text_packed_into_blocks(self):
+        assert RULE.from_dataset(DatasetFacts(100, 100, token_lengths=np.full(100, 128))) is None
+
+    def test_needs_fifty_rows(self):
+        with pytest.raises(NotApplicable, match="at least 50 rows"):
+            RULE.from_dataset(DatasetFacts(49, 49, token_lengths=np.repeat([128, 40], [40, 9])))
+        assert RULE.from_dataset(DatasetFacts(50, 50, token_lengths=np.repeat([128, 40], [40, 10]))) is not None
+
+    def test_needs_tokens(self):
+        with pytest.raises(NotApplicable, match="number of tokens in each row"):
+            RULE.from_dataset(DatasetFacts(100, 100))

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import BatchFacts, CrashFacts, DatasetFacts, FrameFacts, ModelFacts, TokensMissing
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.untokenized_dataset import UntokenizedDataset
+
+RULE = UntokenizedDataset()
+BERT = ModelFacts("Bert", "transformers", 100, 100, input_names=("input_ids", "inputs_embeds", "labels"))
+FRAMES = (FrameFacts("train.py", 31, "<module>", "trainer.train()", yours=True),)
+LIVE = CrashFacts("ValueError", "You must specify exactly one of input_ids or inputs_embeds", FRAMES, True)
+TEXT = CrashFacts("ValueError", "You must specify exactly one of input_ids or inputs_embeds", FRAMES, False)
+CAUSE = (
+    "The model reads token ids and cannot read a string: these rows were never tokenized, or the raw dataset "
+    "was handed over instead of the tokenized one."
+)
+
+
+class TestFromDataset:
+    def test_names_the_text_that_a_trainer_dropped_and_what_is_left(self):
+        raw = DatasetFacts(
+            size=8000,
+            rows_read=512,
+            columns=("label",),
+            dropped_columns=("premise", "hypothesis"),
+            text_columns=("premise", "hypothesis"),
+        )
+        finding = RULE.from_dataset(raw, BERT)
+        assert finding.severity == "error"
+        assert finding.message == (
+            "The rows hold plain text (premise, hypothesis) and no input_ids: all that reaches the "
+            "collator is "
+            "label. " + CAUSE
+        )
+        assert finding.fix == (
+            'tokenized = dataset.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"], '
+            "truncation=True), batched=True), and hand over tokenized; if the data was tokenized elsewhere "
+            "already, pass that variable"
+        )
+        assert finding.evidence == {"arrived": ["label"], "text_columns": ["premise", "hypothesis"]}
+
+    def test_says_so_if_nothing_is_left(self):
+        raw = DatasetFacts(size=9, rows_read=9, dropped_columns=("text",), text_columns=("text",))
+        assert RULE.from_dataset(raw, BERT).message == (
+            "The rows hold plain text (text) and no input_ids: nothing reaches the collator. " + CAUSE
+        )
+
+    def test_does_not_tell_to_tokenize_a_label_written_as_a_word(self):
+        raw = DatasetFacts(
+            size=9,
+            rows_read=9,
+            columns=("label",),
+            dropped_columns=("text",),
+            text_columns=("text", "label"),
+        )
+        finding = RULE.from_dataset(raw, BERT)
+        assert 'tokenizer(rows["text"], truncation=True)' in finding.fix
+        assert finding.evidence["text_columns"] == ["text"]
+
+    @pytest.mark.parametrize("tokens", ["input_ids", "inputs_embeds"])
+    def test_is_silent_on_tokens_beside_the_text_they_were_made_of(self, tokens):
+        tokenized = DatasetFacts(
+            size=8000,
+            rows_read=512,
+            columns=("label", tokens),
+            dropped_columns=("text",),
+            text_columns=("text",),
+        )
+        assert RULE.from_dataset(tokenized, BERT) is None
+
+    def test_is_silent_where_nothing_is_text(self):
+        numbers = DatasetFacts(size=9, rows_read=9, columns=("label",), dropped_columns=("age",))
+        assert RULE.from_dataset(numbers, BERT) is None
+
+    def test_waits_for_the_batch_where_the_collator_sees_the_text(self):
+        kept = DatasetFacts(size=9, rows_read=9, columns=("text", "label"), text_columns=("text",))
+        with pytest.raises(NotApplicable, match="needs a batch: the text reaches the collator"):
+            RULE.from_dataset(kept, BERT)
+
+    @pytest.mark.parametrize("names", [(), ("pixel_values", "labels")])
+    def test_needs_a_model_that_takes_tokens(self, names):
+        raw = DatasetFacts(size=9, rows_read=9, dropped_columns=("text",), text_columns=("text",))
+        with pytest.raises(NotApplicable, match="known to take input_ids"):
+            RULE.from_dataset(raw, ModelFacts("ViT", "transformers", 1, 1, input_names=names))
+
+    def test_needs_named_columns(self):
+        with pytest.raises(NotApplicable, match="needs a dataset with named columns"):
+            RULE.from_dataset(DatasetFacts(size=9, rows_read=9), BERT)
+
+
+class TestFromBatch:
+    kept = DatasetFacts(size=9, rows_read=9, columns=("text", "age", "label"), text_columns=("text",))
+
+    def test_finds_a_collator_that_made_no_tokens(self):
+        batch = BatchFacts(2, {"age": np.array([20, 30])}, np.array([0, 1]), "labels")
+        assert RULE.from_batch(self.kept, batch, BERT).message == (
+            "The rows hold plain text (text) and no input_ids: all that is in the batch is age, labels. " + CAUSE
+        )
+
+    def test_is_silent_on_a_collator_that_tokenizes(self):
+        batch = BatchFacts(2, {"input_ids": np.ones((2, 5), int)}, np.array([0, 1]), "labels")
+        assert RULE.from_batch(self.kept, batch, BERT) is None
+
+    def test_is_silent_where_nothing_is_text(self):
+        batch = BatchFacts(2, {"age": np.array([20, 30])})
+        assert RULE.from_batch(DatasetFacts(9, 9, columns=("age",)), batch, BERT) is None
+
+    @pytest.mark.parametrize("inputs", [{}, {"0": np.ones((2, 5), int)}])
+    def test_needs_names(self, inputs):
+        with pytest.raises(NotApplicable, match="needs a batch with named inputs"):
+            RULE.from_batch(self.kept, BatchFacts(2, inputs), BERT)
+
+
+class TestFromCrash:
+    def test_names_what_arrived_and_the_text_of_the_dataset(self):
+        finding = RULE.from_crash(LIVE, TokensMissing(("labels",), ("premise", "hypothesis")))
+        assert finding.message == (
+            "The rows hold plain text (premise, hypothesis) and no input_ids: all that arrived is labels. " + CAUSE
+        )
+        assert str(finding.where) == "train.py:31"
+
+    def test_says_what_the_text_of_an_error_leaves_open(self):
+        finding = RULE.from_crash(TEXT, TokensMissing())
+        assert finding.message == (
+            f"The rows hold no input_ids. {CAUSE} Which columns hold the text cannot be known from the text "
+            "of the error: pass the exception itself to diagnostics.explain."
+        )
+        assert 'tokenizer(rows["text"], truncation=True)' in finding.fix
+        assert finding.evidence == {"arrived": None, "text_columns": None}
+
+    def test_says_what_the_frames_left_open(self):
+        assert RULE.from_crash(LIVE, TokensMissing(("label",))).message == (
+            f"The rows hold no input_ids: all that arrived is label. {CAUSE} Which columns hold the text "
+            "could not be read from the exception's frames."
+        )
+
+    def test_is_silent_if_tokens_did_arrive(self):
+        assert RULE.from_crash(LIVE, TokensMissing(("input_ids", "inputs_embeds"), ("text",))) is None

@@ -1,0 +1,53 @@
+from diagnostics.facts import CrashFacts, DevicesDiffer, FrameFacts
+from diagnostics.rules.device.device_mismatch import DeviceMismatch
+
+RULE = DeviceMismatch()
+FRAMES = (FrameFacts("train.py", 31, "<module>", yours=True),)
+MESSAGE = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+LIVE = CrashFacts("RuntimeError", MESSAGE, FRAMES, live=True)
+TEXT = CrashFacts("RuntimeError", MESSAGE, FRAMES, live=False)
+FIX = "move model and batch alike: batch = {name: tensor.to(model.device) for name, tensor in batch.items()}"
+
+
+class TestFromCrash:
+    def test_names_the_tensor_that_was_left_behind(self):
+        tensors = {"input": "cpu", "self.weight": "cuda:0", "self.bias": "cuda:0"}
+        finding = RULE.from_crash(LIVE, DevicesDiffer(("cuda:0", "cpu"), tensors))
+        assert finding.severity == "error"
+        assert finding.message == (
+            "One operation was given tensors on cuda:0 and cpu: input on cpu; self.weight, self.bias on "
+            "cuda:0. It runs on one device and cannot read another's memory."
+        )
+        assert finding.fix == 'input = input.to("cuda:0"), where your own code makes it'
+        assert finding.evidence == {"devices": ["cuda:0", "cpu"], "tensors": tensors}
+        assert str(finding.where) == "train.py:31"
+
+    def test_moves_the_model_if_that_was_left_behind(self):
+        tensors = {"input": "cuda:0", "self.weight": "cpu", "self.bias": "cpu"}
+        finding = RULE.from_crash(LIVE, DevicesDiffer(("cuda:0", "cpu"), tensors))
+        assert finding.fix == "move the model to the batch's device: model.to(...), before the optimizer is made"
+
+    def test_takes_the_devices_from_the_tensors_and_names_six_of_them(self):
+        tensors = {**{f"x{i}": "cuda:0" for i in range(8)}, "y": "cuda:1"}
+        finding = RULE.from_crash(LIVE, DevicesDiffer((), tensors))
+        assert finding.message.startswith(
+            "One operation was given tensors on cuda:0 and cuda:1: x0, x1, x2, x3, x4, x5 and 2 more on "
+            "cuda:0; y on cuda:1."
+        )
+        assert finding.fix == FIX
+        assert finding.evidence["tensors"] == tensors
+
+    def test_says_what_the_text_leaves_open(self):
+        finding = RULE.from_crash(TEXT, DevicesDiffer(("cuda:0", "cpu")))
+        assert finding.message == (
+            "One operation was given tensors on cuda:0 and cpu. It runs on one device and cannot read "
+            "another's memory. Which tensors these are cannot be known from the text: pass the exception "
+            "itself to diagnostics.explain."
+        )
+        assert finding.fix == FIX
+
+    def test_says_what_the_frames_left_open(self):
+        assert RULE.from_crash(LIVE, DevicesDiffer(())).message == (
+            "One operation was given tensors on different devices. It runs on one device and cannot read "
+            "another's memory. Which tensors these are could not be read from the exception's frames."
+        )

@@ -1,0 +1,74 @@
+import pytest
+
+from diagnostics.facts import CrashFacts, FrameFacts, MetricFacts, MetricGotLogits
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
+
+RULE = MetricOnLogits()
+MIX = "Classification metrics can't handle a mix of multiclass and continuous-multioutput targets"
+CRASH = CrashFacts("ValueError", MIX, (FrameFacts("train.py", 12, "compute_metrics", yours=True),), live=True)
+
+
+class TestFromMetric:
+    def test_tells_of_a_metric_that_fails_on_logits(self):
+        finding = RULE.from_metric(MetricFacts(None, {"accuracy": 1.0}, f"ValueError: {MIX}\nmore"))
+        assert finding.severity == "error"
+        assert finding.message == (
+            f"The metric fails on logits (ValueError: {MIX}) but works on class labels, and the evaluation "
+            "loop hands it logits: training would stop at the first evaluation."
+        )
+        assert finding.fix == "predictions = logits.argmax(axis=-1), before the metric is computed"
+        assert finding.evidence["on_classes"] == {"accuracy": 1.0}
+
+    @pytest.mark.parametrize(("top", "said"), [(1.0, "1"), (100.0, "100")], ids=["fraction", "percent"])
+    def test_tells_of_a_metric_that_gives_logits_less_than_they_deserve(self, top, said):
+        finding = RULE.from_metric(MetricFacts({"accuracy": 0.125}, {"accuracy": top}))
+        assert finding.message == (
+            f"For predictions that are all correct, accuracy is 0.125 when they come as logits and {said} "
+            "when they come as classes. The evaluation loop hands over logits, so the score would be wrong."
+        )
+        assert finding.evidence == {"on_logits": {"accuracy": 0.125}, "on_classes": {"accuracy": top}}
+
+    @pytest.mark.parametrize(
+        "metric",
+        [
+            MetricFacts({"accuracy": 1.0}, {"accuracy": 1.0}),
+            MetricFacts({"accuracy": 1.0}, {"accuracy": 0.25}),
+            MetricFacts({"accuracy": 1.0}, None),
+            MetricFacts({"log_loss": 0.01}, {"log_loss": 0.6}),
+            MetricFacts({"perplexity": 1.0}, {"rows": 1.0}),
+        ],
+        ids=["both right", "takes an argmax", "fails on classes", "less is better", "other names"],
+    )
+    def test_is_silent_on_a_metric_that_takes_logits(self, metric):
+        assert RULE.from_metric(metric) is None
+
+    def test_needs_an_answer_to_one_of_the_questions(self):
+        with pytest.raises(NotApplicable, match="needs a metric that answers"):
+            RULE.from_metric(MetricFacts(None, None, "KeyError: 'labels'"))
+
+
+class TestFromCrash:
+    def test_counts_the_classes_of_the_scores(self):
+        finding = RULE.from_crash(CRASH, MetricGotLogits((32, 3)))
+        assert finding.message == (
+            "The metric compares class labels with class labels, and was given scores of shape (32, 3), "
+            "one for each of 3 classes. The model's raw outputs have to be turned into classes first."
+        )
+        assert finding.fix == "predictions = logits.argmax(axis=-1), before the metric is computed"
+        assert finding.evidence == {"shape": [32, 3]}
+        assert str(finding.where) == "train.py:12 in compute_metrics"
+
+    @pytest.mark.parametrize("shape", [(32,), (32, 1)])
+    def test_splits_single_scores_by_their_sign(self, shape):
+        finding = RULE.from_crash(CRASH, MetricGotLogits(shape))
+        assert "was given 32 scores, one an example." in finding.message
+        assert finding.fix == "predictions = (logits > 0).astype(int), before the metric is computed"
+
+    def test_says_no_more_than_is_known(self):
+        finding = RULE.from_crash(CRASH, MetricGotLogits())
+        assert finding.message == (
+            "The metric compares class labels with class labels, and was given continuous scores. The "
+            "model's raw outputs have to be turned into classes first."
+        )
+        assert finding.evidence == {"shape": None}
