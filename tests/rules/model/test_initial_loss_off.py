@@ -1,0 +1,70 @@
+import math
+
+import pytest
+
+from diagnostics.facts import LossFacts, OutputFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.model.initial_loss_off import InitialLossOff
+
+TEN = OutputFacts((32, 10), 10)
+
+
+class TestFires:
+    def test_on_pixels_that_were_never_scaled(self):
+        finding = InitialLossOff().from_loss(LossFacts(35.467, "cross_entropy", 2.1), TEN)
+        assert (finding.rule, finding.severity, finding.stage) == ("initial-loss-off", "warning", "model")
+        assert finding.message == (
+            "Before any training the loss is 35.47, where giving each of the 10 classes the same probability "
+            "would cost ln 10 = 2.30. So the model starts out sure of wrong answers, and has to unlearn them "
+            "first. Usually the inputs are not scaled, the last layer starts too large, or a pretrained head "
+            "counts the classes in another order."
+        )
+        assert finding.fix == (
+            "scale the inputs to about mean 0 and standard deviation 1; if they are, give the last layer "
+            "smaller initial weights, or check the class order of a pretrained head against the labels"
+        )
+        assert finding.evidence == {"loss": 35.467, "chance": math.log(10), "num_classes": 10}
+
+    @pytest.mark.parametrize(("classes", "limit"), [(2, math.log(2) + 1), (50_257, 1.5 * math.log(50_257))])
+    def test_above_one_nat_and_half_of_chance(self, classes, limit):
+        outputs = OutputFacts((8, classes), classes)
+        assert InitialLossOff().from_loss(LossFacts(limit + 0.01, "cross_entropy"), outputs) is not None
+        assert InitialLossOff().from_loss(LossFacts(limit - 0.01, "cross_entropy"), outputs) is None
+
+
+class TestStaysSilent:
+    @pytest.mark.parametrize("value", [0.02, 2.1, 2.30, 3.4])
+    def test_near_chance_and_below_it(self, value):
+        assert InitialLossOff().from_loss(LossFacts(value, "cross_entropy", 2.1), TEN) is None
+
+
+class TestNotApplicable:
+    @pytest.mark.parametrize("kind", ["mean_squared_error", "binary_cross_entropy", "other"])
+    def test_to_other_losses(self, kind):
+        with pytest.raises(NotApplicable, match="needs a cross-entropy loss over a known number of classes"):
+            InitialLossOff().from_loss(LossFacts(50.0, kind), TEN)
+
+    def test_where_the_classes_are_not_known(self):
+        with pytest.raises(NotApplicable, match="needs a cross-entropy loss over a known number of classes"):
+            InitialLossOff().from_loss(LossFacts(50.0, "cross_entropy"), OutputFacts((32, 10), None))
+
+    def test_where_classes_weigh_differently(self):
+        with pytest.raises(NotApplicable, match="needs a loss that weighs all classes the same"):
+            InitialLossOff().from_loss(LossFacts(50.0, "cross_entropy", class_weights=True), TEN)
+
+    @pytest.mark.parametrize("value", [math.nan, math.inf])
+    def test_to_a_loss_that_is_not_finite(self, value):
+        with pytest.raises(NotApplicable, match="needs a finite loss"):
+            InitialLossOff().from_loss(LossFacts(value, "cross_entropy"), TEN)
+
+    @pytest.mark.parametrize("floor", [32 * 2.1, math.log(32) + 1, 0.0])
+    def test_to_a_loss_that_adds_up_its_32_examples(self, floor):
+        with pytest.raises(NotApplicable, match="needs a loss that is averaged over the examples, not summed"):
+            InitialLossOff().from_loss(LossFacts(32 * 2.3, "cross_entropy", floor), TEN)
+
+    def test_but_to_one_label_under_an_averaged_loss_it_is(self):
+        assert InitialLossOff().from_loss(LossFacts(9.0, "cross_entropy", 0.0), TEN) is not None
+
+    def test_but_to_labels_all_different_under_an_averaged_loss_it_is(self):
+        hundred = OutputFacts((8, 100), 100)
+        assert InitialLossOff().from_loss(LossFacts(50.0, "cross_entropy", math.log(8)), hundred) is not None
