@@ -43,7 +43,8 @@ def shared_trait(rows: tuple[int, ...], batch: BatchFacts) -> str | None:
     for what, values in _columns(arrays):
         if len(rows) > 1 and (trait := _tie(values, chosen)):
             return f"In {_all(rows).lower()}, {what} is {trait}; in no other example is it."
-    for family in (list(_extremes(arrays)), list(_columns(arrays))):
+    target = {name: values for name, values in arrays.items() if values is batch.labels}
+    for family in (list(_columns(target)), list(_extremes(arrays)), list(_columns(arrays))):
         if doubt * 2 * len(family) < CHANCE:  # twice: above all others, or below
             for what, values in family:
                 if trait := _range(values, chosen):

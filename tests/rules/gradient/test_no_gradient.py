@@ -1,0 +1,63 @@
+from diagnostics.facts import CrashFacts, FrameFacts, GradientFacts, NoPathToParameters
+from diagnostics.finding import Where
+from diagnostics.rules.gradient.no_gradient import NoGradient
+
+CRASH = CrashFacts(
+    "RuntimeError",
+    "element 0 of tensors does not require grad and does not have a grad_fn",
+    (
+        FrameFacts("train.py", 12, "<module>", "loss.backward()", yours=True),
+        FrameFacts("torch/autograd/graph.py", 865, "_engine_run_backward"),
+    ),
+    live=True,
+)
+
+
+class TestFromGradients:
+    def test_a_loss_that_reaches_no_parameter_is_an_error(self):
+        finding = NoGradient().from_gradients(GradientFacts(False, {}, {"weight": 3000}, 3000))
+        assert (finding.rule, finding.severity, finding.stage) == ("no-gradient", "error", "gradient")
+        assert finding.message == (
+            "The model has 3,000 trainable scalars, and the loss depends on none of them: somewhere between the "
+            "model's output and the loss the path is cut. So no parameter gets a gradient, and training would "
+            "leave the model exactly as it is."
+        )
+        assert finding.fix == (
+            "compute the loss from the model's own output: no .detach(), .item(), .numpy() or argmax on the "
+            "way, and no torch.no_grad() or torch.inference_mode() around it"
+        )
+        assert finding.evidence == {"connected": False, "num_trainable": 3000}
+
+    def test_a_model_frozen_as_a_whole_is_told_apart(self):
+        finding = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0))
+        assert finding.message == (
+            "None of the model's parameters asks for a gradient: all of them are frozen. The loss has nothing "
+            "to change, so training would leave the model exactly as it is."
+        )
+        assert finding.fix == (
+            "for p in model.parameters(): p.requires_grad_(True)  # or only those that should learn"
+        )
+
+    def test_a_single_parameter_within_reach_is_enough(self):
+        gradients = GradientFacts(True, {"head.bias": 0.0}, {"head.weight": 2998}, 3000)
+        assert NoGradient().from_gradients(gradients) is None
+
+
+class TestFromCrash:
+    def test_it_says_what_was_missing_and_where(self):
+        finding = NoGradient().from_crash(CRASH, NoPathToParameters())
+        assert finding.message == (
+            "backward() found nothing to differentiate: the loss was computed without a path to any parameter "
+            "that asks for a gradient. The path is cut, or all is frozen."
+        )
+        assert finding.fix == (
+            "compute the loss from the model's own output: no .detach(), .item(), .numpy() or argmax on the "
+            "way, and no torch.no_grad() or torch.inference_mode() around it; and leave requires_grad=True on "
+            "what should learn"
+        )
+        assert finding.where == Where("train.py", 12, "<module>")
+        assert finding.evidence == {"detached_in": None}
+
+    def test_it_names_what_was_seen_to_cut_the_path(self):
+        finding = NoGradient().from_crash(CRASH, NoPathToParameters("a torch.no_grad() block"))
+        assert finding.message.endswith("On the way stands a torch.no_grad() block, which cuts it.")

@@ -1,0 +1,101 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from diagnostics.facts import BatchFacts, LossFacts, OutputFacts
+from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
+
+FEATURES = np.arange(32, dtype=np.float32).reshape(8, 4)
+LABELS = np.array([0, 2, 1, 0, 2, 1, 2, 0])
+FINITE = OutputFacts((8, 2), 2)
+END = " One step on such a loss turns every weight that it reaches into NaN."
+
+
+def nan_loss(rows=None):
+    return LossFacts(math.nan, "cross_entropy", non_finite_rows=rows)
+
+
+class TestFires:
+    def test_on_a_loss_that_one_label_makes_nan(self):
+        batch = BatchFacts(8, {"x": FEATURES}, LABELS)
+        finding = NonFiniteLoss().from_loss(nan_loss((1, 4, 6)), FINITE, batch)
+        assert (finding.rule, finding.severity, finding.stage) == ("non-finite-loss", "error", "numerics")
+        assert finding.message == (
+            "The loss of this batch is NaN. The model's output is finite, so it starts in the loss or the "
+            "labels. 3 of the 8 examples (1, 4 and 6, counted from 0) give it on their own. All of them carry "
+            "label 2, and no other example does." + END
+        )
+        assert finding.fix == (
+            "look at these examples first, then look for a label that the loss cannot take, and for a log, a "
+            "division or a square root without a guard"
+        )
+        assert finding.evidence == {
+            "loss": "nan",
+            "outputs_finite": True,
+            "examples": [1, 4, 6],
+            "shared": "All of them carry label 2, and no other example does.",
+        }
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_on_an_output_that_one_broken_input_makes_nan(self):
+        broken = FEATURES.copy()
+        broken[3, 2] = np.nan
+        outputs = OutputFacts((8, 2), 2, non_finite_rows=(3,))
+        finding = NonFiniteLoss().from_loss(nan_loss((3,)), outputs, BatchFacts(8, {"0": broken}, LABELS))
+        assert finding.message == (
+            "The loss of this batch is NaN. The model's output is NaN or infinite already, for example 3 "
+            "(counted from 0): it starts in the model or its input, not in the loss. Example 3 has NaN or "
+            "infinite values in input 0 (column 2), and no other example does." + END
+        )
+        assert finding.fix == (
+            "look at this example first, then find the first layer whose output is not finite: look for a "
+            "division, log, sqrt or exp without a guard, and for half precision that overflows"
+        )
+
+    def test_on_an_output_that_is_nan_for_all(self):
+        outputs = OutputFacts((8, 2), 2, non_finite_rows=tuple(range(8)))
+        finding = NonFiniteLoss().from_loss(nan_loss(), outputs, BatchFacts(8, {"x": FEATURES}, LABELS))
+        assert finding.message == (
+            "The loss of this batch is NaN. The model's output is NaN or infinite already, for all 8 examples: "
+            "it starts in the model or its input, not in the loss." + END
+        )
+
+    def test_on_labels_that_the_loss_leaves_out_altogether(self):
+        batch = BatchFacts(2, {}, np.full((2, 5), -100), "labels", -100)
+        finding = NonFiniteLoss().from_loss(nan_loss((0, 1)), OutputFacts((2, 5, 9), 9), batch)
+        assert finding.message == (
+            "The loss of this batch is NaN. All of its labels are -100, which the loss leaves out, so it averages "
+            "over nothing." + END
+        )
+        assert finding.fix == (
+            "leave out batches in which no label counts, and look for truncation that cuts the labels off"
+        )
+
+    def test_on_a_sum_that_overflows_although_no_example_does(self):
+        loss = LossFacts(math.inf, "other", non_finite_rows=())
+        finding = NonFiniteLoss().from_loss(loss, FINITE, BatchFacts(8, {"x": FEATURES}, LABELS))
+        assert finding.message == (
+            "The loss of this batch is infinite. The model's output is finite, so it starts in the loss or the "
+            "labels. No example gives it on its own: it appears where they are averaged." + END
+        )
+        assert finding.fix == "average in float32, and look at what the sum is divided by"
+
+    def test_on_the_loss_alone_it_says_what_is_not_known(self):
+        finding = NonFiniteLoss().from_loss(nan_loss())
+        assert finding.message == (
+            "The loss of this batch is NaN. Whether the model's output was finite is not known." + END
+        )
+        assert finding.evidence == {"loss": "nan", "outputs_finite": None, "examples": [], "shared": None}
+
+    def test_naming_at_most_eight_examples(self):
+        batch = BatchFacts(64, {"x": np.arange(64.0) % 7}, np.arange(64) % 3)
+        finding = NonFiniteLoss().from_loss(nan_loss(tuple(range(1, 21))), FINITE, batch)
+        assert "20 of the 64 examples (1, 2, 3, 4, 5, 6, 7, 8 and 12 more, counted from 0)" in finding.message
+        assert finding.evidence["examples"] == list(range(1, 21))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.7, 1e30, -3.0])
+def test_silent_on_a_finite_loss(value):
+    assert NonFiniteLoss().from_loss(LossFacts(value, "other"), OutputFacts((8, 2), 2, (1,))) is None

@@ -1,0 +1,82 @@
+import pytest
+
+from diagnostics.facts import ModelFacts, OptimizerFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.optimizer.optimizer_misses_parameters import OptimizerMissesParameters
+
+MODEL = ModelFacts("Classifier", "torch", 1200, 1000)
+WHOLE = {"fc.weight": 990, "fc.bias": 10}
+
+
+def judge(missing, held, foreign):
+    return OptimizerMissesParameters().from_optimizer(
+        OptimizerFacts("AdamW", (1e-3,), missing, held, foreign), MODEL
+    )
+
+
+class TestAnotherModel:
+    def test_an_optimizer_of_other_tensors_alone_is_an_error(self):
+        finding = judge(WHOLE, held=0, foreign=4)
+        assert (finding.rule, finding.stage) == ("optimizer-misses-parameters", "optimizer")
+        assert finding.severity == "error"
+        assert finding.message == (
+            "The optimizer (AdamW) holds none of the model's 2 trainable parameters. It holds 4 tensors of "
+            "something else: another model, or this one before it was replaced. Its steps cannot change this "
+            "model."
+        )
+        assert finding.fix == "optimizer = AdamW(model.parameters(), ...)  # after the model is complete"
+        assert finding.evidence == {
+            "held": 0,
+            "missing": WHOLE,
+            "missing_scalars": 1000,
+            "num_trainable": 1000,
+            "foreign": 4,
+        }
+
+    def test_an_empty_optimizer_is_an_error_too(self):
+        finding = judge({"weight": 1000}, held=0, foreign=0)
+        assert finding.severity == "error"
+        assert finding.message == (
+            "The optimizer (AdamW) holds none of the model's 1 trainable parameter. It holds nothing at all. "
+            "Its steps cannot change this model."
+        )
+
+
+class TestSomeParametersMissing:
+    def test_a_layer_replaced_after_the_optimizer_was_built_is_a_warning(self):
+        finding = judge({"fc.weight": 90, "fc.bias": 10}, held=4, foreign=2)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The optimizer (AdamW) lacks 2 of the model's 6 trainable parameters: fc.* (2 parameters). They are "
+            "100 of 1,000 trainable scalars (10 %), and no step will change them. It also holds 2 tensors that "
+            "the model does not have: was a layer replaced after the optimizer was built?"
+        )
+        assert finding.fix == (
+            "optimizer = AdamW(model.parameters(), ...)  # after the model is complete; if they should not "
+            "learn: parameter.requires_grad_(False)"
+        )
+
+    def test_a_forgotten_scale_is_a_note(self):
+        finding = judge({"scale": 1}, held=4, foreign=0)
+        assert finding.severity == "note"
+        assert finding.message == (
+            "The optimizer (AdamW) lacks 1 of the model's 5 trainable parameters: scale. It is 1 of 1,000 "
+            "trainable scalars (0.1 %), and no step will change it."
+        )
+
+    @pytest.mark.parametrize(("scalars", "severity"), [(9, "note"), (10, "warning")])
+    def test_one_percent_makes_it_a_warning(self, scalars, severity):
+        assert judge({"norm.weight": scalars}, held=4, foreign=0).severity == severity
+
+
+class TestStaysSilent:
+    def test_when_it_holds_everything(self):
+        assert judge({}, held=6, foreign=0) is None
+
+    def test_when_it_also_holds_a_second_model_or_a_loss_that_learns(self):
+        assert judge({}, held=6, foreign=40) is None
+
+
+def test_not_applicable_to_a_model_that_is_frozen():
+    with pytest.raises(NotApplicable, match="needs a model with trainable parameters"):
+        judge({}, held=0, foreign=4)
