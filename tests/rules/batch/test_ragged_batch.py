@@ -20,8 +20,7 @@ class TestFromCrash:
         assert finding.severity == "error"
         assert finding.message == (
             "The 3 examples of this batch differ in length: 9 to 13 values in input_ids, attention_mask; 4 "
-            "to 5 "
-            "values in tags. " + CAUSE
+            f"to 5 values in tags. {CAUSE}"
         )
         assert finding.fix == FIX
         assert finding.evidence == {

@@ -43,6 +43,16 @@ class TestFromDataset:
         assert finding.severity == "warning"
         assert finding.message == f"The first 64 rows, all that were read, carry label 0, {LESSON}"
 
+    def test_names_the_first_of_two_classes(self):
+        rows = DatasetFacts(size=40, rows_read=40, labels=np.zeros(40, int), label_names=("ham", "spam"))
+        assert RULE.from_dataset(rows, OutputFacts((8, 2), num_classes=2)).message.startswith(
+            "All 40 rows of the dataset carry label 0 (ham), but the model tells 2 classes apart."
+        )
+
+    def test_gives_no_name_to_a_label_that_has_none(self):
+        rows = DatasetFacts(size=40, rows_read=40, labels=np.full(40, 3), label_names=NAMES)
+        assert RULE.from_dataset(rows, THREE).message.startswith("All 40 rows of the dataset carry label 3, but")
+
     def test_is_silent_on_a_single_row_of_another_class(self):
         labels = np.zeros(40, int)
         labels[39] = 2

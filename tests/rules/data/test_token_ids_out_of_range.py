@@ -14,11 +14,11 @@ TEXT = CrashFacts("IndexError", "index out of range in self", FRAMES, live=False
 
 class TestFromBatch:
     def test_counts_the_ids_past_the_table(self):
-        ids = np.array([[101, 1000, 5], [3, 2, 30521]])
+        ids = np.array([[101, 1000, 5], [3, 0, 30521]])
         finding = RULE.from_batch(BatchFacts(2, {"input_ids": ids}), MODEL)
         assert finding.severity == "error"
         assert finding.message == (
-            "The token ids run from 2 to 30521, but the embedding has 1000 rows, for ids 0 to 999. 2 of "
+            "The token ids run from 0 to 30521, but the embedding has 1000 rows, for ids 0 to 999. 2 of "
             "the 6 token ids in this batch lie outside: the tokenizer knows more tokens than the model was "
             "built for."
         )
@@ -27,7 +27,7 @@ class TestFromBatch:
             "model.resize_token_embeddings(len(tokenizer))"
         )
         assert finding.evidence == {
-            "lowest_id": 2,
+            "lowest_id": 0,
             "highest_id": 30521,
             "embedding_rows": 1000,
             "ids_outside": 2,
@@ -82,6 +82,15 @@ class TestFromCrash:
             "model can number."
         )
         assert finding.fix == "cut the sequences to length: tokenizer(..., truncation=True, max_length=512)"
+
+    @pytest.mark.parametrize(
+        "ids",
+        [np.array(12), np.array([12]), np.array([8, 9, 10, 11]), np.array([[2, 3, 5, 12]])],
+        ids=["a scalar", "a single id", "counting up from further on", "rising with gaps"],
+    )
+    def test_does_not_take_other_ids_for_positions(self, ids):
+        finding = RULE.from_crash(LIVE, TokenBeyondEmbedding(ids, 10))
+        assert f"to {ids.max()}, but the embedding has 10 rows, for ids 0 to 9." in finding.message
 
     def test_says_what_the_text_leaves_open(self):
         assert RULE.from_crash(TEXT, TokenBeyondEmbedding()).message == (

@@ -28,9 +28,8 @@ class TestFromDataset:
         finding = RULE.from_dataset(raw, BERT)
         assert finding.severity == "error"
         assert finding.message == (
-            "The rows hold plain text (premise, hypothesis) and no input_ids: all that reaches the "
-            "collator is "
-            "label. " + CAUSE
+            "The rows hold plain text (premise, hypothesis) and no input_ids: all that reaches the collator "
+            f"is label. {CAUSE}"
         )
         assert finding.fix == (
             'tokenized = dataset.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"], '
@@ -56,6 +55,13 @@ class TestFromDataset:
         finding = RULE.from_dataset(raw, BERT)
         assert 'tokenizer(rows["text"], truncation=True)' in finding.fix
         assert finding.evidence["text_columns"] == ["text"]
+
+    def test_leaves_open_which_of_many_columns_are_to_be_read(self):
+        columns = ("title", "body", "author")
+        raw = DatasetFacts(size=9, rows_read=9, dropped_columns=columns, text_columns=columns)
+        finding = RULE.from_dataset(raw, BERT)
+        assert finding.message.startswith("The rows hold plain text (title, body, author) and no input_ids")
+        assert 'tokenizer(rows["text"], truncation=True)' in finding.fix
 
     @pytest.mark.parametrize("tokens", ["input_ids", "inputs_embeds"])
     def test_is_silent_on_tokens_beside_the_text_they_were_made_of(self, tokens):

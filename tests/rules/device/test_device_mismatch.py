@@ -27,6 +27,10 @@ class TestFromCrash:
         finding = RULE.from_crash(LIVE, DevicesDiffer(("cuda:0", "cpu"), tensors))
         assert finding.fix == "move the model to the batch's device: model.to(...), before the optimizer is made"
 
+    def test_moves_a_whole_batch_that_was_left_behind(self):
+        tensors = {"input": "cpu", "target": "cpu", "weight": "cuda:0"}
+        assert RULE.from_crash(LIVE, DevicesDiffer(("cuda:0", "cpu"), tensors)).fix == FIX
+
     def test_takes_the_devices_from_the_tensors_and_names_six_of_them(self):
         tensors = {**{f"x{i}": "cuda:0" for i in range(8)}, "y": "cuda:1"}
         finding = RULE.from_crash(LIVE, DevicesDiffer((), tensors))
