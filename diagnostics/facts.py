@@ -344,13 +344,7 @@ class LossMissing:
 
 @dataclass(frozen=True)
 class NoPathToParameters:
-    """`backward` found nothing to differentiate.
-
-    Attributes:
-        detached_in: a frozen model or a `no_grad` block, if one was seen in the frames.
-    """
-
-    detached_in: str | None = None
+    """`backward` found nothing to differentiate."""
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,10 @@ def _classification(value: float, logits: Tensor, target: Tensor, loss_fn: Any, 
         for reduction, count in (("mean", 1), ("sum", kept.numel())):
             again = F.cross_entropy(scores, labels, ignore_index=ignore_index, reduction=reduction).item()
             if _agree(value, again) or (known and loss_fn.reduction == reduction):
-                share = kept.unique(return_counts=True)[1].double() / kept.numel()
-                floor = float(-(share * share.log()).sum()) * count
+                smoothing = float(getattr(loss_fn, "label_smoothing", 0.0))
+                share = torch.bincount(kept.flatten(), minlength=classes).double() / kept.numel()
+                share = (1 - smoothing) * share + smoothing / classes
+                floor = float(-torch.xlogy(share, share).sum()) * count
                 return Recognised("cross_entropy", floor, classes, weighted)
     return Recognised("other")
 

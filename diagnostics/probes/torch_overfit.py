@@ -41,6 +41,7 @@ def overfit_one_batch(
         distinct_inputs: passed on to the facts.
     """
     best: list[float] = []
+    spread: float | None = None
     tried: list[float] = []
     for rate in LEARNING_RATES if floor else LEARNING_RATES[:1]:
         if tried:
@@ -49,10 +50,10 @@ def overfit_one_batch(
         losses = _train(model, rate, step, floor)
         if not best or min(losses) < min(best):
             best = losses
+            with torch.no_grad():
+                spread = _spread(predict(model.eval()))
         if not floor or min(best) <= ENOUGH * floor:
             break
-    with torch.no_grad():
-        spread = _spread(predict(model.eval()))
     return OverfitFacts(tuple(best), tuple(tried), distinct_inputs, spread)
 
 

@@ -75,12 +75,9 @@ class NoGradient(Rule):
 
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
         """Say what a backward pass without anything to differentiate means."""
-        cut = symptom.detached_in
-        seen = f"On the way stands {cut}, which cuts it" if cut else "The path is cut, or all is frozen"
         return self.found(
             "backward() found nothing to differentiate: the loss was computed without a path to any parameter "
-            f"that asks for a gradient. {seen}.",
+            "that asks for a gradient. The path is cut, or all is frozen.",
             fix=f"{RECONNECT}; and leave requires_grad=True on what should learn",
-            evidence={"detached_in": cut},
             where=crash.where,
         )

@@ -9,8 +9,8 @@ from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 
 # Logits of standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
-# sqrt(2 * 1) = 1.4, and above sqrt(ln C) where there are many classes.
-MARGIN = 1.0
+# sqrt(2 * 2) = 2, and above sqrt(ln C) where there are many classes.
+MARGIN = 2.0
 SHARE_OF_CHANCE = 0.5
 
 
@@ -40,16 +40,16 @@ class InitialLossOff(Rule):
     ```
 
     ## Thresholds
-    The loss must exceed ln C by more than 1 nat, and by more than half of ln C. Logits that vary from class
-    to class with standard deviation s add about s²/2 to the loss (less with few classes), so 1 nat means
-    logits with a spread above 1.4, where PyTorch's linear layer after a normalisation starts at 0.6. A loss
+    The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class
+    to class with standard deviation s add about s²/2 to the loss (less with few classes), so 2 nats mean
+    logits with a spread above 2, where PyTorch's linear layer after a normalisation starts at 0.6. A loss
     below ln C is no alarm: a pretrained model may know the answers. That the first loss should be ln C is
     from the source below; how far off is too far is our choice.
 
     ## Known problems
-    Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4, right
-    at the threshold. In a simulation with normal logits of that spread, 5 to 10 classes and batches of 32,
-    between 1 in 13 and 1 in 4 such models started above it, without anything being wrong. Losses that weigh
+    Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
+    simulation with normal logits of that spread and batches of 32, up to 2 in 100 such models started above
+    the threshold, without anything being wrong. Losses that weigh
     their classes, or add up the examples instead of averaging, are left out: their chance level is not ln C.
 
     ## Sources

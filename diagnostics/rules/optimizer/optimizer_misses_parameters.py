@@ -38,14 +38,13 @@ class OptimizerMissesParameters(Rule):
     ## Thresholds
     An error where the optimizer holds none of the model's trainable parameters. A warning where those it
     lacks make up at least 1 % of the trainable scalars (our choice: a forgotten layer, not a forgotten
-    scale), else a note.
+    scale), or where the optimizer also holds tensors that the model does not have, as after a layer was
+    replaced; else a note.
 
     ## Known problems
     A model trained by several optimizers, each with its share of the parameters, is reported for the share of
     the others. So is training only a head without freezing the rest: call `requires_grad_(False)` on what
-    should not learn, which saves its gradients too. A small head that was replaced after the optimizer was
-    built can stay under the limit in a large model, and is then only a note. Foreign tensors alone are no
-    alarm, because several models, or a loss that learns, may share an optimizer.
+    should not learn, which saves its gradients too. Foreign tensors alone are no alarm, because several models, or a loss that learns, may share an optimizer.
 
     ## Sources
     PyTorch's documentation of `torch.optim`, "Constructing it"; `torch.optim.Optimizer.add_param_group`.
@@ -96,5 +95,5 @@ class OptimizerMissesParameters(Rule):
             f"({100 * share:.3g} %), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
             fix=f"{rebuild}; if they should not learn: parameter.requires_grad_(False)",
             evidence=evidence,
-            severity="warning" if share >= WORTH_A_WARNING else "note",
+            severity="warning" if optimizer.foreign or share >= WORTH_A_WARNING else "note",
         )

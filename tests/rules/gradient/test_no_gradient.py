@@ -56,8 +56,3 @@ class TestFromCrash:
             "what should learn"
         )
         assert finding.where == Where("train.py", 12, "<module>")
-        assert finding.evidence == {"detached_in": None}
-
-    def test_it_names_what_was_seen_to_cut_the_path(self):
-        finding = NoGradient().from_crash(CRASH, NoPathToParameters("a torch.no_grad() block"))
-        assert finding.message.endswith("On the way stands a torch.no_grad() block, which cuts it.")

@@ -25,8 +25,8 @@ class TestFires:
         )
         assert finding.evidence == {"loss": 35.467, "chance": math.log(10), "num_classes": 10}
 
-    @pytest.mark.parametrize(("classes", "limit"), [(2, math.log(2) + 1), (50_257, 1.5 * math.log(50_257))])
-    def test_above_one_nat_and_half_of_chance(self, classes, limit):
+    @pytest.mark.parametrize(("classes", "limit"), [(2, math.log(2) + 2), (50_257, 1.5 * math.log(50_257))])
+    def test_above_two_nats_and_half_of_chance(self, classes, limit):
         outputs = OutputFacts((8, classes), classes)
         assert InitialLossOff().from_loss(LossFacts(limit + 0.01, "cross_entropy"), outputs) is not None
         assert InitialLossOff().from_loss(LossFacts(limit - 0.01, "cross_entropy"), outputs) is None

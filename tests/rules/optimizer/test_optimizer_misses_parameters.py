@@ -56,6 +56,9 @@ class TestSomeParametersMissing:
             "learn: parameter.requires_grad_(False)"
         )
 
+    def test_a_small_head_replaced_after_the_optimizer_was_built_is_a_warning(self):
+        assert judge({"head.weight": 1}, held=4, foreign=1).severity == "warning"
+
     def test_a_forgotten_scale_is_a_note(self):
         finding = judge({"scale": 1}, held=4, foreign=0)
         assert finding.severity == "note"
