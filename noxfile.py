@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import nox
@@ -27,6 +25,7 @@ FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = []  # a bare `nox` lists what there is, and runs nothing
+nox.options.error_on_missing_interpreters = True
 
 
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True)
@@ -42,8 +41,8 @@ def env(session: nox.Session) -> None:
     stamp.unlink(missing_ok=True)  # an installation that is interrupted counts as none
     if first:
         session.log(
-            "Installing PyTorch, TensorFlow and what else the zoo runs on: 5 to 20 minutes and about 5 GB, once "
-            "(on Linux with an NVIDIA card's packages about 10 GB)."
+            "Installing PyTorch, TensorFlow and what else the zoo runs on, once: about 5 GB of disk, twice that "
+            "where pip takes PyTorch with CUDA along; 3 to 20 minutes, as the network allows."
         )
     started = time.monotonic()
     session.install("-c", "constraints.txt", "-e", ".[zoo,book,dev]", silent=False)
@@ -71,7 +70,7 @@ def _cage(exhibit: Exhibit, *, solution: bool) -> None:
 
 exhibits, broken = survey(ROOT)
 for fault in broken:
-    warnings.warn(f"no session for this cage: {fault}", stacklevel=1)
+    print(f"warning: a cage without a session: {fault}", file=sys.stderr)
 for exhibit in exhibits.values():
     _cage(exhibit, solution=False)
 for exhibit in exhibits.values():
