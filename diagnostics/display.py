@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from .facts import CrashFacts
+    from .crash_facts import CrashFacts
     from .finding import Finding
     from .report import Report, StageResult
 

@@ -12,7 +12,8 @@ from .finding import Finding
 from .report import Report, StageResult, Status
 
 if TYPE_CHECKING:
-    from .facts import CrashFacts, Fact
+    from .crash_facts import CrashFacts
+    from .facts import Fact
     from .probes.pipeline import Pipeline
     from .rule import Judge
 

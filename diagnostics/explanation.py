@@ -8,7 +8,7 @@ from .errors import InvalidInput
 from .report import Report
 
 if TYPE_CHECKING:
-    from .facts import CrashFacts
+    from .crash_facts import CrashFacts
 
 
 def explain(failure: Any) -> Report:
@@ -84,7 +84,7 @@ def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
         given = "an empty text" if not text.strip() else f"{len(text.splitlines())} lines without a traceback"
         raise InvalidInput(
             f"explain() was given {given}. It takes what Python printed, from 'Traceback (most recent call last):' "
-            "to the line naming the exception."
+            "to the line that names it."
         )
     for crash in reversed(crashes):
         if found := symptoms(crash):

@@ -7,21 +7,20 @@ A probe knows PyTorch or Keras and writes these; a rule knows only these. `None`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from .finding import Where
-
 Array = npt.NDArray[Any]
+
+Reads = Literal["logits", "probabilities", "log_probabilities"]
+"""What a classification loss takes the prediction to be."""
 
 LossKind = Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
 
 OUTPUTS_SETTING = "give the last layer {} outputs"
-
-# --- before training ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,10 @@ class DatasetFacts:
         label_names: what the classes are called, if the dataset says so.
         token_lengths: integers (rows_read,), tokens in each row without padding; None if there are no tokens.
         weighted_sampling: whether a sampler draws some rows more often than others.
+        shuffled: whether training sees the rows in random order; None if not known.
+        first_batches: class labels, each (batch_size,), of the first batches in the order in which training
+            will see them; empty if the rows are shuffled or carry no class labels.
+        distinct_rows: number of the rows read that differ from each other; None if they could not be compared.
     """
 
     size: int | None
@@ -83,6 +86,30 @@ class DatasetFacts:
     label_names: tuple[str, ...] | None = None
     token_lengths: Array | None = None
     weighted_sampling: bool = False
+    shuffled: bool | None = None
+    first_batches: tuple[Array, ...] = ()
+    distinct_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """Training and evaluation rows, held against each other.
+
+    Attributes:
+        training_rows: number of training rows compared.
+        training_size: number of training rows there are; None if not known.
+        evaluation_rows: number of evaluation rows compared.
+        evaluation_size: number of evaluation rows there are; None if not known.
+        shared: how many of the evaluation rows compared also stand among the training rows compared.
+        compared: the columns that had to agree; labels are left out.
+    """
+
+    training_rows: int
+    training_size: int | None
+    evaluation_rows: int
+    evaluation_size: int | None
+    shared: int
+    compared: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -128,11 +155,48 @@ class OutputFacts:
         shape: of the prediction (logits, or the regression output).
         num_classes: size of the class axis where the labels are class indices; None where they are not.
         non_finite_rows: examples whose prediction holds NaN or inf.
+        lowest: least value; None if there is no finite one.
+        highest: largest value; None likewise.
+        sums_to_one: whether the class axis of every example is non-negative and adds up to 1, as softmax makes
+            it; None where there is no class axis.
+        last_activation: the function that made the prediction, where the last layer is known: ``softmax``,
+            ``sigmoid``, ``linear``, …; None if not known.
     """
 
     shape: tuple[int, ...]
     num_classes: int | None
     non_finite_rows: tuple[int, ...] = ()
+    lowest: float | None = None
+    highest: float | None = None
+    sums_to_one: bool | None = None
+    last_activation: str | None = None
+
+
+@dataclass(frozen=True)
+class ActivationFacts:
+    """One layer's output on the batch, seen at the layer of its activation function.
+
+    Attributes:
+        layer: name.
+        function: ``relu``, ``tanh``, ``sigmoid``, …
+        units: size of the channel or feature axis.
+        dead: how many of these units are zero for every example and position.
+        saturated: how many of them lie within 1% of a bound of the function (of its range) in at least 95% of the
+            examples and positions.
+    """
+
+    layer: str
+    function: str
+    units: int
+    dead: int
+    saturated: int
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    """The activations of all layers that could be seen, in order of execution."""
+
+    activations: tuple[ActivationFacts, ...]
 
 
 @dataclass(frozen=True)
@@ -145,6 +209,11 @@ class LossFacts:
         floor: the least loss that one constant answer for all examples of this batch could reach (for cross
             entropy the entropy of its labels, in nats); None for kind ``other``.
         class_weights: whether the loss weighs classes differently.
+        reads: what the loss takes the prediction to be, where that is certain (by its settings, or because only
+            that gives `value`); None otherwise.
+        broadcast: whether `value` comes out only if prediction and target, of different shapes, are broadcast
+            against each other.
+        name: of the loss, as the user wrote it.
         non_finite_rows: examples whose own loss is NaN or inf, when `value` is; None if not known.
     """
 
@@ -152,6 +221,9 @@ class LossFacts:
     kind: Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
     floor: float | None = None
     class_weights: bool = False
+    reads: Reads | None = None
+    broadcast: bool = False
+    name: str | None = None
     non_finite_rows: tuple[int, ...] | None = None
 
 
@@ -182,6 +254,8 @@ class OptimizerFacts:
         missing: sizes, in scalars, by name of trainable model parameters that it does not hold.
         held: number of the model's trainable parameters that it holds.
         foreign: number of tensors it holds that are no parameters of this model.
+        default_rate: the learning rate that this class has when none is given; None if it has none.
+        by_name: whether the user named the optimizer by a string, so that every setting is its default.
     """
 
     name: str
@@ -189,6 +263,8 @@ class OptimizerFacts:
     missing: Mapping[str, int]
     held: int
     foreign: int
+    default_rate: float | None = None
+    by_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -201,12 +277,36 @@ class OverfitFacts:
         distinct_inputs: number of examples in the batch that differ from each other.
         output_spread: standard deviation of the trained copy's prediction across examples, the largest over
             output units, divided by the predictions' root mean square. 0: the same answer to everything.
+        symmetric: names of weights whose units were all alike when training began and still are.
     """
 
     losses: tuple[float, ...]
     learning_rates: tuple[float, ...]
     distinct_inputs: int
     output_spread: float | None
+    symmetric: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrialFacts:
+    """The same one batch, trained on a copy with the user's own optimizer and learning rate, dropout off.
+
+    Attributes:
+        learning_rate: the user's, the largest over parameter groups.
+        losses: the loss before each step.
+        update_ratios: for each step the median over weights of |update| / |weight|, both L2 norms.
+        better_rate: another learning rate, with the same optimizer, that did get the loss well below the floor;
+            None if none of those tried did, or none was tried because the user's did.
+        better_losses: the loss before each step at that rate.
+        warms_up: whether a schedule will start below this rate and raise it; None if not known.
+    """
+
+    learning_rate: float
+    losses: tuple[float, ...]
+    update_ratios: tuple[float, ...]
+    better_rate: float | None = None
+    better_losses: tuple[float, ...] = ()
+    warms_up: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -225,172 +325,21 @@ class MetricFacts:
     error: str | None = None
 
 
-# --- after a crash -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FrameFacts:
-    """One line of a traceback.
-
-    Attributes:
-        yours: whether the file is the user's own, not an installed package or the standard library.
-    """
-
-    file: str
-    line: int
-    function: str
-    code: str | None = None
-    yours: bool = False
-
-
-@dataclass(frozen=True)
-class CrashFacts:
-    """An exception, or the text of one.
-
-    Attributes:
-        frames: outermost first.
-        live: whether the exception itself was at hand (its frames could be read), not only its text.
-    """
-
-    exception: str
-    message: str
-    frames: tuple[FrameFacts, ...]
-    live: bool
-
-    @property
-    def first_line(self) -> str:
-        """The first line of the message."""
-        return next(iter(self.message.strip().splitlines()), "")
-
-    @property
-    def where(self) -> Where | None:
-        """The innermost line that is the user's own."""
-        for frame in reversed(self.frames):
-            if frame.yours:
-                return Where(frame.file, frame.line, frame.function)
-        return None
-
-
-@dataclass(frozen=True)
-class LabelBeyondOutputs:
-    """The loss was asked for the output of a class that has none.
-
-    Attributes:
-        label: the offending label.
-        labels: all labels of the batch, any shape.
-        num_outputs: size of the class axis.
-        ignore_index: label that the loss leaves out; None if it leaves out none.
-        outputs_setting: how the number of outputs is set, with ``{}`` where the number goes.
-    """
-
-    label: int | None = None
-    labels: Array | None = None
-    num_outputs: int | None = None
-    ignore_index: int | None = None
-    outputs_setting: str = OUTPUTS_SETTING
-
-
-@dataclass(frozen=True)
-class RaggedColumns:
-    """Examples of different shapes could not be stacked.
-
-    Attributes:
-        lengths: lengths of the examples by column, for columns where they differ; empty if not known.
-        clash: the two lengths that the message names.
-    """
-
-    lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    clash: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True)
-class TokenBeyondEmbedding:
-    """An embedding was asked for a row that it does not have.
-
-    Attributes:
-        ids: the ids asked for, any shape.
-        rows: rows of the embedding table.
-    """
-
-    ids: Array | None = None
-    rows: int | None = None
-
-
-@dataclass(frozen=True)
-class TokensMissing:
-    """A model or a collator of tokens was given no tokens.
-
-    Attributes:
-        received: the names that did arrive; None if not known.
-        text_columns: those of the dataset's columns that hold strings; None if not known.
-    """
-
-    received: tuple[str, ...] | None = None
-    text_columns: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class LossMissing:
-    """The model returned no loss.
-
-    Attributes:
-        returned: names the model returned.
-        received: names the model was given.
-    """
-
-    returned: tuple[str, ...] = ()
-    received: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class NoPathToParameters:
-    """`backward` found nothing to differentiate."""
-
-
-@dataclass(frozen=True)
-class DevicesDiffer:
-    """One operation was given tensors on several devices.
-
-    Attributes:
-        devices: as the framework names them.
-        tensors: device by variable name, for tensors in the frame that failed.
-    """
-
-    devices: tuple[str, ...]
-    tensors: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class MetricGotLogits:
-    """A metric of class labels was given continuous scores.
-
-    Attributes:
-        shape: of the scores, if known.
-    """
-
-    shape: tuple[int, ...] | None = None
-
-
 Fact = (
     ModelFacts
     | DatasetFacts
+    | SplitFacts
     | BatchFacts
     | OutputFacts
+    | LayerFacts
     | LossFacts
     | GradientFacts
     | OptimizerFacts
     | OverfitFacts
+    | TrialFacts
     | MetricFacts
-    | CrashFacts
-    | LabelBeyondOutputs
-    | RaggedColumns
-    | TokenBeyondEmbedding
-    | TokensMissing
-    | LossMissing
-    | NoPathToParameters
-    | DevicesDiffer
-    | MetricGotLogits
 )
+"""Whatever a stage of a pipeline may yield."""
 
 
 def class_labels(labels: Array | None, ignore_index: int | None = None) -> Array | None:

@@ -14,7 +14,7 @@ from .finding import SEVERITIES, Finding, Severity
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from .facts import CrashFacts
+    from .crash_facts import CrashFacts
 
 JSON_VERSION = 1
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diagnostics.facts import CrashFacts, FrameFacts
+from diagnostics.crash_facts import CrashFacts, FrameFacts
 
 _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _STANDARD = tuple(

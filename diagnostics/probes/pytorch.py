@@ -12,15 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
 
-from diagnostics.facts import (
-    BatchFacts,
-    Fact,
-    GradientFacts,
-    LossFacts,
-    ModelFacts,
-    OptimizerFacts,
-    OutputFacts,
-)
+from diagnostics.facts import BatchFacts, Fact, GradientFacts, LossFacts, ModelFacts, OptimizerFacts, OutputFacts
 
 from .pipeline import CannotJudge, StageFailed, users_code
 from .tensors import fields, is_tensor, to_array

@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from diagnostics.facts import (
-    OUTPUTS_SETTING,
+from diagnostics.crash_facts import (
     DevicesDiffer,
-    Fact,
     LabelBeyondOutputs,
     LossMissing,
     MetricGotLogits,
     NoPathToParameters,
     RaggedColumns,
+    Symptom,
     TokenBeyondEmbedding,
     TokensMissing,
 )
+from diagnostics.facts import OUTPUTS_SETTING
 
 from .frames import Crash
 from .tensors import is_tensor, outputs_setting, to_array
 
 
-def symptoms(crash: Crash) -> list[Fact]:
+def symptoms(crash: Crash) -> list[Symptom]:
     """Return what is recognised in a crash; empty if nothing is."""
     return [fact for recognise in _RECOGNISERS if (fact := recognise(crash)) is not None]
 
@@ -223,7 +223,7 @@ def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
     return MetricGotLogits()
 
 
-_RECOGNISERS: tuple[Callable[[Crash], Fact | None], ...] = (
+_RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _label_beyond_outputs,
     _ragged_columns,
     _token_beyond_embedding,

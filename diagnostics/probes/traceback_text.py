@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from diagnostics.facts import CrashFacts, FrameFacts
+from diagnostics.crash_facts import CrashFacts, FrameFacts
 
 from .frames import is_yours, shorten
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from diagnostics.facts import CrashFacts, RaggedColumns
+from diagnostics.crash_facts import CrashFacts, RaggedColumns
 from diagnostics.finding import Finding
 from diagnostics.rule import Rule
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import BatchFacts, CrashFacts, LossMissing, ModelFacts
+from diagnostics.crash_facts import CrashFacts, LossMissing
+from diagnostics.facts import BatchFacts, ModelFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import Array, BatchFacts, CrashFacts, ModelFacts, TokenBeyondEmbedding
+from diagnostics.crash_facts import CrashFacts, TokenBeyondEmbedding
+from diagnostics.facts import Array, BatchFacts, ModelFacts
 from diagnostics.finding import Finding, Where
 from diagnostics.rule import NotApplicable, Rule
 

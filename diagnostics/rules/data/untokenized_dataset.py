@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnostics.facts import BatchFacts, CrashFacts, DatasetFacts, ModelFacts, TokensMissing
+from diagnostics.crash_facts import CrashFacts, TokensMissing
+from diagnostics.facts import BatchFacts, DatasetFacts, ModelFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from diagnostics.facts import CrashFacts, DevicesDiffer
+from diagnostics.crash_facts import CrashFacts, DevicesDiffer
 from diagnostics.finding import Finding
 from diagnostics.rule import Rule
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.facts import CrashFacts, MetricFacts, MetricGotLogits
+from diagnostics.crash_facts import CrashFacts, MetricGotLogits
+from diagnostics.facts import MetricFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 

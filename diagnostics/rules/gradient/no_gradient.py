@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import CrashFacts, GradientFacts, NoPathToParameters
+from diagnostics.crash_facts import CrashFacts, NoPathToParameters
+from diagnostics.facts import GradientFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import Rule
 

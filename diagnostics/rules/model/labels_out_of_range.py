@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import (
-    Array,
-    BatchFacts,
-    CrashFacts,
-    LabelBeyondOutputs,
-    ModelFacts,
-    OutputFacts,
-    class_labels,
-)
+from diagnostics.crash_facts import CrashFacts, LabelBeyondOutputs
+from diagnostics.facts import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
 from diagnostics.finding import Finding, Where
 from diagnostics.rule import NotApplicable, Rule
 

@@ -44,7 +44,8 @@ class OptimizerMissesParameters(Rule):
     ## Known problems
     A model trained by several optimizers, each with its share of the parameters, is reported for the share of
     the others. So is training only a head without freezing the rest: call `requires_grad_(False)` on what
-    should not learn, which saves its gradients too. Foreign tensors alone are no alarm, because several models, or a loss that learns, may share an optimizer.
+    should not learn, which saves its gradients too. Foreign tensors alone are no alarm, because several
+    models, or a loss that learns, may share an optimizer.
 
     ## Sources
     PyTorch's documentation of `torch.optim`, "Constructing it"; `torch.optim.Optimizer.add_param_group`.

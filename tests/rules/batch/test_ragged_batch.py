@@ -1,4 +1,4 @@
-from diagnostics.facts import CrashFacts, FrameFacts, RaggedColumns
+from diagnostics.crash_facts import CrashFacts, FrameFacts, RaggedColumns
 from diagnostics.rules.batch.ragged_batch import RaggedBatch
 
 RULE = RaggedBatch()

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, CrashFacts, FrameFacts, LossMissing, ModelFacts
+from diagnostics.crash_facts import CrashFacts, FrameFacts, LossMissing
+from diagnostics.facts import BatchFacts, ModelFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.labels_missing import LabelsMissing
 

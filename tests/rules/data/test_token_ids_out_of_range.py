@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, CrashFacts, FrameFacts, ModelFacts, TokenBeyondEmbedding
+from diagnostics.crash_facts import CrashFacts, FrameFacts, TokenBeyondEmbedding
+from diagnostics.facts import BatchFacts, ModelFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.token_ids_out_of_range import TokenIdsOutOfRange
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, CrashFacts, DatasetFacts, FrameFacts, ModelFacts, TokensMissing
+from diagnostics.crash_facts import CrashFacts, FrameFacts, TokensMissing
+from diagnostics.facts import BatchFacts, DatasetFacts, ModelFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.untokenized_dataset import UntokenizedDataset
 

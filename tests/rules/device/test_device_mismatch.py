@@ -1,4 +1,4 @@
-from diagnostics.facts import CrashFacts, DevicesDiffer, FrameFacts
+from diagnostics.crash_facts import CrashFacts, DevicesDiffer, FrameFacts
 from diagnostics.rules.device.device_mismatch import DeviceMismatch
 
 RULE = DeviceMismatch()

@@ -1,6 +1,7 @@
 import pytest
 
-from diagnostics.facts import CrashFacts, FrameFacts, MetricFacts, MetricGotLogits
+from diagnostics.crash_facts import CrashFacts, FrameFacts, MetricGotLogits
+from diagnostics.facts import MetricFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
 

@@ -1,4 +1,5 @@
-from diagnostics.facts import CrashFacts, FrameFacts, GradientFacts, NoPathToParameters
+from diagnostics.crash_facts import CrashFacts, FrameFacts, NoPathToParameters
+from diagnostics.facts import GradientFacts
 from diagnostics.finding import Where
 from diagnostics.rules.gradient.no_gradient import NoGradient
 

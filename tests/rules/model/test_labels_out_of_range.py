@@ -1,14 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import (
-    BatchFacts,
-    CrashFacts,
-    FrameFacts,
-    LabelBeyondOutputs,
-    ModelFacts,
-    OutputFacts,
-)
+from diagnostics.crash_facts import CrashFacts, FrameFacts, LabelBeyondOutputs
+from diagnostics.facts import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.finding import Where
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.model.labels_out_of_range import LabelsOutOfRange
