@@ -83,8 +83,8 @@ def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
     if not crashes:
         given = "an empty text" if not text.strip() else f"{len(text.splitlines())} lines without a traceback"
         raise InvalidInput(
-            f"explain() was given {given}. It takes what Python printed, from 'Traceback (most recent call last):' "
-            "to the line that names it."
+            f"explain() was given {given}. It takes what Python printed, from "
+            "'Traceback (most recent call last):' to the line that names the exception."
         )
     for crash in reversed(crashes):
         if found := symptoms(crash):

@@ -63,7 +63,7 @@ class TestExplain:
         assert main(["explain", str(file)]) == 2
         assert capsys.readouterr().err == (
             "diagnose: explain() was given 2 lines without a traceback. It takes what Python printed, from "
-            "'Traceback (most recent call last):' to the line that names it.\n"
+            "'Traceback (most recent call last):' to the line that names the exception.\n"
         )
 
 
