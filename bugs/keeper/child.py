@@ -106,6 +106,8 @@ def _environment(folder: str) -> dict[str, str]:
         # Progress bars fill the reader's terminal although they are written to a pipe.
         size = shutil.get_terminal_size()
         environment |= {"COLUMNS": str(size.columns), "LINES": str(size.lines)}
+    # Threads that spin while they wait for each other make a busy machine up to four times slower.
+    environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     return environment | {"PYTHONUNBUFFERED": "1", "TMPDIR": folder}
 
 
