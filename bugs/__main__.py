@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import signal
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -65,9 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--seeds", type=_above_zero, default=1, metavar="N", help="with seeds 0 to N-1 (default: 1)"
     )
-    command.add_argument(
-        "--jobs", type=_above_zero, default=2, metavar="N", help="scripts at a time (default: 2)"
-    )
+    command.add_argument("--jobs", type=_above_zero, default=2, metavar="N", help="scripts at a time (default: 2)")
     _takes_json(command)
 
     command = commands.add_parser("hint", help="a hint, if you are stuck; 3 says more than 1")
@@ -82,11 +82,7 @@ def _list(options: argparse.Namespace) -> int:
     exhibits, broken = survey(options.root)
     if options.json:
         listed = [_to_dict(exhibit) for exhibit in exhibits.values()]
-        print(
-            json.dumps(
-                {"version": 1, "exhibits": listed, "broken": list(map(str, broken))}, ensure_ascii=False
-            )
-        )
+        print(json.dumps({"version": 1, "exhibits": listed, "broken": list(map(str, broken))}, ensure_ascii=False))
     else:
         from bugs.keeper.display import show_list
 
@@ -124,12 +120,11 @@ def _hint(options: argparse.Namespace) -> int:
     hint = exhibit.hints[number - 1]
     if options.json:
         print(
-            json.dumps(
-                {"version": 1, "exhibit": exhibit.id, "number": number, "hint": hint}, ensure_ascii=False
-            )
+            json.dumps({"version": 1, "exhibit": exhibit.id, "number": number, "hint": hint}, ensure_ascii=False)
         )
         return 0
-    print(f"cage {exhibit.id}, hint {number} of 3: {hint}")
+    width = min(shutil.get_terminal_size().columns, 100)
+    print(textwrap.fill(f"cage {exhibit.id}, hint {number} of 3: {hint}", width))
     if number < 3:
         print(f"more: python -m bugs hint {exhibit.id} {number + 1}")
     else:
@@ -166,9 +161,7 @@ def _to_dict(exhibit: Exhibit) -> dict[str, object]:
 
 
 def _takes_json(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--json", action="store_true", help="one JSON object on standard output, nothing else"
-    )
+    command.add_argument("--json", action="store_true", help="one JSON object on standard output, nothing else")
 
 
 def _whole(text: str) -> int:

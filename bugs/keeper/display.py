@@ -16,7 +16,7 @@ from bugs.keeper.manifest import CatalogueError, ExceptionSignature, Exhibit
 from bugs.keeper.outcome import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from diagnostics.facts import FrameFacts
+    from diagnostics.crash_facts import FrameFacts
 
 SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "runs out of room"}
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
@@ -45,11 +45,8 @@ def show_start(exhibit: Exhibit, script: Path) -> None:
     twin = "  (the repaired twin)" if script == exhibit.solution else ""
     screen = console()
     screen.print(Text.assemble((f"cage {exhibit.id}  ", "bold"), (exhibit.title, "bold"), twin))
-    screen.print(
-        f"running {short_path(script, exhibit.root)}, for at most {exhibit.budget_s:g} s; "
-        "what follows is its own output",
-        style="dim",
-    )
+    path = short_path(script, exhibit.root)
+    screen.print(f"running {path}, for at most {exhibit.budget_s:g} s; its output:", style="dim")
 
 
 def show_outcome(outcome: Outcome, alike: list[Exhibit]) -> None:
@@ -73,8 +70,10 @@ def show_outcome(outcome: Outcome, alike: list[Exhibit]) -> None:
         facts.add_row("declared", _declared(outcome))
         for other in alike:
             facts.add_row("but", f"it is the failure of cage {other.id}, {other.title}: nox -s bug-{other.id}")
-    facts.add_row("took", f"{ending.seconds:.1f} s of {exhibit.budget_s:g} s, {ending.peak_mb:.0f} MiB of "
-                          f"{exhibit.budget_mb} MiB")  # fmt: skip
+    took = f"{ending.seconds:.1f} s of {exhibit.budget_s:g} s"
+    if ending.peak_mb:  # a script of a tenth of a second ends before its memory is read
+        took += f", {ending.peak_mb:.0f} MiB of {exhibit.budget_mb} MiB"
+    facts.add_row("took", took)
     screen.print(facts)
     screen.print()
     steps = _grid("bold")
@@ -88,30 +87,24 @@ def show_list(exhibits: Iterable[Exhibit], broken: Iterable[CatalogueError]) -> 
     screen = console()
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("cage", "title", "framework", "stage", "symptom", "rules"):
-        table.add_column(column)
-    for exhibit in exhibits:
-        table.add_row(
-            Text(exhibit.id, "bold"),
-            exhibit.title,
-            FRAMEWORKS[exhibit.framework],
-            exhibit.stage,
-            SYMPTOMS[exhibit.symptom],
-            ", ".join(exhibit.rules),
-        )
+        table.add_column(column, overflow="fold")
     faults = list(broken)
-    for fault in faults:
-        table.add_row(Text(fault.folder[:2], "bold red"), Text("broken manifest, see below", "red"))
+    cages: list[Exhibit | CatalogueError] = [*exhibits, *faults]
+    for cage in sorted(cages, key=lambda cage: cage.folder):
+        if isinstance(cage, CatalogueError):
+            table.add_row(Text(cage.folder[:2], "bold red"), Text("broken manifest, see below", "red"))
+        else:
+            facts = FRAMEWORKS[cage.framework], cage.stage, SYMPTOMS[cage.symptom], ", ".join(cage.rules)
+            table.add_row(Text(cage.id, "bold"), cage.title, *facts)
     if table.row_count == 0:
         screen.print("The zoo is empty: there is no bugs/NN_name/exhibit.toml here.")
         return
     screen.print(table)
     screen.print()
     for fault in faults:
-        screen.print(Text(str(fault), "red"))
-    screen.print(
-        "nox -s bug-NN opens a cage, nox -s fix-NN runs its repair, python -m bugs hint NN helps.",
-        style="dim",
-    )
+        screen.print(Text(str(fault), "red"), soft_wrap=True)
+    help = "nox -s bug-NN opens a cage, nox -s fix-NN runs its repair, python -m bugs hint NN helps."
+    screen.print(help, style="dim", soft_wrap=True)
 
 
 def _next_steps(outcome: Outcome) -> list[tuple[str, str]]:

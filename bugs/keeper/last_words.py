@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from diagnostics.facts import CrashFacts, FrameFacts
+    from diagnostics.crash_facts import CrashFacts, FrameFacts
 
 _HEADER = "Traceback (most recent call last):"
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -25,8 +25,8 @@ class TestList:
         zoo.cage()
         done = zoo.bugs("list")
         rows = done.stdout.splitlines()
-        assert rows[1].startswith("04 ")
-        assert rows[2].rstrip() == "01    broken manifest, see below"
+        assert rows[1].rstrip() == "01    broken manifest, see below"
+        assert rows[2].startswith("04    Three labels, two outputs")
         fault = "bugs/01_first/exhibit.toml: budget_s: expected a number of seconds above 0, got 'soon'"
         assert fault in rows
         assert done.returncode == 1
