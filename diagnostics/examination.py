@@ -23,7 +23,9 @@ USAGE = (
 )
 
 
-def examine(target: Any, loader: Any = None, loss_fn: Any = None, optimizer: Any = None) -> Report:
+def examine(
+    target: Any, loader: Any = None, loss_fn: Any = None, optimizer: Any = None, *, evaluation: Any = None
+) -> Report:
     """Look at a training pipeline before it trains, and say what is wrong with it.
 
     Walks dataset, batch, forward and loss, backward, optimizer step, an overfit of one batch, and the evaluation
@@ -41,6 +43,8 @@ def examine(target: Any, loader: Any = None, loss_fn: Any = None, optimizer: Any
             A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor.
         loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.
         optimizer: for a module: read, never stepped. None leaves its rules unjudged.
+        evaluation: the evaluation data, of the same kind as `loader`, to be held against the training data. A
+            Trainer brings its own.
 
     Returns:
         A `Report`. What the user's own code raises on the way is explained in it, not raised.
@@ -48,16 +52,16 @@ def examine(target: Any, loader: Any = None, loss_fn: Any = None, optimizer: Any
     Raises:
         InvalidInput: the arguments are not something that can be examined.
     """
-    pipeline = _pipeline_for(target, loader, loss_fn, optimizer)
+    pipeline = _pipeline_for(target, loader, loss_fn, optimizer, evaluation)
     with pipeline.untouched():
         return _walk(pipeline)
 
 
-def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any) -> Pipeline:
+def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evaluation: Any) -> Pipeline:
     # An object of a framework can only exist if its framework was imported; nothing is imported to find out.
     transformers, torch = sys.modules.get("transformers"), sys.modules.get("torch")
     if transformers is not None and torch is not None and isinstance(target, transformers.Trainer):
-        if any(argument is not None for argument in (loader, loss_fn, optimizer)):
+        if any(argument is not None for argument in (loader, loss_fn, optimizer, evaluation)):
             raise InvalidInput(
                 "examine() was given a Trainer and more. A Trainer brings its data, loss and optimizer along: "
                 "examine(trainer)."
@@ -88,7 +92,7 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any) -> Pip
             )
         from .probes.pytorch import PyTorchPipeline
 
-        return PyTorchPipeline(target, loader, loss_fn, optimizer)
+        return PyTorchPipeline(target, loader, loss_fn, optimizer, evaluation)
     raise InvalidInput(f"examine() was given {_name(target)}. {USAGE}")
 
 

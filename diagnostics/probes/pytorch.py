@@ -12,10 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
 
-from diagnostics.facts import BatchFacts, Fact, GradientFacts, LossFacts, ModelFacts, OptimizerFacts, OutputFacts
+from diagnostics.facts import BatchFacts, Fact, GradientFacts, LayerFacts, LossFacts, ModelFacts, OutputFacts
 
+from .loss_recognition import Recognised
+from .overfitting import overfit
 from .pipeline import CannotJudge, StageFailed, users_code
-from .tensors import fields, is_tensor, to_array
+from .split_comparison import compared_rows
+from .tensors import fields, is_tensor, name_of, to_array
+from .torch_activations import activations_seen, last_activation, output_facts
 from .torch_batch import (
     checked_loss,
     describe_source,
@@ -26,10 +30,19 @@ from .torch_batch import (
     split_batch,
     target_name,
 )
-from .torch_data import collate_batch, dataset_facts, fresh_iterator, sample_rows, to_device
-from .torch_loss import Recognised, class_axis, recognise
+from .torch_data import (
+    collate_batch,
+    dataset_facts,
+    first_labels,
+    fresh_iterator,
+    is_shuffled,
+    sample_rows,
+    to_device,
+)
+from .torch_loss import class_axis, recognise_loss
 from .torch_model import describe_model, device_of, parameter_names
-from .torch_overfit import overfit_one_batch
+from .torch_optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
+from .torch_overfit import CopyTrainer
 from .torch_state import random_states_kept
 
 IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
@@ -46,20 +59,24 @@ class PyTorchPipeline:
             (inputs, target), a longer tuple with the target last, a dict, or one tensor.
         loss_fn: called as ``loss_fn(prediction, target)``; None if the model returns its loss itself.
         optimizer: its learning rates and parameters are read; it is never stepped.
+        evaluation: a `DataLoader` over the evaluation rows, to be held against the training rows.
     """
 
-    def __init__(self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None) -> None:
+    def __init__(
+        self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None
+    ) -> None:
         self.model = model
         self.loader = loader
         self.loss_fn = loss_fn
         self.optimizer = optimizer
+        self.evaluation_data = evaluation
         self.name = f"{type(model).__name__} with {describe_source(loader)}"
         self._batch: Any = None
         self._target: Any = None
         self._copy: nn.Module | None = None
         self._loss: Tensor | None = None
         self._prediction: Tensor | None = None
-        self._recognised = Recognised("other")
+        self._recognised = Recognised()
 
     # --- what a Trainer does otherwise ----------------------------------------------------------------------
 
@@ -111,6 +128,12 @@ class PyTorchPipeline:
         """Describe the model as it was handed over."""
         return describe_model(self.model, training=self.model.training, computes_loss=self.loss_fn is None)
 
+    def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
+        """Return the user's full learning rate, how to build such an optimizer for a copy, and if it warms up."""
+        if self.optimizer is None:
+            return None, None, None
+        return full_rate(self.optimizer), like(self.optimizer, self.model), warms_up(self.optimizer)
+
     # --- the stages -----------------------------------------------------------------------------------------
 
     @contextmanager
@@ -125,8 +148,15 @@ class PyTorchPipeline:
         if not isinstance(self.loader, DataLoader):
             raise CannotJudge(f"{describe_source(self.loader)} holds batches; single rows are not at hand")
         sample = sample_rows(self.loader.dataset)
-        weighted = isinstance(self.loader.sampler, WeightedRandomSampler)
-        yield dataset_facts(sample, weighted_sampling=weighted)
+        shuffled = is_shuffled(self.loader)
+        yield dataset_facts(
+            sample,
+            weighted_sampling=isinstance(self.loader.sampler, WeightedRandomSampler),
+            shuffled=shuffled,
+            first_batches=() if shuffled else first_labels(self.loader.dataset, self.loader.batch_size),
+        )
+        if isinstance(self.evaluation_data, DataLoader):
+            yield from compared_rows(self.loader.dataset, self.evaluation_data.dataset)
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
@@ -150,18 +180,25 @@ class PyTorchPipeline:
         classes = self.known_classes()
         if classes is not None and self._prediction is not None:
             yield self._output_facts(classes)  # before the loss runs: a label out of range can end a GPU
-        with users_code():
+        with users_code(), activations_seen(model) as seen:
             loss, outputs = self.compute(model, self._batch)
+        if seen:
+            yield LayerFacts(tuple(seen))
         self._loss = checked_loss(loss, outputs, self.loss_fn)
         self._prediction = prediction_in(outputs)
         value = float(self._loss.detach())
-        self._recognised = recognise(value, self._prediction, self._target, self.loss_fn, self._ignore_index())
+        self._recognised = recognise_loss(
+            value, self._prediction, self._target, self.loss_fn, self._ignore_index()
+        )
         yield self._output_facts(classes or self._recognised.num_classes)
         yield LossFacts(
             value=value,
             kind=self._recognised.kind,
             floor=self._recognised.floor,
             class_weights=self._recognised.class_weights,
+            reads=self._recognised.reads,
+            broadcast=self._recognised.broadcast,
+            name=name_of(self.loss_fn),
             non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
         )
 
@@ -184,30 +221,28 @@ class PyTorchPipeline:
         """See `Pipeline.optimizer_step`."""
         if self.optimizer is None:
             raise CannotJudge("no optimizer was given")
-        held = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
-        own = {id(p): (name, p) for name, p in self.model.named_parameters()}
-        trainable = {key: (name, p) for key, (name, p) in own.items() if p.requires_grad}
-        yield OptimizerFacts(
-            name=type(self.optimizer).__name__,
-            learning_rates=tuple(float(group.get("lr", math.nan)) for group in self.optimizer.param_groups),
-            missing={name: p.numel() for key, (name, p) in trainable.items() if key not in held},
-            held=sum(key in held for key in trainable),
-            foreign=len(held - set(own)),
-        )
+        yield optimizer_facts(self.optimizer, self.model)
 
     def overfit(self) -> Iterator[Fact]:
         """See `Pipeline.overfit`."""
         if self._copy is None:
             raise CannotJudge("the model was not run")
         self._loss = None  # its graph holds the first forward's activations
+        their_rate, build, warming = self.trial_optimizer()
+        trainer = CopyTrainer(
+            self._copy,
+            start=self.model,
+            step=lambda model: self.compute(model, self._batch)[0],
+            predict=self._predict_without_loss,
+            optimizer=build,
+        )
         with users_code():
-            yield overfit_one_batch(
-                self._copy,
-                start=self.model,
-                step=lambda model: self.compute(model, self._batch)[0],
-                predict=self._predict_without_loss,
+            yield from overfit(
+                trainer.run,
                 floor=self._recognised.floor,
                 distinct_inputs=distinct_rows(split_batch(self._batch)[0]),
+                their_rate=their_rate if build is not None else None,
+                warms_up=warming,
             )
 
     def evaluation(self) -> Iterator[Fact]:
@@ -239,12 +274,9 @@ class PyTorchPipeline:
             return None
 
     def _output_facts(self, classes: int | None) -> OutputFacts:
-        prediction = self._prediction
-        if prediction is None:
+        if self._prediction is None:
             return OutputFacts((), classes)
-        finite = prediction.detach().reshape(prediction.shape[0] if prediction.ndim else 1, -1).isfinite().all(1)
-        bad = (~finite).nonzero().flatten().tolist()
-        return OutputFacts(tuple(prediction.shape), classes, tuple(bad))
+        return output_facts(self._prediction, self._target, classes, last_activation(self.model))
 
     def _non_finite_rows(self) -> tuple[int, ...] | None:
         """Compute the loss of each example alone, to see which of them are to blame."""

@@ -50,12 +50,26 @@ def to_array(value: Any) -> Array | None:
 
 
 def fields(outputs: Any) -> dict[str, Any]:
-    """Name the parts of a batch, or of what a model returned; tuples count from "0"."""
+    """Name the parts of a batch, or of what a model returned; tuples without names count from "0"."""
     if isinstance(outputs, Mapping):
         return {str(key): value for key, value in outputs.items()}
+    if isinstance(outputs, tuple) and hasattr(outputs, "_fields"):
+        return dict(zip(outputs._fields, outputs, strict=True))
     if isinstance(outputs, Sequence) and not isinstance(outputs, str):
         return {str(index): value for index, value in enumerate(outputs)}
     return {} if outputs is None else {"0": outputs}
+
+
+def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Take nested dicts, lists and tuples apart: {"image": {"left": x}} becomes {"image.left": x}."""
+    leaves: dict[str, Any] = {}
+    for name, value in parts.items():
+        nested = fields(value) if isinstance(value, Mapping | list | tuple) else {}
+        if nested and not all(isinstance(part, int | float | str) for part in nested.values()):
+            leaves |= {f"{name}.{inner}": leaf for inner, leaf in flat(nested).items()}
+        else:
+            leaves[name] = value
+    return leaves
 
 
 def describe(value: Any) -> str:
@@ -70,6 +84,13 @@ def describe(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     article = "an" if type(value).__name__[0].lower() in "aeiou" else "a"
     return f"{article} {type(value).__name__}"
+
+
+def name_of(function: Any) -> str | None:
+    """Name a loss or another callable as its user wrote it."""
+    if function is None:
+        return None
+    return getattr(function, "__name__", None) or type(function).__name__
 
 
 def outputs_setting(model: Any) -> str:

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import IterableDataset, RandomSampler, WeightedRandomSampler
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
 from diagnostics.facts import Array, DatasetFacts
 
 from .pipeline import CannotJudge, StageFailed, users_code
+from .split_comparison import input_columns, row_digest
 from .tensors import LABEL_NAMES, is_tensor, to_array
 
 ROWS_READ = 512  # enough for a class of 1% to be seen with probability 0.994; milliseconds on a local dataset
 ROWS_READ_IN_ORDER = 64  # of an iterable, which may read from a network: a batch or two
+FIRST_BATCHES = 5
 SECONDS_READING = 3.0  # a dataset that decodes images may be slow; then fewer rows are read
+
+_WHOLE = (SequentialSampler, RandomSampler, WeightedRandomSampler, DistributedSampler, SubsetRandomSampler)
 
 EMPTY = "The training dataset is empty: it has 0 rows. There is nothing to train on."
 
@@ -38,36 +53,86 @@ def is_iterable_only(dataset: Any) -> bool:
     return isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__")
 
 
-def sample_rows(dataset: Any, limit: int = ROWS_READ) -> Sample:
+def sample_rows(dataset: Any, limit: int = ROWS_READ, loader: DataLoader[Any] | None = None) -> Sample:
     """Read at most `limit` rows: from all over a dataset with an index, the first ones of an iterable.
+
+    Where a loader is given, only rows that its sampler knows are read; of a sampler of the user's own kind, the
+    first ones that it gives.
 
     Raises:
         StageFailed: the dataset is empty.
         CannotJudge: reading a row would take it away from training.
         UsersCodeRaised: the dataset raised.
     """
-    started = time.monotonic()
-    rows: list[Any] = []
     if is_iterable_only(dataset):
-        size, indices = None, list[int]()
         iterator = fresh_iterator(dataset, "dataset")
-        with users_code():
-            for row in islice(iterator, min(limit, ROWS_READ_IN_ORDER)):
-                rows.append(row)
-                if time.monotonic() - started > SECONDS_READING:
-                    break
+        rows, _ = _read(iterator, min(limit, ROWS_READ_IN_ORDER))
+        size, spread_out = None, False
     else:
         with users_code():
             size = len(dataset)
-        indices = np.unique(np.linspace(0, size - 1, min(limit, size)).astype(int)).tolist() if size else []
+        own_order = None if loader is None else _own_order(loader)
         with users_code():
-            for index in indices:
-                rows.append(dataset[index])
-                if time.monotonic() - started > SECONDS_READING:
-                    break
+            if own_order is None:
+                known = range(size) if loader is None else getattr(loader.sampler, "indices", range(size))
+                places = (
+                    np.unique(np.linspace(0, len(known) - 1, min(limit, len(known))).astype(int)) if size else []
+                )
+                indices: Iterable[Any] = [known[place] for place in places]
+            else:
+                indices = islice(own_order, limit)
+        reader = private(dataset)
+        rows, complete = _read((reader[index] for index in indices), limit)
+        spread_out = complete and own_order is None
     if not rows:
         raise StageFailed(EMPTY)
-    return Sample(rows, size, spread_out=size is not None and len(rows) == len(indices))
+    return Sample(rows, size, spread_out)
+
+
+def _spread(length: int, limit: int) -> list[int]:
+    """Choose at most `limit` places from all over a sequence."""
+    places: list[int] = np.unique(np.linspace(0, length - 1, min(limit, length)).astype(int)).tolist()
+    return places if length else []
+
+
+def _read(rows: Iterable[Any], limit: int) -> tuple[list[Any], bool]:
+    """Read up to `limit` rows, and say whether there was time for all of them."""
+    started = time.monotonic()
+    read: list[Any] = []
+    with users_code():
+        for row in islice(rows, limit):
+            read.append(row)
+            if time.monotonic() - started > SECONDS_READING:
+                return read, False
+    return read, True
+
+
+def _own_order(loader: DataLoader[Any]) -> Iterator[Any] | None:
+    """Return the indices in the order of a sampler that the user wrote; None if PyTorch knows all of them."""
+    if type(loader.batch_sampler) not in (BatchSampler, type(None)):
+        return (index for indices in loader.batch_sampler for index in indices)
+    if type(loader.sampler) in _WHOLE:
+        return None
+    return (index for one in loader.sampler for index in (one if isinstance(one, list) else [one]))
+
+
+def private(dataset: Any) -> Any:
+    """Return a shallow copy of a dataset, so that what it notes on being read is not noted on the user's.
+
+    A file that is opened on the first read must not be open when the loader's workers are forked.
+    """
+    if not isinstance(dataset, Dataset):
+        return dataset
+    try:
+        twin = copy.copy(dataset)
+        for name, value in vars(dataset).items():
+            if isinstance(value, Dataset):
+                setattr(twin, name, private(value))
+            elif isinstance(value, list) and value and all(isinstance(part, Dataset) for part in value):
+                setattr(twin, name, [private(part) for part in value])
+    except Exception:  # it cannot be copied: then the user's own is read
+        return dataset
+    return twin
 
 
 def fresh_iterator(data: Iterable[Any], what: str) -> Any:
@@ -76,52 +141,124 @@ def fresh_iterator(data: Iterable[Any], what: str) -> Any:
     Raises:
         CannotJudge: the data is its own iterator, so that reading from it would take it away from training.
     """
+    kind = type(data).__name__
     if hasattr(data, "__next__"):
         raise CannotJudge(
-            f"the {what} is an iterator (a {type(data).__name__}): reading from it would take that away from "
-            "training, so nothing was read. Pass something that can be iterated again, such as a DataLoader"
+            f"the {what} is an iterator (a {kind}): reading from it would take that away from training, so "
+            "nothing was read. Pass something that can be iterated again, such as a DataLoader"
         )
+    held = next((name for name, value in _attributes(data).items() if hasattr(value, "__next__")), None)
+    if held is not None:
+        raise CannotJudge(
+            f"the {what} (a {kind}) reads from {held!r}, an iterator or an open file: reading on from there would "
+            "take rows away from training, so nothing was read"
+        )
+    data = private(data)
     with users_code():
         iterator = iter(data)
-    if iterator is data or iter(data) is iterator:
+        again = iter(data)
+    if iterator is data or again is iterator:
         raise CannotJudge(
-            f"the {what} (a {type(data).__name__}) hands out the same iterator every time: reading from it would "
-            "take rows away from training, so nothing was read"
+            f"the {what} (a {kind}) hands out the same iterator every time: reading from it would take rows away "
+            "from training, so nothing was read"
         )
     return iterator
 
 
-def collate_batch(loader: Any) -> Any:
-    """Build one batch as a `DataLoader` would, in this process, without drawing from its sampler's generator.
+def _attributes(data: Any) -> dict[str, Any]:
+    try:
+        return dict(vars(data))
+    except TypeError:  # a list has none
+        return {}
 
-    Where the loader shuffles, rows are drawn at random with a fixed seed; otherwise the first batch is built.
+
+def collate_batch(loader: DataLoader[Any]) -> Any:
+    """Build one batch as the loader would, in this process and without moving its place.
+
+    Where it shuffles all rows, some are drawn at random, which does not take as long as to shuffle millions.
+
+    Raises:
+        StageFailed: it yields no batch.
     """
     dataset, size = loader.dataset, loader.batch_size
     collate: Callable[[Any], Any] = loader.collate_fn
+    together = loader._auto_collation  # whether the sampler's answer is a list of rows to be collated
     if is_iterable_only(dataset):
         iterator = fresh_iterator(dataset, "dataset")
         with users_code():
-            rows = next(iterator) if size is None else list(islice(iterator, size))
-            return collate(rows)
-    if isinstance(loader.sampler, RandomSampler | WeightedRandomSampler) and size is not None:
-        rows = len(dataset)
-        if rows == 0:
-            raise StageFailed(EMPTY)
-        if loader.drop_last and rows < size:
-            raise StageFailed(
-                f"The data loader yields no batch: {rows} rows do not fill one batch of {size}, and "
-                "drop_last=True drops what is left over."
-            )
-        indices = np.random.default_rng(0).choice(rows, min(size, rows), replace=False)
-    else:
-        with users_code():
-            indices = next(iter(loader.batch_sampler or loader.sampler), None)
-        if indices is None:
-            raise StageFailed(EMPTY)
+            if not together:
+                return collate(_first(iterator, loader))
+            rows = list(islice(iterator, size))
+            return collate(rows if len(rows) == size or not loader.drop_last else _first(iter(()), loader))
+    dataset = private(dataset)
     with users_code():
-        if isinstance(indices, Iterable):
-            return collate([dataset[int(index)] for index in indices])
-        return collate(dataset[indices])
+        indices = _indices(loader) if together and type(loader.batch_sampler) is BatchSampler else None
+        if indices is None:
+            indices = _first(iter(loader.batch_sampler if together else loader.sampler), loader)
+        if not together:
+            return collate(dataset[indices])
+        if getattr(dataset, "__getitems__", None):
+            return collate(dataset.__getitems__(indices))
+        return collate([dataset[index] for index in indices])
+
+
+def _indices(loader: DataLoader[Any]) -> list[int] | None:
+    """Draw the rows of one batch; None where the sampler's own order is quick to have."""
+    sampler, size = loader.sampler, loader.batch_size
+    draw = np.random.default_rng(0)
+    weights = None
+    if isinstance(sampler, WeightedRandomSampler):
+        weights = sampler.weights.double().cpu().numpy()
+        weights = weights / weights.sum()
+        rows = len(weights)
+    elif isinstance(sampler, RandomSampler) or (isinstance(sampler, DistributedSampler) and sampler.shuffle):
+        rows = len(loader.dataset)
+    else:
+        return None
+    if len(sampler) < (size or 1) and loader.drop_last:
+        return None
+    replace = bool(getattr(sampler, "replacement", False))
+    different = rows if weights is None else int(np.count_nonzero(weights))
+    count = min(size or 1, len(sampler), *([] if replace else [different]))
+    if not count or not different:
+        return None
+    drawn: list[int] = draw.choice(rows, count, replace=replace, p=weights).tolist()
+    return drawn
+
+
+def _first(batches: Iterator[Any], loader: DataLoader[Any]) -> Any:
+    for batch in batches:
+        return batch
+    rows = None if is_iterable_only(loader.dataset) else len(loader.dataset)
+    if loader.drop_last and rows != 0:
+        count = "the rows" if rows is None else f"{rows} {'row' if rows == 1 else 'rows'}"
+        raise StageFailed(
+            f"The data loader yields no batch: {count} do not fill one batch of {loader.batch_size}, and "
+            "drop_last=True drops what is left over."
+        )
+    raise StageFailed("The data loader yields no batch: its sampler gives no rows." if rows else EMPTY)
+
+
+def is_shuffled(loader: Any) -> bool | None:
+    """Say whether a loader draws rows in random order; None for a sampler that only its author knows."""
+    if is_iterable_only(loader.dataset):
+        return None
+    if isinstance(loader.sampler, RandomSampler | WeightedRandomSampler):
+        return True
+    return False if isinstance(loader.sampler, SequentialSampler) else None
+
+
+def first_labels(dataset: Any, batch_size: int | None) -> tuple[Array, ...]:
+    """Return the class labels of the first batches of an unshuffled dataset, each (batch_size,)."""
+    if batch_size is None or is_iterable_only(dataset):
+        return ()
+    with users_code():
+        count = min(FIRST_BATCHES * batch_size, len(dataset), ROWS_READ)
+        rows = [dataset[index] for index in range(count)]
+    labels = _class_labels(rows) if rows else None
+    if labels is None:
+        return ()
+    return tuple(labels[start : start + batch_size] for start in range(0, count - batch_size + 1, batch_size))
 
 
 def dataset_facts(
@@ -131,6 +268,8 @@ def dataset_facts(
     pad_token_id: int | None = None,
     label_names: tuple[str, ...] | None = None,
     weighted_sampling: bool = False,
+    shuffled: bool | None = None,
+    first_batches: tuple[Array, ...] = (),
 ) -> DatasetFacts:
     """Turn rows into facts.
 
@@ -140,6 +279,8 @@ def dataset_facts(
         pad_token_id: id to leave out when tokens are counted.
         label_names: what the classes are called.
         weighted_sampling: whether a sampler weighs rows.
+        shuffled: see `DatasetFacts`.
+        first_batches: see `DatasetFacts`.
     """
     first = sample.rows[0]
     all_columns = list(first) if isinstance(first, Mapping) else []
@@ -155,6 +296,9 @@ def dataset_facts(
         label_names=label_names,
         token_lengths=_token_lengths(sample.rows, pad_token_id),
         weighted_sampling=weighted_sampling,
+        shuffled=shuffled,
+        first_batches=first_batches,
+        distinct_rows=len({row_digest(row, input_columns(first)) for row in sample.rows}),
     )
 
 
@@ -193,7 +337,7 @@ def _token_lengths(rows: list[Any], pad_token_id: int | None) -> Array | None:
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """Move every tensor in a batch of dicts, lists and tuples, as a training loop does."""
-    if is_tensor(batch):
+    if callable(getattr(batch, "to", None)):  # a tensor, a packed sequence, a graph: they know what stays behind
         return batch.to(device)
     if isinstance(batch, Mapping):
         return {key: to_device(value, device) for key, value in batch.items()}

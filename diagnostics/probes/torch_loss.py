@@ -1,28 +1,28 @@
-"""Recognises which loss a number is, by computing it again."""
+"""The losses that a PyTorch user may mean, for `loss_recognition` to choose from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from diagnostics.facts import LossKind
+from diagnostics.facts import Reads
 
-AGREEMENT = 1e-3  # relative; float32 sums in another order differ by far less, two different losses by far more
+from .loss_recognition import (
+    Candidate,
+    Recognised,
+    absolute_floor,
+    binary_floor,
+    entropy_floor,
+    recognise,
+    squared_floor,
+)
 
-
-@dataclass(frozen=True)
-class Recognised:
-    """Which loss it is, and the least that one constant answer could reach on this batch."""
-
-    kind: LossKind
-    floor: float | None = None
-    num_classes: int | None = None
-    class_weights: bool = False
+REDUCTIONS = ("mean", "sum")
 
 
 def class_axis(prediction: Tensor, target: Tensor) -> int | None:
@@ -38,67 +38,111 @@ def class_axis(prediction: Tensor, target: Tensor) -> int | None:
     return axis if prediction.shape[axis] > 1 else None
 
 
-def recognise(
+def recognise_loss(
     value: float, prediction: Any, target: Any, loss_fn: Any = None, ignore_index: int = -100
 ) -> Recognised:
     """Find the loss that gives `value` for this prediction and target.
 
     Args:
         value: the loss that the user's code computed.
-        prediction: tensor (n, ...): logits or a regression output.
+        prediction: tensor (n, ...): logits, probabilities or a regression output.
         target: tensor (n, ...): class indices, or values shaped as the prediction.
         loss_fn: the user's loss, if known; a weighted `nn.CrossEntropyLoss` is known by its type alone.
         ignore_index: label that cross entropy leaves out.
     """
     if not isinstance(prediction, Tensor) or not isinstance(target, Tensor):
-        return Recognised("other")
+        return Recognised()
     prediction, target = prediction.detach().float(), target.detach()
     axis = class_axis(prediction, target)
     if axis is not None:
         return _classification(value, prediction.movedim(axis, 1), target, loss_fn, ignore_index)
-    if target.is_floating_point() and prediction.numel() == target.numel():
-        return _elementwise(value, prediction.reshape(target.shape), target.float())
-    return Recognised("other")
+    if target.is_floating_point() and prediction.numel() and target.numel():
+        return recognise(value, _elementwise(prediction, target.float()))
+    return Recognised()
 
 
-def _classification(value: float, logits: Tensor, target: Tensor, loss_fn: Any, ignore_index: int) -> Recognised:
-    known = isinstance(loss_fn, nn.CrossEntropyLoss | nn.NLLLoss)
-    weighted = known and loss_fn.weight is not None
-    classes = logits.shape[1]
-    shifted = (logits[:, :, :-1], target[:, 1:]) if logits.ndim == 3 and target.shape[-1] > 1 else None
-    for scores, labels in filter(None, ((logits, target), shifted)):
-        kept = labels[labels != ignore_index]
+def _classification(value: float, scores: Tensor, target: Tensor, loss_fn: Any, ignore: int) -> Recognised:
+    classes = scores.shape[1]
+    shifted = (scores[:, :, :-1], target[:, 1:]) if scores.ndim == 3 and target.shape[-1] > 1 else None
+    candidates: list[Candidate] = []
+    for given, labels in filter(None, ((scores, target), shifted)):
+        kept = labels[labels != ignore]
         if not kept.numel() or kept.min() < 0 or kept.max() >= classes:
             continue
-        for reduction, count in (("mean", 1), ("sum", kept.numel())):
-            again = F.cross_entropy(scores, labels, ignore_index=ignore_index, reduction=reduction).item()
-            if _agree(value, again) or (known and loss_fn.reduction == reduction):
-                smoothing = float(getattr(loss_fn, "label_smoothing", 0.0))
-                share = torch.bincount(kept.flatten(), minlength=classes).double() / kept.numel()
-                share = (1 - smoothing) * share + smoothing / classes
-                floor = float(-torch.xlogy(share, share).sum()) * count
-                return Recognised("cross_entropy", floor, classes, weighted)
-    return Recognised("other")
+        floor = entropy_floor(kept.cpu().numpy(), classes, getattr(loss_fn, "label_smoothing", 0.0))
+        known = _by_type(loss_fn, floor, classes, kept.numel())
+        if known is not None:
+            return known
+        candidates += _indexed(given, labels, ignore, floor, classes, kept.numel())
+    return recognise(value, candidates)
 
 
-def _elementwise(value: float, prediction: Tensor, target: Tensor) -> Recognised:
-    rows = target.reshape(target.shape[0], -1)
-    candidates: list[tuple[LossKind, Callable[..., Tensor], Tensor]] = [
-        ("mean_squared_error", F.mse_loss, rows.var(0, unbiased=False).mean()),
-        ("mean_absolute_error", F.l1_loss, (rows - rows.median(0).values).abs().mean()),
-    ]
-    if target.min() >= 0 and target.max() <= 1:
-        share = rows.mean(0).clamp(1e-12, 1 - 1e-12).double()
-        entropy = -(share * share.log() + (1 - share) * (1 - share).log()).mean()
-        candidates.append(("binary_cross_entropy", F.binary_cross_entropy_with_logits, entropy))
-        if prediction.min() >= 0 and prediction.max() <= 1:
-            candidates.append(("binary_cross_entropy", F.binary_cross_entropy, entropy))
-    for kind, loss, floor in candidates:
-        for reduction, count in (("mean", 1), ("sum", target.numel())):
-            if _agree(value, loss(prediction, target, reduction=reduction).item()):
-                return Recognised(kind, float(floor) * count)
-    return Recognised("other")
+def _by_type(loss_fn: Any, floor: float, classes: int, count: int) -> Recognised | None:
+    """Tell a loss by its type, which is surer than by its value."""
+    if not isinstance(loss_fn, nn.CrossEntropyLoss | nn.NLLLoss):
+        return None
+    reads: Reads = "logits" if isinstance(loss_fn, nn.CrossEntropyLoss) else "log_probabilities"
+    scale = count if loss_fn.reduction == "sum" else 1
+    return Recognised("cross_entropy", floor * scale, classes, loss_fn.weight is not None, reads)
 
 
-def _agree(value: float, again: float) -> bool:
-    return abs(value - again) <= AGREEMENT * max(abs(again), 1e-6)
+def _indexed(
+    scores: Tensor, labels: Tensor, ignore: int, floor: float, classes: int, count: int
+) -> Iterator[Candidate]:
+    for reduction, scale in zip(REDUCTIONS, (1, count), strict=True):
+
+        def logits(how: str = reduction) -> float:
+            return float(F.cross_entropy(scores, labels, ignore_index=ignore, reduction=how))
+
+        def log_probabilities(how: str = reduction) -> float:
+            return float(F.nll_loss(scores, labels, ignore_index=ignore, reduction=how))
+
+        yield Candidate(logits, Recognised("cross_entropy", floor * scale, classes, reads="logits"))
+        yield Candidate(
+            log_probabilities, Recognised("cross_entropy", floor * scale, classes, reads="log_probabilities")
+        )
+
+
+def _elementwise(prediction: Tensor, target: Tensor) -> Iterator[Candidate]:
+    broadcast = prediction.numel() != target.numel() or (
+        prediction.shape != target.shape and prediction.ndim != target.ndim
+    )
+    values = target.cpu().numpy()
+    # A loss that squeezes before it compares and one that broadcasts give different numbers: try both.
+    pairs = [(prediction.reshape(target.shape), target, False)] if prediction.numel() == target.numel() else []
+    if broadcast:
+        pairs += _broadcast(prediction, target)
+    for given, wanted, spread in pairs:
+        for reduction, scale in zip(REDUCTIONS, (1, wanted.numel()), strict=True):
+
+            def squared(a: Tensor = given, b: Tensor = wanted, how: str = reduction) -> float:
+                return float(F.mse_loss(a, b, reduction=how))
+
+            def absolute(a: Tensor = given, b: Tensor = wanted, how: str = reduction) -> float:
+                return float(F.l1_loss(a, b, reduction=how))
+
+            floor = squared_floor(values) * scale
+            yield Candidate(squared, Recognised("mean_squared_error", floor, broadcast=spread))
+            floor = absolute_floor(values) * scale
+            yield Candidate(absolute, Recognised("mean_absolute_error", floor, broadcast=spread))
+            if target.min() < 0 or target.max() > 1:
+                continue
+
+            def logits(a: Tensor = given, b: Tensor = wanted, how: str = reduction) -> float:
+                return float(F.binary_cross_entropy_with_logits(a, b, reduction=how))
+
+            def probabilities(a: Tensor = given, b: Tensor = wanted, how: str = reduction) -> float:
+                return float(F.binary_cross_entropy(a, b, reduction=how))
+
+            floor = binary_floor(values) * scale
+            as_logits = Recognised("binary_cross_entropy", floor, reads="logits", broadcast=spread)
+            yield Candidate(logits, as_logits)
+            yield Candidate(probabilities, replace(as_logits, reads="probabilities"))
+
+
+def _broadcast(prediction: Tensor, target: Tensor) -> list[tuple[Tensor, Tensor, bool]]:
+    try:
+        given, wanted = torch.broadcast_tensors(prediction, target)
+    except RuntimeError:
+        return []
+    return [(given, wanted, True)] if given.numel() > max(prediction.numel(), target.numel()) else []

@@ -1,78 +1,95 @@
-"""Trains a copy of a model on one batch, to see whether model, loss and labels can come together at all."""
+"""Trains a copy of a module on one batch, as a plan says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagnostics.facts import OverfitFacts
+from .overfitting import Plan, Run
+from .torch_optimizer import OptimizerBuilder
 
-# AdamW's usual rate first; a wide transformer from scratch needs a smaller one, a large target scale a larger
-# one. Only a model that fails at the first sees the others.
-LEARNING_RATES = (1e-3, 1e-4, 1e-2)
-STEPS = 30  # a run; a healthy classifier passes the floor in 5 to 20
-STEPS_WITHOUT_FLOOR = 10  # only to move the weights, where no loss can be called low enough
-ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more steps would prove no more
+ALIKE = 1e-6  # relative: rows of a weight closer than this are the same, up to rounding
 
 
-def overfit_one_batch(
-    model: nn.Module,
-    *,
-    start: nn.Module,
-    step: Callable[[nn.Module], Any],
-    predict: Callable[[nn.Module], Tensor | None],
-    floor: float | None,
-    distinct_inputs: int,
-) -> OverfitFacts:
-    """Train `model`, a copy, with dropout off and an optimizer of our own.
-
-    The question is whether the loss can fall, not whether the user's learning rate is good: that is another
-    rule's. So each rate in `LEARNING_RATES` is tried until one passes well below the floor.
+class CopyTrainer:
+    """Trains `copy`, again and again from the weights of `start`.
 
     Args:
-        model: the copy; it is changed.
-        start: the model it was copied from; its weights are read to start again.
+        copy: a copy of the user's model; it is changed.
+        start: the user's model; only read.
         step: computes the loss of the batch.
         predict: computes the prediction of the batch.
-        floor: the loss of the best constant answer; None if there is no such thing.
-        distinct_inputs: passed on to the facts.
+        optimizer: builds the user's kind of optimizer for a model, all its rates times a factor; None if that is
+            not known.
     """
-    best: list[float] = []
-    spread: float | None = None
-    tried: list[float] = []
-    for rate in LEARNING_RATES if floor else LEARNING_RATES[:1]:
-        if tried:
-            model.load_state_dict(start.state_dict())
-        tried.append(rate)
-        losses = _train(model, rate, step, floor)
-        if not best or min(losses) < min(best):
-            best = losses
-            with torch.no_grad():
-                spread = _spread(predict(model.eval()))
-        if not floor or min(best) <= ENOUGH * floor:
-            break
-    return OverfitFacts(tuple(best), tuple(tried), distinct_inputs, spread)
+
+    def __init__(
+        self,
+        copy: nn.Module,
+        start: nn.Module,
+        step: Callable[[nn.Module], Any],
+        predict: Callable[[nn.Module], Tensor | None],
+        optimizer: OptimizerBuilder | None,
+    ) -> None:
+        self._copy, self._start, self._step, self._predict = copy, start, step, predict
+        self._optimizer = optimizer
+
+    def run(self, plan: Plan) -> Run:
+        """Train from the start according to the plan."""
+        model = self._copy
+        model.load_state_dict(self._start.state_dict())
+        model.train()
+        for module in model.modules():
+            if isinstance(module, nn.modules.dropout._DropoutNd):
+                module.eval()
+        trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        if plan.theirs and self._optimizer is not None:
+            optimizer = self._optimizer(model, plan.factor)
+        else:
+            optimizer = torch.optim.AdamW(trainable.values(), lr=plan.learning_rate, weight_decay=0.0)
+        alike = [name for name, p in trainable.items() if _rows_alike(p)]
+        losses, ratios = [], []
+        for _ in range(plan.steps):
+            optimizer.zero_grad(set_to_none=True)
+            loss = self._step(model)
+            loss.backward()
+            losses.append(float(loss.detach()))
+            if (plan.enough is not None and losses[-1] <= plan.enough) or losses[-1] != losses[-1]:
+                break
+            before = [p.detach().clone() for p in trainable.values()]
+            optimizer.step()
+            ratios.append(_update_ratio(before, list(trainable.values())))
+        model.zero_grad(set_to_none=True)
+        with torch.no_grad():
+            spread = _spread(self._predict(model.eval()))
+        return Run(
+            losses=tuple(losses),
+            update_ratios=tuple(ratios),
+            output_spread=spread,
+            symmetric=tuple(name for name in alike if _rows_alike(trainable[name])),
+        )
 
 
-def _train(model: nn.Module, rate: float, step: Callable[[nn.Module], Any], floor: float | None) -> list[float]:
-    model.train()
-    for module in model.modules():
-        if isinstance(module, nn.modules.dropout._DropoutNd):
-            module.eval()
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate, weight_decay=0.0)
-    losses = []
-    for _ in range(STEPS if floor else STEPS_WITHOUT_FLOOR):
-        optimizer.zero_grad(set_to_none=True)
-        loss = step(model)
-        loss.backward()
-        losses.append(float(loss.detach()))
-        if floor and losses[-1] <= ENOUGH * floor:
-            break
-        optimizer.step()
-    return losses
+def _rows_alike(weight: Tensor) -> bool:
+    """Whether all units of a weight (units, ...) are copies of each other, zeros included."""
+    if weight.ndim < 2 or weight.shape[0] < 2:
+        return False
+    spread = (weight.detach() - weight.detach()[:1]).abs().max()
+    return bool(spread <= ALIKE * weight.detach().abs().max())
+
+
+def _update_ratio(before: list[Tensor], after: list[Tensor]) -> float:
+    """Return the median over weights (biases and scales left out) of |update| / |weight|."""
+    ratios = []
+    for old, new in zip(before, after, strict=True):
+        size = float(old.norm()) if old.ndim > 1 else 0.0
+        if size > 0:
+            ratios.append(float((new.detach() - old).norm()) / size)
+    return float(np.median(ratios)) if ratios else 0.0
 
 
 def _spread(prediction: Tensor | None) -> float | None:

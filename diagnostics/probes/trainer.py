@@ -16,10 +16,12 @@ from diagnostics.facts import Fact, MetricFacts, ModelFacts
 
 from .pipeline import CannotJudge, StageFailed, users_code
 from .pytorch import PyTorchPipeline
+from .split_comparison import compared_rows
 from .tensors import LABEL_NAMES, configured_classes, fields, to_array
 from .torch_batch import split_batch
 from .torch_data import collate_batch, dataset_facts, is_iterable_only, sample_rows
 from .torch_model import describe_model, parameter_names
+from .torch_optimizer import OptimizerBuilder, full_rate, like
 
 CONFIDENT = 10.0  # logit of the true class in a prediction that is surely right; the others get its negative
 
@@ -47,7 +49,11 @@ class TrainerPipeline(PyTorchPipeline):
             columns=self._kept_columns(),
             pad_token_id=facts.pad_token_id,
             label_names=tuple(feature.names) if isinstance(feature, datasets.ClassLabel) else None,
+            shuffled=None if is_iterable_only(dataset) else True,
         )
+        evaluation = self.trainer.eval_dataset
+        for split in evaluation.values() if isinstance(evaluation, dict) else (evaluation,):
+            yield from compared_rows(dataset, split)
 
     def take_batch(self) -> Any:
         """Build one batch as the Trainer's data loader would, without making it prepare one."""
@@ -98,6 +104,24 @@ class TrainerPipeline(PyTorchPipeline):
             raise CannotJudge("the Trainer makes its optimizer in train(), over all trainable parameters")
         self.optimizer = self.trainer.optimizer
         yield from super().optimizer_step()
+
+    def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
+        """See `PyTorchPipeline.trial_optimizer`; without an optimizer yet, what the arguments ask for."""
+        args = self.trainer.args
+        warming = args.get_warmup_steps(1000) > 0 or None
+        if self.trainer.optimizer is not None:
+            return full_rate(self.trainer.optimizer), like(self.trainer.optimizer, self.model), warming
+        kind, settings = Trainer.get_optimizer_cls_and_kwargs(args, self.model)
+        if not (isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)) or "params" in settings:
+            return None, None, warming
+
+        def build(copy: nn.Module, factor: float) -> torch.optim.Optimizer:
+            trainable = [p for p in copy.parameters() if p.requires_grad]
+            rate = settings["lr"] * factor
+            rebuilt: torch.optim.Optimizer = kind(trainable, **{**settings, "lr": rate})
+            return rebuilt
+
+        return args.learning_rate, build, warming
 
     def evaluation(self) -> Iterator[Fact]:
         """Hand `compute_metrics` predictions that are all right: as logits, and as classes."""

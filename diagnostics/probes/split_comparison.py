@@ -1,0 +1,81 @@
+"""Holds rows against each other by content: training against evaluation."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from diagnostics.facts import SplitFacts
+
+from .pipeline import users_code
+from .tensors import LABEL_NAMES, to_array
+
+EVALUATION_ROWS = 512  # from all over the evaluation set
+SECONDS = 2.0  # for reading training rows, in a fixed random order; the report says how many it were
+
+
+def compared_rows(training: Any, evaluation: Any) -> Iterator[SplitFacts]:
+    """Count evaluation rows that also stand among the training rows; yields nothing if there is no index."""
+    if not all(hasattr(data, "__getitem__") and hasattr(data, "__len__") for data in (training, evaluation)):
+        return
+    with users_code():
+        training_size, evaluation_size = len(training), len(evaluation)
+        if not training_size or not evaluation_size:
+            return
+        chosen = np.unique(np.linspace(0, evaluation_size - 1, min(EVALUATION_ROWS, evaluation_size)).astype(int))
+        evaluation_rows = [evaluation[int(index)] for index in chosen]
+        compared = input_columns(evaluation_rows[0])
+        wanted = [row_digest(row, compared) for row in evaluation_rows]
+        found: set[bytes] = set()
+        read = 0
+        started = time.monotonic()
+        for index in _spread_over(training_size):
+            found.add(row_digest(training[index], compared))
+            read += 1
+            if time.monotonic() - started > SECONDS:
+                break
+    yield SplitFacts(
+        training_rows=read,
+        training_size=training_size,
+        evaluation_rows=len(wanted),
+        evaluation_size=evaluation_size,
+        shared=sum(digest in found for digest in wanted),
+        compared=compared,
+    )
+
+
+def input_columns(row: Any) -> tuple[str, ...]:
+    """Name the parts of a row that are input: all but the target. Tuples count from "0"."""
+    if isinstance(row, Mapping):
+        return tuple(str(name) for name in row if name not in LABEL_NAMES)
+    if isinstance(row, tuple | list):
+        return tuple(str(index) for index in range(max(len(row) - 1, 1)))
+    return ("0",)
+
+
+def row_digest(row: Any, columns: Sequence[str]) -> bytes:
+    """Digest the content of these columns of a row, so that equal rows have equal digests."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in columns:
+        if isinstance(row, Mapping):
+            value = row.get(name)
+        else:
+            value = row[int(name)] if isinstance(row, tuple | list) else row
+        array = None if isinstance(value, str) else to_array(value)
+        digest.update(repr(value).encode() if array is None else array.tobytes())
+        digest.update(b"|")
+    return digest.digest()
+
+
+def _spread_over(size: int) -> Iterator[int]:
+    """Yield every index once, so that any first part of them is spread evenly."""
+    stride = max(int(size * 0.6180339887), 1)  # the golden ratio; made to share no divisor with the size
+    while math.gcd(stride, size) != 1:
+        stride += 1
+    for step in range(size):
+        yield step * stride % size
