@@ -115,7 +115,8 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     if counts:
         yield Text(", ".join(counts) + ".")
     elif report.crash is not None:
-        yield Text("No rule recognises this failure. The line above is the last of your own that ran.")
+        own = " The line above is the last of your own that ran." if report.crash.where is not None else ""
+        yield Text(f"No rule recognises this failure.{own}")
     elif any(stage.status == "failed" for stage in report.stages):
         yield Text("No rule has anything to say; training could not have started, for the reason above.")
     else:

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from .pipeline import StageFailed
-from .tensors import LABEL_NAMES, describe, fields, is_tensor, to_array
+from .tensors import LABEL_NAMES, describe, fields, flat, is_tensor, to_array
 
 
 def describe_source(data: Any) -> str:
@@ -19,10 +19,12 @@ def describe_source(data: Any) -> str:
 
 
 def target_name(batch: Any) -> str | None:
-    """Return the name of the target in a batch; tuples count from "0"."""
-    if isinstance(batch, Mapping):
-        return next((name for name in LABEL_NAMES if name in batch), None)
-    return str(len(batch) - 1) if isinstance(batch, list | tuple) and len(batch) > 1 else None
+    """Return the name of the target in a batch; tuples without names count from "0"."""
+    names = list(fields(batch)) if isinstance(batch, Mapping | tuple | list) else []
+    named = next((name for name in LABEL_NAMES if name in names), None)
+    if named is not None or isinstance(batch, Mapping):
+        return named
+    return names[-1] if len(names) > 1 else None
 
 
 def split_batch(batch: Any) -> tuple[dict[str, Any], Any]:
@@ -38,6 +40,8 @@ def one_row(batch: Any, row: int, size: int) -> Any:
         return batch[row : row + 1] if batch.ndim and batch.shape[0] == size else batch
     if isinstance(batch, Mapping):
         return {name: one_row(value, row, size) for name, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(one_row(value, row, size) for value in batch))
     if isinstance(batch, list | tuple):
         return [one_row(value, row, size) for value in batch]
     return batch
@@ -45,7 +49,7 @@ def one_row(batch: Any, row: int, size: int) -> Any:
 
 def distinct_rows(inputs: Mapping[str, Any]) -> int:
     """Count the examples of a batch that differ from each other in some input."""
-    arrays = [array for value in inputs.values() if (array := to_array(value)) is not None and array.ndim]
+    arrays = [array for value in flat(inputs).values() if (array := to_array(value)) is not None and array.ndim]
     if not arrays:
         return 0
     size = arrays[0].shape[0]

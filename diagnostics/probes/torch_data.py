@@ -75,10 +75,7 @@ def sample_rows(dataset: Any, limit: int = ROWS_READ, loader: DataLoader[Any] | 
         with users_code():
             if own_order is None:
                 known = range(size) if loader is None else getattr(loader.sampler, "indices", range(size))
-                places = (
-                    np.unique(np.linspace(0, len(known) - 1, min(limit, len(known))).astype(int)) if size else []
-                )
-                indices: Iterable[Any] = [known[place] for place in places]
+                indices: Iterable[Any] = [known[place] for place in _spread(len(known), limit)]
             else:
                 indices = islice(own_order, limit)
         reader = private(dataset)
@@ -92,7 +89,7 @@ def sample_rows(dataset: Any, limit: int = ROWS_READ, loader: DataLoader[Any] | 
 def _spread(length: int, limit: int) -> list[int]:
     """Choose at most `limit` places from all over a sequence."""
     places: list[int] = np.unique(np.linspace(0, length - 1, min(limit, length)).astype(int)).tolist()
-    return places if length else []
+    return places
 
 
 def _read(rows: Iterable[Any], limit: int) -> tuple[list[Any], bool]:

@@ -1,0 +1,107 @@
+"""Finds the random generators that a data pipeline carries along, so that they can be put back."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import random
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+import torch
+
+MOST_OBJECTS = 20_000  # looked at in search of generators: some 20 ms
+LONGEST = 1_000  # elements of a list or dict that is looked into: a longer one holds data, not settings
+
+# The methods that data passes through; a generator among the module's globals is used in one of them.
+METHODS = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
+
+KINDS = (torch.Generator, random.Random, np.random.Generator, np.random.RandomState)
+
+
+@dataclass(frozen=True)
+class OwnGenerator:
+    """A generator of PyTorch, NumPy or Python, read and restored the same way."""
+
+    generator: Any
+
+    def state(self) -> Any:
+        """Return the state, as the generator's kind keeps it."""
+        match self.generator:
+            case torch.Generator() | np.random.RandomState():
+                return self.generator.get_state()
+            case np.random.Generator():
+                return self.generator.bit_generator.state
+        return self.generator.getstate()
+
+    def restore(self, state: Any) -> None:
+        """Return to a state that `state` gave."""
+        match self.generator:
+            case torch.Generator() | np.random.RandomState():
+                self.generator.set_state(state)
+            case np.random.Generator():
+                self.generator.bit_generator.state = state
+            case _:
+                self.generator.setstate(state)
+
+
+def generators_within(*roots: Any) -> list[OwnGenerator]:
+    """List the generators that can be reached from `roots`: attributes, elements, closures, globals of methods."""
+    found: list[OwnGenerator] = []
+    waiting, seen = deque(roots), set[int]()
+    kept = []  # what is seen stays alive, or its id could come back as another object's
+    while waiting and len(seen) < MOST_OBJECTS:
+        value = waiting.popleft()
+        if id(value) in seen or value is None:
+            continue
+        seen.add(id(value))
+        kept.append(value)
+        if isinstance(value, KINDS):
+            if not isinstance(value, random.SystemRandom):
+                found.append(OwnGenerator(value))
+        else:
+            waiting.extend(_within(value))
+    return found
+
+
+def _within(value: Any) -> Iterator[Any]:
+    if isinstance(value, str | bytes | int | float | complex | torch.Tensor | np.ndarray):
+        return
+    if isinstance(value, type) or inspect.ismodule(value):
+        return
+    if isinstance(value, dict | list | tuple | set | frozenset | deque):
+        if len(value) <= LONGEST:
+            yield from value.values() if isinstance(value, dict) else value
+    elif isinstance(value, functools.partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, MethodType):
+        yield from (value.__self__, value.__func__)
+    elif isinstance(value, FunctionType):
+        yield from _of_function(value)
+        return
+    else:
+        for name in METHODS:
+            method = getattr(type(value), name, None)
+            if isinstance(method, FunctionType):
+                yield from _of_function(method)
+    try:
+        yield from list(vars(value).values())
+    except Exception:  # no attributes, or a `__dict__` of its own making
+        return
+
+
+def _of_function(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # a variable that was not assigned yet
+            continue
+    yield from function.__defaults__ or ()
+    for name in function.__code__.co_names:
+        used = function.__globals__.get(name)
+        if isinstance(used, KINDS):
+            yield used
