@@ -1,0 +1,171 @@
+"""The pages that are generated: one a rule, the index of the rules, the index of the cages, the symptoms."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Iterable, Sequence
+
+from bugs.keeper.catalogue import ExceptionSignature, Exhibit
+from diagnostics.crash_facts import CrashFacts
+from diagnostics.finding import STAGES
+from diagnostics.rule import Rule
+
+SEVERITIES = {
+    "error": "error: training cannot be right",
+    "warning": "warning: very likely harmful",
+    "note": "note: worth knowing",
+}
+FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
+SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "runs out of room"}
+WAYS_IN = {
+    "examine": "`diagnostics.examine`, before training",
+    "explain": "`diagnostics.explain`, after a crash",
+}
+
+
+def rule_page(rule: Rule, exhibits: Iterable[Exhibit]) -> str:
+    """Return the page of one rule, in MyST: what it is at a glance, then its docstring."""
+    summary, _, sections = (inspect.getdoc(rule) or "").partition("\n\n")
+    return "\n".join(
+        [
+            f"# {rule.name}",
+            "",
+            summary,
+            "",
+            f"- **Severity** {SEVERITIES[rule.severity]}",
+            f"- **Stage** [{rule.stage}](#stage-{rule.stage})",
+            f"- **Found by** {' and '.join(WAYS_IN[way] for way in ways_in(rule))}",
+            f"- **Cage** {_cages_of(rule, exhibits)}",
+            "",
+            sections,
+            "",
+        ]
+    )
+
+
+def rules_index(rules: Sequence[Rule]) -> str:
+    """Return the page that lists the rules by the stage of the pipeline they belong to."""
+    lines = [
+        "# All rules",
+        "",
+        "One rule finds one bad pattern, and is named for it. They are listed in the order in which the data "
+        "passes through a training pipeline: the earlier a rule stands, the more of what comes after it would "
+        "be wrong for its reason alone. `diagnose rules` prints the same list in a terminal, and "
+        "`diagnose rules NAME` prints one of the pages.",
+        "",
+    ]
+    for stage in STAGES:
+        members = [rule for rule in rules if rule.stage == stage]
+        if members:
+            lines += [f"(stage-{stage})=", f"## {stage.capitalize()}", ""]
+            lines += [f"- [{rule.name}]({rule.name}.md), {rule.severity}: {rule.summary()}" for rule in members]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
+    """Return the page that lists the cages."""
+    lines = [
+        "# All cages",
+        "",
+        "Each cage holds one bug. Its page starts with the symptom, as you would meet it, and walks to the cause.",
+        "",
+    ]
+    for exhibit in exhibits:
+        rules = ", ".join(f"[{rule}](../rules/{rule}.md)" for rule in exhibit.rules)
+        lines += [
+            f"## {exhibit.id} {exhibit.title}",
+            "",
+            f"- **Page** [{exhibit.title}]({exhibit.folder}.ipynb)",
+            f"- **Framework** {FRAMEWORKS[exhibit.framework]}; the bug sits in the {exhibit.stage} stage, "
+            f"and the script {SYMPTOMS[exhibit.symptom]}",
+            f"- **You see** {seen(exhibit)}",
+            f"- **Named by** {rules}",
+            f"- **Run it** `nox -s bug-{exhibit.id}`, and its repair with `nox -s fix-{exhibit.id}`",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def cards(exhibits: Iterable[Exhibit]) -> str:
+    """Return the cages as cards, for the landing page."""
+    lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
+    for exhibit in exhibits:
+        lines += [
+            f":::{{grid-item-card}} {exhibit.id} · {exhibit.title}",
+            f":link: {exhibit.page}",
+            ":link-type: doc",
+            "",
+            seen(exhibit),
+            "",
+            f"{FRAMEWORKS[exhibit.framework]} · {exhibit.stage} · {SYMPTOMS[exhibit.symptom]}",
+            ":::",
+            "",
+        ]
+    return "\n".join([*lines, "::::", ""])
+
+
+def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
+    """Return the page that leads from what one sees to the cage and the rule."""
+    lines = [
+        "# From symptom to cause",
+        "",
+        "Look for the words of your own error, or for what your run does. Numbers and names will differ; the "
+        "words around them should not. For an exception that you have at hand, `diagnostics.explain(error)` "
+        "does this look-up, and reads the numbers too.",
+        "",
+    ]
+    for heading, symptom in (
+        ("It throws", "throws"),
+        ("It runs, and is wrong", "silent"),
+        ("It runs out of room", "exhausts"),
+    ):
+        members = [exhibit for exhibit in exhibits if exhibit.symptom == symptom]
+        if members:
+            lines += [f"## {heading}", ""]
+        for exhibit in members:
+            rules = ", ".join(f"[{rule}](rules/{rule}.md)" for rule in exhibit.rules)
+            lines += [f"### {seen(exhibit)}", ""]
+            if isinstance(exhibit.signature, ExceptionSignature):
+                path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
+                lines += [f"- **Surfaces** in `{function}` of `{path}`, which is not where the mistake is"]
+            lines += [
+                f"- **Cage** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)",
+                f"- **Rule** {rules}",
+                "",
+            ]
+    return "\n".join(lines)
+
+
+def ways_in(rule: Rule) -> list[str]:
+    """Return which ways in can find a rule, by the facts its methods ask for: only a crash gives `CrashFacts`."""
+    found = set()
+    for name, method in inspect.getmembers(rule, inspect.ismethod):
+        if name.startswith("from_"):
+            hints = typing.get_type_hints(method)
+            found.add("explain" if CrashFacts in hints.values() else "examine")
+    return [way for way in WAYS_IN if way in found]
+
+
+def seen(exhibit: Exhibit) -> str:
+    """Return the words or the number by which a reader recognises an exhibit, as MyST."""
+    signature = exhibit.signature
+    if isinstance(signature, ExceptionSignature):
+        return f"`{signature.exception}: {readable(signature.message)}`"
+    return f"`{signature}`"
+
+
+def readable(pattern: str) -> str:
+    """Show a regular expression that matches a message as the message: N for a number, … for anything."""
+    text = re.sub(r"\\d\+?|\[0-9\]\+?", "N", pattern.removeprefix("^").removesuffix("$"))
+    text = re.sub(r"\\S[+*]|\\w[+*]|\.[+*]\??", "…", text)
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def _cages_of(rule: Rule, exhibits: Iterable[Exhibit]) -> str:
+    shown = [e for e in exhibits if rule.name in e.rules]
+    if shown:
+        return ", ".join(f"[{e.id} {e.title}](../{e.page}.ipynb)" for e in shown)
+    return f"none: {rule.no_exhibit}"
