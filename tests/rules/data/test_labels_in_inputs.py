@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from diagnostics import crash_facts
+from diagnostics.crash_facts import CrashFacts, FrameFacts
+from diagnostics.facts import BatchFacts, ModelFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.labels_in_inputs import LabelsInInputs
+
+RULE = LabelsInInputs()
+TOKENS = {"input_ids": np.ones((2, 4), int), "attention_mask": np.ones((2, 4), int)}
+LABELS = np.array([0, 2])
+KERAS = ModelFacts("DistilBertTextClassifier", "keras", 9, 9, computes_loss=False)
+CRASH = CrashFacts(
+    "ValueError", "None values not supported.", (FrameFacts("train.py", 31, "<module>", yours=True),), live=True
+)
+
+
+class TestFromBatch:
+    def test_fires_on_one_dict_with_the_labels_in_it(self):
+        finding = RULE.from_batch(BatchFacts(2, {**TOKENS, "labels": LABELS}), KERAS)
+        assert (finding.rule, finding.stage, finding.severity) == ("labels-in-inputs", "data", "error")
+        assert finding.message == (
+            'This batch is one dict of inputs (input_ids, attention_mask, labels), with "labels" among them and '
+            "no target beside them. The loss was given apart from DistilBertTextClassifier and compares its "
+            "prediction with a target; without one there is no loss, and nothing to compute a gradient from."
+        )
+        assert finding.fix == (
+            'dataset.to_tf_dataset(columns=["input_ids", "attention_mask"], label_cols=["labels"], ...), and a '
+            "loss with from_logits=True if the model returns logits. Only for a TensorFlow class of transformers "
+            "4, which has a loss of its own: model.compile(optimizer=...) without a loss"
+        )
+        assert finding.evidence == {"inputs": ["input_ids", "attention_mask", "labels"], "labels": "labels"}
+
+    @pytest.mark.parametrize("name", ["label", "label_ids", "targets", "target", "y", "Label"])
+    def test_knows_the_other_names_of_a_target(self, name):
+        finding = RULE.from_batch(BatchFacts(2, {**TOKENS, name: LABELS}), KERAS)
+        assert finding.evidence["labels"] == name
+        assert f'label_cols=["{name}"]' in finding.fix
+
+    def test_takes_the_most_usual_name_where_several_are_there(self):
+        batch = BatchFacts(2, {"y": np.ones((2, 1)), "labels": LABELS})
+        assert RULE.from_batch(batch, KERAS).evidence["labels"] == "labels"
+
+    def test_does_not_write_out_a_hundred_columns(self):
+        columns = {f"feature_{i}": np.ones(2) for i in range(100)}
+        finding = RULE.from_batch(BatchFacts(2, {**columns, "target": LABELS}), KERAS)
+        assert "feature_4, feature_5, 95 more), with" in finding.message
+        assert finding.fix.startswith('dataset.to_tf_dataset(columns=[...], label_cols=["target"], ...)')
+
+    def test_words_the_fix_for_a_loop_in_pytorch(self):
+        model = ModelFacts("Encoder", "torch", 9, 9, computes_loss=False)
+        finding = RULE.from_batch(BatchFacts(2, {**TOKENS, "labels": LABELS}), model)
+        assert finding.fix == 'target = batch.pop("labels"); loss = loss_fn(model(**batch), target)'
+
+    @pytest.mark.parametrize(
+        "batch",
+        [
+            BatchFacts(2, TOKENS, LABELS, "labels"),
+            BatchFacts(2, TOKENS, LABELS),
+            BatchFacts(2, {**TOKENS, "y": np.ones((2, 3))}, LABELS),  # a conditional model: y is an input too
+            BatchFacts(2, {**TOKENS, "labels": LABELS}, None, "boxes"),  # a target that is no single array
+            BatchFacts(2, {"pixels": np.ones((2, 8)), "year": np.ones(2)}),
+        ],
+        ids=["named target", "tuple", "label as an input and a target", "target known by name", "no such name"],
+    )
+    def test_is_silent_where_the_target_stands_apart_or_nothing_is_called_one(self, batch):
+        assert RULE.from_batch(batch, KERAS) is None
+
+    def test_is_silent_where_the_model_computes_its_own_loss(self):
+        model = ModelFacts("TFBertForSequenceClassification", "transformers", 9, 9, computes_loss=True)
+        assert RULE.from_batch(BatchFacts(2, {**TOKENS, "labels": LABELS}), model) is None
+
+    def test_needs_to_know_who_computes_the_loss(self):
+        with pytest.raises(NotApplicable, match="whether the loss is given apart from the model"):
+            RULE.from_batch(BatchFacts(2, {**TOKENS, "labels": LABELS}), ModelFacts("Siamese", "keras", 9, 9))
+
+
+class TestFromCrash:
+    def test_names_the_inputs_and_the_labels_among_them(self):
+        symptom = crash_facts.LabelsInInputs(("token_ids", "padding_mask", "labels"), "labels")
+        finding = RULE.from_crash(CRASH, symptom)
+        assert finding.message == (
+            'The loss got no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where '
+            "only the model sees it. A loss given to compile() compares the prediction with a target; without "
+            "one there is no loss, and nothing to compute a gradient from."
+        )
+        assert finding.fix.startswith(
+            'dataset.to_tf_dataset(columns=["token_ids", "padding_mask"], label_cols=["labels"], ...), and a loss'
+        )
+        assert str(finding.where) == "train.py:31"
+
+    def test_finds_the_labels_among_the_inputs_itself(self):
+        finding = RULE.from_crash(CRASH, crash_facts.LabelsInInputs(("token_ids", "label")))
+        assert finding.evidence == {"inputs": ["token_ids", "label"], "labels": "label"}
+
+    def test_says_so_if_no_input_is_called_one(self):
+        finding = RULE.from_crash(CRASH, crash_facts.LabelsInInputs(("token_ids", "mood")))
+        assert finding.message.startswith(
+            "The loss got no target: the batch is one dict of inputs (token_ids, mood). If one of them holds the "
+            "labels, only the model sees it. A loss"
+        )
+
+    def test_says_what_a_bare_text_leaves_open(self):
+        finding = RULE.from_crash(CRASH, crash_facts.LabelsInInputs())
+        assert finding.message.startswith(
+            "The loss got no target. Most often the labels sit among the inputs, where only the model sees them; "
+            "which of the inputs holds them cannot be known from the text. A loss given to compile()"
+        )
+        assert finding.fix.startswith('dataset.to_tf_dataset(columns=[...], label_cols=["labels"], ...)')
+        assert finding.evidence == {"inputs": [], "labels": None}

@@ -1,0 +1,118 @@
+import pytest
+
+from diagnostics.facts import LossFacts, ModelFacts, OutputFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.model.logits_as_probabilities import LogitsAsProbabilities
+
+RULE = LogitsAsProbabilities()
+KERAS = ModelFacts("Sequential", "keras", 9, 9)
+TORCH = ModelFacts("Classifier", "torch", 9, 9)
+LOGITS = OutputFacts((8, 3), 3, (), -1.32, 0.98, sums_to_one=False)
+SOFTMAX = OutputFacts((8, 3), 3, (), 0.02, 0.95, sums_to_one=True, last_activation="softmax")
+
+
+class TestFires:
+    def test_on_logits_under_a_keras_loss_named_by_a_string(self):
+        loss = LossFacts(4.1, "cross_entropy", 1.08, reads="probabilities", name="sparse_categorical_crossentropy")
+        finding = RULE.from_loss(loss, LOGITS, KERAS)
+        assert (finding.rule, finding.stage, finding.severity) == ("logits-as-probabilities", "model", "error")
+        assert finding.message == (
+            "The model's outputs run from -1.32 to 0.98: they are raw scores (logits), but the loss, "
+            "sparse_categorical_crossentropy, takes them for probabilities, which lie between 0 and 1 and add up "
+            "to 1 over the classes. It cuts off what is none before it takes the logarithm, and no gradient "
+            "passes there, so training is slow and stops at a poor plateau."
+        )
+        assert finding.fix == "loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)"
+        assert finding.evidence == {
+            "lowest_output": -1.32,
+            "highest_output": 0.98,
+            "sums_to_one": False,
+            "last_activation": None,
+            "loss": "sparse_categorical_crossentropy",
+            "loss_reads": "probabilities",
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "kind", "fix"),
+        [
+            ("CategoricalCrossentropy", "cross_entropy", "loss=keras.losses.CategoricalCrossentropy("),
+            ("categorical_focal_crossentropy", "cross_entropy", "loss=keras.losses.CategoricalFocalCrossentropy("),
+            ("binary_crossentropy", "binary_cross_entropy", "loss=keras.losses.BinaryCrossentropy(from_logits"),
+            (None, "binary_cross_entropy", "loss=keras.losses.BinaryCrossentropy(from_logits=True)"),
+            ("two_part_loss", "cross_entropy", "give the loss from_logits=True, or the last layer a softmax"),
+        ],
+    )
+    def test_and_names_the_keras_loss_to_take(self, name, kind, fix):
+        loss = LossFacts(4.1, kind, 1.0, reads="probabilities", name=name)
+        assert RULE.from_loss(loss, LOGITS, KERAS).fix.startswith(fix)
+
+    def test_on_logits_under_nll_loss(self):
+        loss = LossFacts(-0.1, "cross_entropy", 1.08, reads="log_probabilities", name="NLLLoss")
+        finding = RULE.from_loss(loss, LOGITS, TORCH)
+        assert finding.message == (
+            "The model's outputs run from -1.32 to 0.98: they are raw scores (logits), but the loss, NLLLoss, "
+            "takes them for logarithms of probabilities, which are never above 0. It takes minus the score of the "
+            "true class as it is, so the loss falls without end if all scores grow, whether the model tells the "
+            "classes apart or not."
+        )
+        assert finding.fix == "loss_fn = torch.nn.CrossEntropyLoss()"
+
+    def test_on_probabilities_under_nll_loss(self):
+        loss = LossFacts(-0.3, "cross_entropy", 1.08, reads="log_probabilities", name="NLLLoss")
+        finding = RULE.from_loss(loss, SOFTMAX, TORCH)
+        assert finding.message == (
+            "The model's outputs run from 0.02 to 0.95 and add up to 1: they are probabilities, but the loss, "
+            "NLLLoss, takes them for their logarithms, which are never above 0. It rewards a probability instead "
+            "of its logarithm, so a confident mistake costs next to nothing more than a small one, and the loss "
+            "is negative."
+        )
+        assert finding.fix == "loss_fn = torch.nn.CrossEntropyLoss(), and take the softmax out of the model"
+
+    @pytest.mark.parametrize(("lowest", "highest"), [(-0.4, 0.7), (0.1, 1.6)])
+    def test_on_one_logit_an_example_under_a_binary_loss_in_pytorch(self, lowest, highest):
+        loss = LossFacts(2.0, "binary_cross_entropy", 0.69, reads="probabilities")
+        finding = RULE.from_loss(loss, OutputFacts((8, 1), None, (), lowest, highest), TORCH)
+        assert finding.message.startswith(
+            f"The model's outputs run from {lowest} to {highest}: they are raw scores (logits), but the loss "
+            "takes them for probabilities, which lie between 0 and 1. It cuts off"
+        )
+        assert finding.fix == "loss_fn = torch.nn.BCEWithLogitsLoss()"
+
+    def test_on_logits_that_happen_to_be_positive_where_the_last_layer_is_linear(self):
+        outputs = OutputFacts((2, 2), 2, (), 0.1, 0.8, sums_to_one=False, last_activation="linear")
+        loss = LossFacts(1.0, "cross_entropy", 0.69, reads="probabilities")
+        assert RULE.from_loss(loss, outputs, KERAS) is not None
+
+
+class TestStaysSilent:
+    @pytest.mark.parametrize(
+        ("kind", "reads", "outputs"),
+        [
+            ("cross_entropy", "probabilities", SOFTMAX),
+            ("cross_entropy", "logits", LOGITS),
+            ("cross_entropy", "logits", SOFTMAX),  # probabilities-as-logits
+            ("cross_entropy", "log_probabilities", OutputFacts((8, 3), 3, (), -4.2, -0.01, sums_to_one=False)),
+            ("cross_entropy", "log_probabilities", OutputFacts((8, 3), 3, (), -90.0, 1e-6, sums_to_one=False)),
+            ("cross_entropy", "probabilities", OutputFacts((8, 3), 3, (), -1e-7, 1.0000001, sums_to_one=True)),
+            ("binary_cross_entropy", "probabilities", OutputFacts((8, 1), None, (), 0.0, 1.0)),
+            # Keras divides these by their sum, which makes them probabilities:
+            (
+                "cross_entropy",
+                "probabilities",
+                OutputFacts((8, 3), 3, (), 0.2, 3.1, sums_to_one=False, last_activation="softplus"),
+            ),
+        ],
+    )
+    def test_where_the_prediction_can_be_what_the_loss_takes_it_for(self, kind, reads, outputs):
+        assert RULE.from_loss(LossFacts(1.0, kind, 1.0, reads=reads), outputs, KERAS) is None
+
+
+class TestNotApplicable:
+    def test_where_the_reading_of_the_loss_is_not_known(self):
+        with pytest.raises(NotApplicable, match="what the loss takes the prediction to be"):
+            RULE.from_loss(LossFacts(4.1, "other"), LOGITS)
+
+    def test_to_predictions_that_are_all_nan(self):
+        loss = LossFacts(float("nan"), "cross_entropy", 1.08, reads="probabilities")
+        with pytest.raises(NotApplicable, match="finite predictions"):
+            RULE.from_loss(loss, OutputFacts((8, 3), 3, tuple(range(8))))
