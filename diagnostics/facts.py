@@ -278,6 +278,8 @@ class OverfitFacts:
         output_spread: standard deviation of the trained copy's prediction across examples, the largest over
             output units, divided by the predictions' root mean square. 0: the same answer to everything.
         symmetric: names of weights whose units were all alike when training began and still are.
+        rescaled: whether the targets of a regression were brought to mean 0 and standard deviation 1 first,
+            because at their own scale no rate that was tried got anywhere. `losses` are in the original unit.
     """
 
     losses: tuple[float, ...]
@@ -285,6 +287,7 @@ class OverfitFacts:
     distinct_inputs: int
     output_spread: float | None
     symmetric: tuple[str, ...] = ()
+    rescaled: bool = False
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ def detail(fact: Fact) -> str:
             rates = ", ".join(f"{rate:g}" for rate in sorted(set(fact.learning_rates)))
             return f"{fact.name} with learning rate {rates}"
         case OverfitFacts():
-            return f"loss {fact.losses[0]:.4g} to {min(fact.losses):.4g} in {len(fact.losses)} steps on a copy"
+            scaled = ", its targets scaled to 1" if fact.rescaled else ""
+            return f"loss {fact.losses[0]:.4g} to {min(fact.losses):.4g} in {len(fact.losses)} steps on a copy{scaled}"
         case MetricFacts():
             return "asked about predictions that are all correct"
     return ""

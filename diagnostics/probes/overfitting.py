@@ -14,6 +14,7 @@ ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more s
 # Tried with AdamW where the user's own settings do not get there: its usual rate first; a wide transformer from
 # scratch needs a smaller one, a large target scale a larger one.
 OUR_RATES = (1e-3, 1e-4, 1e-2)
+RESCALED_RATES = (1e-2, 1e-3)
 SMALLER = (0.1, 0.01)  # times the user's rate, where its run goes nowhere at full speed
 LARGER = (10.0, 100.0, 1000.0)  # times the user's rate, where its run hardly moves
 HARDLY_MOVES = 0.02  # of its first loss: less than this was gained in a whole run
@@ -51,6 +52,7 @@ class Plan:
         factor: times the user's rates, if `theirs`.
         steps: at most.
         enough: the loss at which to stop; None: never.
+        rescaled: whether the targets of a regression are brought to mean 0 and standard deviation 1.
     """
 
     learning_rate: float
@@ -58,6 +60,7 @@ class Plan:
     factor: float
     steps: int
     enough: float | None
+    rescaled: bool = False
 
 
 def overfit(
@@ -67,6 +70,7 @@ def overfit(
     distinct_inputs: int,
     their_rate: float | None,
     warms_up: bool | None,
+    rescalable: bool = False,
 ) -> Iterator[OverfitFacts | TrialFacts]:
     """Run as often as it takes, and no more.
 
@@ -80,6 +84,9 @@ def overfit(
         distinct_inputs: passed on to the facts.
         their_rate: the user's learning rate; None or 0 if it is not known.
         warms_up: passed on to the facts.
+        rescalable: whether this is a regression, whose targets may be on a scale that none of our rates suits:
+            prices in dollars take an output layer thousands of steps to reach. Then a last run asks whether the
+            model can learn them on a scale of 1.
     """
     if not floor:
         rate = OUR_RATES[0]
@@ -90,9 +97,10 @@ def overfit(
     enough = ENOUGH * floor
     runs: list[Run] = []
     rates: list[float] = []
+    rescaled_runs: list[Run] = []
 
-    def go(rate: float, theirs: bool, factor: float = 1.0) -> Run:
-        runs.append(run(Plan(rate, theirs, factor, STEPS, enough)))
+    def go(rate: float, theirs: bool, factor: float = 1.0, rescaled: bool = False) -> Run:
+        runs.append(run(Plan(rate, theirs, factor, STEPS, enough, rescaled)))
         rates.append(rate)
         return runs[-1]
 
@@ -116,8 +124,12 @@ def overfit(
         if runs and min(r.lowest for r in runs) <= enough:
             break
         go(rate, theirs=False)
+    for rate in RESCALED_RATES if rescalable else ():
+        if min(r.lowest for r in runs) <= enough:
+            break
+        rescaled_runs.append(go(rate, theirs=False, rescaled=True))
     best = min(runs, key=lambda r: r.lowest)
-    yield _facts(best, tuple(rates), distinct_inputs)
+    yield _facts(best, tuple(rates), distinct_inputs, best in rescaled_runs)
 
 
 def _other_rates(first: Run, floor: float) -> tuple[float, ...]:
@@ -129,5 +141,5 @@ def _other_rates(first: Run, floor: float) -> tuple[float, ...]:
     return SMALLER if first.losses[-1] > (1 - HARDLY_MOVES) * floor else ()
 
 
-def _facts(best: Run, rates: tuple[float, ...], distinct_inputs: int) -> OverfitFacts:
-    return OverfitFacts(best.losses, rates, distinct_inputs, best.output_spread, best.symmetric)
+def _facts(best: Run, rates: tuple[float, ...], distinct_inputs: int, rescaled: bool = False) -> OverfitFacts:
+    return OverfitFacts(best.losses, rates, distinct_inputs, best.output_spread, best.symmetric, rescaled)

@@ -18,7 +18,7 @@ from .loss_recognition import Recognised
 from .overfitting import overfit
 from .pipeline import CannotJudge, StageFailed, users_code
 from .split_comparison import compared_rows
-from .tensors import fields, is_tensor, name_of, to_array
+from .tensors import describe, fields, flat, is_tensor, name_of, to_array
 from .torch_activations import activations_seen, last_activation, output_facts
 from .torch_batch import (
     checked_loss,
@@ -39,11 +39,11 @@ from .torch_data import (
     sample_rows,
     to_device,
 )
-from .torch_loss import class_axis, recognise_loss
-from .torch_model import describe_model, device_of, parameter_names
+from .torch_loss import REGRESSIONS, class_axis, recognise_loss, unit_scale_loss
+from .torch_model import accepts, check_runnable, describe_model, device_of, parameter_names
 from .torch_optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from .torch_overfit import CopyTrainer
-from .torch_state import random_states_kept
+from .torch_state import random_states_kept, tensors_kept
 
 IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
 
@@ -74,6 +74,7 @@ class PyTorchPipeline:
         self._batch: Any = None
         self._target: Any = None
         self._copy: nn.Module | None = None
+        self._copied_loss_fn: Any = loss_fn
         self._loss: Tensor | None = None
         self._prediction: Tensor | None = None
         self._recognised = Recognised()
@@ -82,7 +83,8 @@ class PyTorchPipeline:
 
     def take_batch(self) -> Any:
         """Build one batch, on the model's device."""
-        if isinstance(self.loader, DataLoader):
+        # A loader that iterates in a way of its own may do more to a batch than collate it.
+        if isinstance(self.loader, DataLoader) and type(self.loader).__iter__ is DataLoader.__iter__:
             batch = collate_batch(self.loader)
         else:
             try:
@@ -97,15 +99,24 @@ class PyTorchPipeline:
     def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
         """Return loss and outputs of one batch, as the training loop would compute them."""
         outputs = self.predict(model, batch)
-        if self.loss_fn is None:
-            return loss_in(outputs), outputs
         if outputs is None:
             raise StageFailed("The model returned None: its forward ends without a return.")
+        if self.loss_fn is None:
+            return loss_in(outputs), outputs
         prediction = outputs if is_tensor(outputs) else fields(outputs).get("logits", outputs)
         inputs, target = split_batch(batch)
         if target is None:  # an autoencoder: the input is its own target
             target = next(iter(inputs.values()))
-        return self.loss_fn(prediction, target), outputs
+        try:
+            return self._copied_loss_fn(prediction, target), outputs
+        except (TypeError, AttributeError) as error:
+            if is_tensor(prediction):
+                raise
+            raise StageFailed(
+                f"The model returned {describe(outputs)}, and {name_of(self.loss_fn)} cannot take that "
+                f"({type(error).__name__}: {error}). Pass a loss_fn of (what the model returns, target), or let "
+                "the model return a tensor."
+            ) from error
 
     def predict(self, model: nn.Module, batch: Any) -> Any:
         """Call the model as the training loop would, with the labels only if it makes its loss itself."""
@@ -113,15 +124,17 @@ class PyTorchPipeline:
             named = dict(batch) if self.loss_fn is None else split_batch(batch)[0]
             accepted = parameter_names(model)
             return model(**named) if not accepted or set(named) & set(accepted) else model(named)
-        inputs, _ = split_batch(batch)
-        return model(*inputs.values())
+        everything = tuple(fields(batch).values())
+        if self.loss_fn is None and accepts(model, len(everything)):
+            return model(*everything)
+        return model(*split_batch(batch)[0].values())
 
     def known_classes(self) -> int | None:
         """Return the number of classes if it is certain before the loss runs: an indexed loss by its type."""
         indexed = isinstance(self.loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) or self.loss_fn in _INDEXED_LOSSES
         if not indexed or self._prediction is None or not isinstance(self._target, Tensor):
             return None
-        axis = class_axis(self._prediction, self._target)
+        axis = class_axis(self._prediction, self._target, likely=1)
         return None if axis is None else self._prediction.shape[axis]
 
     def model_facts(self) -> ModelFacts:
@@ -139,7 +152,8 @@ class PyTorchPipeline:
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """See `Pipeline.untouched`."""
-        with random_states_kept(), torch.enable_grad():
+        roots = (self.loader, self.model, self.loss_fn, self.evaluation_data)
+        with kept(roots, self.model, self.loss_fn):
             yield
 
     def dataset(self) -> Iterator[Fact]:
@@ -147,7 +161,7 @@ class PyTorchPipeline:
         yield self.model_facts()
         if not isinstance(self.loader, DataLoader):
             raise CannotJudge(f"{describe_source(self.loader)} holds batches; single rows are not at hand")
-        sample = sample_rows(self.loader.dataset)
+        sample = sample_rows(self.loader.dataset, loader=self.loader)
         shuffled = is_shuffled(self.loader)
         yield dataset_facts(
             sample,
@@ -162,6 +176,7 @@ class PyTorchPipeline:
         """See `Pipeline.batch`."""
         self._batch = self.take_batch()
         inputs, self._target = split_batch(self._batch)
+        inputs = flat(inputs)
         arrays = {name: array for name, value in inputs.items() if (array := to_array(value)) is not None}
         sized = [value for value in (self._target, *inputs.values()) if is_tensor(value) and value.ndim]
         yield BatchFacts(
@@ -174,7 +189,8 @@ class PyTorchPipeline:
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
-        model = self._copy_model().train()
+        check_runnable(self.model)
+        model = self._fresh_copy().train()
         with torch.no_grad():
             self._prediction = self._predict_without_loss(model)
         classes = self.known_classes()
@@ -230,11 +246,11 @@ class PyTorchPipeline:
         self._loss = None  # its graph holds the first forward's activations
         their_rate, build, warming = self.trial_optimizer()
         trainer = CopyTrainer(
-            self._copy,
-            start=self.model,
+            fresh=self._fresh_copy,
             step=lambda model: self.compute(model, self._batch)[0],
             predict=self._predict_without_loss,
             optimizer=build,
+            at_unit_scale=self._at_unit_scale,
         )
         with users_code():
             yield from overfit(
@@ -243,6 +259,7 @@ class PyTorchPipeline:
                 distinct_inputs=distinct_rows(split_batch(self._batch)[0]),
                 their_rate=their_rate if build is not None else None,
                 warms_up=warming,
+                rescalable=self._recognised.kind in REGRESSIONS,
             )
 
     def evaluation(self) -> Iterator[Fact]:
@@ -255,15 +272,16 @@ class PyTorchPipeline:
     def _ignore_index(self) -> int:
         return int(getattr(self.loss_fn, "ignore_index", IGNORE_INDEX))
 
-    def _copy_model(self) -> nn.Module:
+    def _fresh_copy(self) -> nn.Module:
+        """Copy the model again, and the loss with it: it may have weights, or be a method of the model."""
+        self._copy = None  # only one at a time: they may be large
         try:
-            self._copy = copy.deepcopy(self.model)
+            self._copy, self._copied_loss_fn = copy.deepcopy((self.model, self.loss_fn))
         except Exception as error:  # whatever a module's __deepcopy__ may raise, out of memory included
             raise CannotJudge(
                 f"the model cannot be copied ({type(error).__name__}: {error}), and what belongs to "
                 "you is not run: forward, backward and overfit are left out"
             ) from None
-        self._copy.zero_grad(set_to_none=True)
         return self._copy
 
     def _predict_without_loss(self, model: nn.Module) -> Tensor | None:
@@ -272,6 +290,14 @@ class PyTorchPipeline:
             return prediction_in(self.predict(model, self._batch))
         except Exception:  # the next call, with the loss, will say so in full
             return None
+
+    def _at_unit_scale(self, model: nn.Module) -> Tensor:
+        """Compute the regression loss of the batch as if its targets had mean 0 and standard deviation 1."""
+        prediction = prediction_in(self.predict(model, self._batch))
+        floor = self._recognised.floor
+        assert prediction is not None
+        assert floor is not None
+        return floor * unit_scale_loss(self._recognised.kind, prediction, self._target)
 
     def _output_facts(self, classes: int | None) -> OutputFacts:
         if self._prediction is None:
@@ -294,3 +320,15 @@ class PyTorchPipeline:
         finally:
             self._copy.train()
         return tuple(rows)
+
+
+@contextmanager
+def kept(roots: tuple[Any, ...], *modules: Any) -> Iterator[None]:
+    """Keep states and tensors, and let gradients be computed whatever the mode around is."""
+    with (
+        random_states_kept(*roots),
+        tensors_kept(*modules),
+        torch.inference_mode(False),
+        torch.enable_grad(),
+    ):
+        yield

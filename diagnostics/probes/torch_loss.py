@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from diagnostics.facts import Reads
+from diagnostics.facts import LossKind, Reads
 
 from .loss_recognition import (
     Candidate,
@@ -23,18 +23,22 @@ from .loss_recognition import (
 )
 
 REDUCTIONS = ("mean", "sum")
+REGRESSIONS = ("mean_squared_error", "mean_absolute_error")
 
 
-def class_axis(prediction: Tensor, target: Tensor) -> int | None:
-    """Return which axis of the prediction counts classes if the target holds class indices, else None."""
+def class_axis(prediction: Tensor, target: Tensor, likely: int = -1) -> int | None:
+    """Return which axis of the prediction counts classes if the target holds class indices, else None.
+
+    Where the shapes fit both ways, as with 9 classes for 9 words, `likely` decides: 1, as PyTorch's losses have
+    it, or the last.
+    """
     if target.is_floating_point() or target.dtype == torch.bool or prediction.ndim != target.ndim + 1:
         return None
-    if prediction.shape[:-1] == target.shape:
-        axis = prediction.ndim - 1
-    elif prediction.shape[:1] + prediction.shape[2:] == target.shape:
-        axis = 1
-    else:
+    last = prediction.shape[:-1] == target.shape
+    second = prediction.shape[:1] + prediction.shape[2:] == target.shape
+    if not last and not second:
         return None
+    axis = 1 if second and (likely == 1 or not last) else prediction.ndim - 1
     return axis if prediction.shape[axis] > 1 else None
 
 
@@ -53,7 +57,9 @@ def recognise_loss(
     if not isinstance(prediction, Tensor) or not isinstance(target, Tensor):
         return Recognised()
     prediction, target = prediction.detach().float(), target.detach()
-    axis = class_axis(prediction, target)
+    axis = class_axis(
+        prediction, target, likely=1 if isinstance(loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) else -1
+    )
     if axis is not None:
         return _classification(value, prediction.movedim(axis, 1), target, loss_fn, ignore_index)
     if target.is_floating_point() and prediction.numel() and target.numel():
@@ -75,6 +81,16 @@ def _classification(value: float, scores: Tensor, target: Tensor, loss_fn: Any, 
             return known
         candidates += _indexed(given, labels, ignore, floor, classes, kept.numel())
     return recognise(value, candidates)
+
+
+def unit_scale_loss(kind: LossKind, prediction: Tensor, target: Tensor) -> Tensor:
+    """Compute a regression loss against targets shifted and scaled so that the best constant answer costs 1."""
+    target = target.detach().to(prediction.dtype)
+    if kind == "mean_squared_error":
+        centred = target - target.mean(0)
+        return F.mse_loss(prediction.reshape(target.shape), centred / centred.square().mean().sqrt())
+    centred = target - target.median(0).values
+    return F.l1_loss(prediction.reshape(target.shape), centred / centred.abs().mean())
 
 
 def _by_type(loss_fn: Any, floor: float, classes: int, count: int) -> Recognised | None:

@@ -3,22 +3,62 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import torch
 from torch import nn
 
 from diagnostics.facts import ModelFacts
 
+from .pipeline import StageFailed
 from .tensors import outputs_setting
 
 _MODE_DEPENDENT = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
 
 
+def is_lazy(parameter: Any) -> bool:
+    """Whether a parameter waits for the first batch to get its shape."""
+    return isinstance(parameter, nn.parameter.UninitializedParameter)
+
+
 def device_of(model: nn.Module) -> torch.device:
     """Return the device of the first parameter or buffer; the CPU for a model without any."""
     for tensor in (*model.parameters(), *model.buffers()):
-        return tensor.device
+        return torch.device("cpu") if tensor.is_meta else tensor.device
     return torch.device("cpu")
+
+
+def check_runnable(model: nn.Module) -> None:
+    """Refuse a model that has no weights yet.
+
+    Raises:
+        StageFailed: says why, and what to do.
+    """
+    parameters = list(model.parameters())
+    if meta := sum(parameter.is_meta for parameter in parameters):
+        raise StageFailed(
+            f"{meta} of the model's {len(parameters)} parameters are on the device meta: they have a shape and no "
+            "values. Load or initialise the weights first."
+        )
+    if lazy := sum(map(is_lazy, parameters)):
+        raise StageFailed(
+            f"{lazy} of the model's {len(parameters)} parameters get their shape from the first batch (lazy "
+            "modules) and have seen none. Run one batch through the model first; make the optimizer after that."
+        )
+
+
+def accepts(model: nn.Module, count: int) -> bool:
+    """Whether the model's forward can be called with so many positional arguments."""
+    try:
+        inspect.signature(model.forward).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def size_of(parameter: nn.Parameter) -> int:
+    """Return the number of scalars in a parameter; 0 for a lazy one, which has no shape yet."""
+    return 0 if is_lazy(parameter) else parameter.numel()
 
 
 def parameter_names(model: nn.Module) -> tuple[str, ...]:
@@ -40,8 +80,8 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
     return ModelFacts(
         name=type(model).__name__,
         library="torch" if config is None else "transformers",
-        num_parameters=sum(p.numel() for p in parameters),
-        num_trainable=sum(p.numel() for p in parameters if p.requires_grad),
+        num_parameters=sum(size_of(p) for p in parameters),
+        num_trainable=sum(size_of(p) for p in parameters if p.requires_grad),
         input_names=parameter_names(model),
         embedding_rows=embedding.num_embeddings if isinstance(embedding, nn.Embedding) else None,
         pad_token_id=getattr(config, "pad_token_id", None),

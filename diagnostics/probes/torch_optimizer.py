@@ -12,6 +12,8 @@ from torch import nn
 
 from diagnostics.facts import OptimizerFacts
 
+from .torch_model import size_of
+
 OptimizerBuilder = Callable[[nn.Module, float], torch.optim.Optimizer]
 
 
@@ -23,7 +25,7 @@ def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
     return OptimizerFacts(
         name=type(optimizer).__name__,
         learning_rates=tuple(float(group.get("lr", math.nan)) for group in optimizer.param_groups),
-        missing={name: p.numel() for key, (name, p) in trainable.items() if key not in held},
+        missing={name: size_of(p) for key, (name, p) in trainable.items() if key not in held},
         held=sum(key in held for key in trainable),
         foreign=len(held - set(own)),
         default_rate=_default_rate(type(optimizer)),

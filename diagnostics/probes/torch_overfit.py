@@ -16,33 +16,31 @@ ALIKE = 1e-6  # relative: rows of a weight closer than this are the same, up to 
 
 
 class CopyTrainer:
-    """Trains `copy`, again and again from the weights of `start`.
+    """Trains copies of a model, each from where the user's model stands.
 
     Args:
-        copy: a copy of the user's model; it is changed.
-        start: the user's model; only read.
+        fresh: makes a copy of the user's model; it is changed.
         step: computes the loss of the batch.
         predict: computes the prediction of the batch.
+        at_unit_scale: computes a regression loss with targets brought to unit scale, times its floor.
         optimizer: builds the user's kind of optimizer for a model, all its rates times a factor; None if that is
             not known.
     """
 
     def __init__(
         self,
-        copy: nn.Module,
-        start: nn.Module,
+        fresh: Callable[[], nn.Module],
         step: Callable[[nn.Module], Any],
         predict: Callable[[nn.Module], Tensor | None],
+        at_unit_scale: Callable[[nn.Module], Tensor],
         optimizer: OptimizerBuilder | None,
     ) -> None:
-        self._copy, self._start, self._step, self._predict = copy, start, step, predict
-        self._optimizer = optimizer
+        self._fresh, self._step, self._predict = fresh, step, predict
+        self._at_unit_scale, self._optimizer = at_unit_scale, optimizer
 
     def run(self, plan: Plan) -> Run:
         """Train from the start according to the plan."""
-        model = self._copy
-        model.load_state_dict(self._start.state_dict())
-        model.train()
+        model = self._fresh().train()
         for module in model.modules():
             if isinstance(module, nn.modules.dropout._DropoutNd):
                 module.eval()
@@ -55,7 +53,7 @@ class CopyTrainer:
         losses, ratios = [], []
         for _ in range(plan.steps):
             optimizer.zero_grad(set_to_none=True)
-            loss = self._step(model)
+            loss = self._at_unit_scale(model) if plan.rescaled else self._step(model)
             loss.backward()
             losses.append(float(loss.detach()))
             if (plan.enough is not None and losses[-1] <= plan.enough) or losses[-1] != losses[-1]:

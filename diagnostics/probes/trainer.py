@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import datasets
@@ -15,7 +16,7 @@ from transformers import EvalPrediction, Trainer
 from diagnostics.facts import Fact, MetricFacts, ModelFacts
 
 from .pipeline import CannotJudge, StageFailed, users_code
-from .pytorch import PyTorchPipeline
+from .pytorch import PyTorchPipeline, kept
 from .split_comparison import compared_rows
 from .tensors import LABEL_NAMES, configured_classes, fields, to_array
 from .torch_batch import split_batch
@@ -33,6 +34,12 @@ class TrainerPipeline(PyTorchPipeline):
         super().__init__(trainer.model, None, None, trainer.optimizer)
         self.trainer = trainer
         self.name = f"{type(trainer.model).__name__} with a {type(trainer).__name__}"
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """See `Pipeline.untouched`."""
+        with kept((self.trainer,), self.model):
+            yield
 
     def model_facts(self) -> ModelFacts:
         """See `PyTorchPipeline.model_facts`; `Trainer.train` sets the mode itself."""
@@ -84,9 +91,26 @@ class TrainerPipeline(PyTorchPipeline):
 
     def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
         """Let the Trainer compute the loss, overridden `compute_loss` included."""
-        with self.trainer.compute_loss_context_manager(), self.trainer.accelerator.autocast():
+        with (
+            self._standing_in(model),
+            self.trainer.compute_loss_context_manager(),
+            self.trainer.accelerator.autocast(),
+        ):
             loss, outputs = self.trainer.compute_loss(model, dict(batch), return_outputs=True)
         return loss, outputs
+
+    @contextmanager
+    def _standing_in(self, model: nn.Module) -> Iterator[None]:
+        """Let an overridden `compute_loss` that says self.model or self.log reach the copy, and no logger."""
+        trainer = self.trainer
+        own = trainer.model, trainer.model_wrapped
+        trainer.model = trainer.model_wrapped = model
+        trainer.log = lambda *_arguments, **_options: None
+        try:
+            yield
+        finally:
+            trainer.model, trainer.model_wrapped = own
+            del trainer.log
 
     def predict(self, model: nn.Module, batch: Any) -> Any:
         """Call the model without labels."""
