@@ -1,0 +1,60 @@
+import pytest
+
+from diagnostics.facts import GradientFacts, ModelFacts, OverfitFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.model.symmetric_initialization import SymmetricInitialization
+
+RULE = SymmetricInitialization()
+
+
+def trained(*symmetric, steps=30):
+    return OverfitFacts((1.1,) * steps, (1e-3,), 8, 0.0, symmetric)
+
+
+class TestFires:
+    def test_on_one_weight(self):
+        finding = RULE.from_overfit(trained("hidden.weight"))
+        assert (finding.rule, finding.stage, finding.severity) == ("symmetric-initialization", "model", "error")
+        assert finding.message == (
+            "The weight hidden.weight starts with its units all alike, and it is still so after a copy of the "
+            "model was trained on one batch (30 steps). Equal units get equal gradients, so they will stay copies "
+            "of each other, and the layer has the power of a single unit."
+        )
+        assert finding.fix == (
+            'start it at random: torch.nn.init.kaiming_uniform_(weight, nonlinearity="relu") for hidden.weight, '
+            "or leave a layer's own initialisation as it is; zeros are for biases"
+        )
+        assert finding.evidence == {"weights": ["hidden.weight"], "steps": 30}
+
+    def test_on_several_weights_and_names_the_first_few(self):
+        names = tuple(f"layers.{i}.weight" for i in range(7))
+        finding = RULE.from_overfit(trained(*names, steps=10))
+        assert finding.message.startswith(
+            "The weights layers.0.weight, layers.1.weight, layers.2.weight, layers.3.weight, layers.4.weight and "
+            "2 more start with the units of each all alike, and they are still so after a copy of the model was "
+            "trained on one batch (10 steps)."
+        )
+        assert finding.evidence["weights"] == list(names)
+
+    def test_and_words_the_fix_for_keras(self):
+        finding = RULE.from_overfit(trained("dense/kernel"), model=ModelFacts("Sequential", "keras", 9, 9))
+        assert finding.fix.startswith('kernel_initializer="glorot_uniform"')
+
+    def test_on_weights_that_get_a_gradient_of_zero(self):
+        gradient = GradientFacts(True, {"hidden.weight": 0.0, "head.bias": 0.4}, {}, 9)
+        assert RULE.from_overfit(trained("hidden.weight"), gradient) is not None
+
+
+class TestStaysSilent:
+    def test_where_training_moved_the_units_apart(self):
+        assert RULE.from_overfit(trained()) is None
+
+    def test_on_weights_that_are_frozen_or_that_the_gradient_does_not_reach(self):
+        gradient = GradientFacts(True, {"head.weight": 0.4}, {"unused.weight": 9}, 9)
+        assert RULE.from_overfit(trained("unused.weight", "frozen.weight"), gradient) is None
+
+
+def test_needs_a_copy_that_was_trained_at_all():
+    # A pretrained model that knows the batch: not one step was taken, and LoRA's B is still zero.
+    with pytest.raises(NotApplicable, match="trained for 10 steps; this one knew the batch sooner"):
+        RULE.from_overfit(trained("lora_B.weight", steps=1))
