@@ -45,7 +45,8 @@ def detail(fact: Fact) -> str:
             return f"{fact.name} with learning rate {rates}"
         case OverfitFacts():
             scaled = ", its targets scaled to 1" if fact.rescaled else ""
-            return f"loss {fact.losses[0]:.4g} to {min(fact.losses):.4g} in {len(fact.losses)} steps on a copy{scaled}"
+            fell = f"loss {fact.losses[0]:.4g} to {min(fact.losses):.4g}"
+            return f"{fell} in {len(fact.losses)} steps on a copy{scaled}"
         case MetricFacts():
             return "asked about predictions that are all correct"
     return ""
