@@ -32,7 +32,10 @@ _MARK_COLOUR = {
 def as_text(report: Report) -> str:
     """Render without colours, at most `TEXT_WIDTH` columns wide."""
     buffer = io.StringIO()
-    console = Console(file=buffer, width=TEXT_WIDTH, color_system=None, highlight=False, emoji=False)
+    console = Console(
+        file=buffer, width=TEXT_WIDTH, color_system=None, highlight=False, emoji=False,
+        force_jupyter=False,  # in a notebook rich would show the text instead of returning it
+    )  # fmt: skip
     for part in render(report, TEXT_WIDTH):
         console.print(part)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
