@@ -81,22 +81,25 @@ def assemble(exhibits: Sequence[Exhibit], notebooks: Mapping[str, NotebookNode],
     generated.mkdir()
     (generated / "cages.md").write_text(pages.cards(exhibits), "utf-8")
     (chosen,) = (exhibit.folder for exhibit in exhibits if exhibit.id == REPORT_OF)
-    (generated / "report.txt").write_text(report_in(fair[chosen], chosen), "utf-8")
+    (generated / "report.md").write_text(pages.terminal(report_in(fair[chosen], chosen)), "utf-8")
     return source
 
 
 def report_in(notebook: NotebookNode, name: str) -> str:
-    """Return the text of the report that a notebook shows.
+    """Return the text of the report that a notebook prints.
 
     Raises:
-        AssemblyError: no cell of the notebook is tagged to hold it, or that cell shows no text.
+        AssemblyError: no cell of the notebook is tagged to hold it, or that cell prints nothing.
     """
-    for cell in notebook.cells:
-        if SHOWS_REPORT in cell.metadata.get("tags", []):
-            for output in cell.outputs:
-                text = output.get("text") or output.get("data", {}).get("text/plain")
-                if text:
-                    return str(text).rstrip() + "\n"
-    raise AssemblyError(
-        f"{name}: the landing page shows its report, but no cell tagged {SHOWS_REPORT!r} has printed one"
-    )
+    printed = [
+        output.text
+        for cell in notebook.cells
+        if SHOWS_REPORT in cell.metadata.get("tags", [])
+        for output in cell.outputs
+        if output.get("name") == "stdout"
+    ]
+    if not (report := "".join(printed).strip("\n")):
+        raise AssemblyError(
+            f"{name}: the landing page shows its report, but no cell tagged {SHOWS_REPORT!r} has printed one"
+        )
+    return report

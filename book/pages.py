@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 import typing
@@ -19,6 +20,13 @@ SEVERITIES = {
 }
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "runs out of room"}
+TERMINAL_COLOURS = {  # as the report itself is coloured in a terminal
+    r"^✓": "good",
+    r"^✗|^error:(?= )": "bad",
+    r"^warning:(?= )": "doubtful",
+    r"(?<=^  fix: ).*": "good",
+    r"^·.*|^Could not be judged.*|(?<=^  read: ).*": "aside",
+}
 WAYS_IN = {
     "examine": "`diagnostics.examine`, before training",
     "explain": "`diagnostics.explain`, after a crash",
@@ -100,11 +108,21 @@ def cards(exhibits: Iterable[Exhibit]) -> str:
             "",
             seen(exhibit),
             "",
-            f"{FRAMEWORKS[exhibit.framework]} · {exhibit.stage} · {SYMPTOMS[exhibit.symptom]}",
+            f"*{FRAMEWORKS[exhibit.framework]} · {exhibit.stage} · {SYMPTOMS[exhibit.symptom]}*",
             ":::",
             "",
         ]
     return "\n".join([*lines, "::::", ""])
+
+
+def terminal(report: str) -> str:
+    """Return the text of a report as a terminal shows it, in colours, for the landing page."""
+    lines = []
+    for line in html.escape(report, quote=False).splitlines():
+        for pattern, colour in TERMINAL_COLOURS.items():
+            line = re.sub(pattern, rf'<span class="{colour}">\g<0></span>', line)
+        lines.append(line)
+    return "\n".join(["```{raw} html", '<pre class="terminal" tabindex="0">', *lines, "</pre>", "```", ""])
 
 
 def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
