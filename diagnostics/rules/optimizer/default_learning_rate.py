@@ -1,0 +1,99 @@
+"""See `DefaultLearningRate`."""
+
+from __future__ import annotations
+
+import math
+
+from diagnostics import learning_rates
+from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+# Keras keeps rates in float32, where 0.001 is 0.0010000000475: 5e-8 off. Two rates that people choose differ by
+# far more.
+SAME = 1e-6
+
+
+class DefaultLearningRate(Rule):
+    """The optimizer runs at the learning rate it has when none is given, and that rate does not suit the model.
+
+    ## What it does
+    Compares the learning rate with the optimizer's default. Where they agree, it asks whether a trial on one
+    batch showed the rate to be too high or too low, as the rules of these names do.
+
+    ## Why it is bad
+    An optimizer named by a string, `optimizer="adam"`, hides a learning rate, and it is the one setting that
+    matters most. Adam's default, 0.001, was chosen for networks that were small by today's measure. A wide
+    transformer stalls at the level of guessing with it, and nothing in the script says why.
+
+    ## Example
+    ```python
+    model.compile(optimizer="adam", loss=loss)
+    ```
+
+    ## Instead
+    ```python
+    model.compile(optimizer=keras.optimizers.Adam(5e-5), loss=loss)
+    ```
+
+    ## Thresholds
+    Those of `learning-rate-too-high` and `learning-rate-too-low`. No rate is forbidden: a default that works
+    is silent. Two rates are the same if they differ by less than a millionth, which is more than float32
+    rounds.
+
+    ## Known problems
+    A rate that was written down and happens to be the default cannot be told from one that was left out,
+    unless the optimizer was named by a string; it is reported all the same, for it is as unfit.
+
+    ## Sources
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your
+    hyperparameters"; the documentation of `keras.optimizers.Adam` (`learning_rate=0.001`) and
+    `torch.optim.Adam` (`lr=1e-3`).
+    """
+
+    severity = "warning"
+    no_exhibit = "its exhibit, the rate that hides in a name, comes with the Keras exhibits"
+
+    def from_trial(
+        self, optimizer: OptimizerFacts, trial: TrialFacts, loss: LossFacts, model: ModelFacts | None = None
+    ) -> Finding | None:
+        """Ask of a default rate whether the trial showed that it is unfit."""
+        default = optimizer.default_rate
+        if default is None:
+            raise NotApplicable("needs an optimizer that has a learning rate by default")
+        if not all(math.isclose(rate, default, rel_tol=SAME) for rate in optimizer.learning_rates):
+            return None
+        floor = learning_rates.floor_of(trial, loss)
+        if learning_rates.is_too_high(trial, floor):
+            unfit = "too high"
+        elif learning_rates.is_too_low(trial, floor):
+            unfit = "too low"
+        else:
+            return None
+        assert trial.better_rate is not None  # or the trial would show nothing
+        return self.found(
+            f"{_origin(optimizer, default, model)} That is {unfit} for this model: on one batch it took the loss "
+            f"{_from_to(trial.losses)}, where {trial.better_rate:.2g}, with all else as it was, took it "
+            f"{_from_to(trial.better_losses)}.",
+            fix=learning_rates.fix(trial.better_rate, model, optimizer),
+            evidence={
+                **learning_rates.evidence(trial, floor),
+                "default_rate": default,
+                "by_name": optimizer.by_name,
+                "unfit": unfit,
+            },
+        )
+
+
+def _origin(optimizer: OptimizerFacts, default: float, model: ModelFacts | None) -> str:
+    word = "learning_rate" if model is not None and model.library == "keras" else "lr"
+    if optimizer.by_name:
+        return (
+            f'optimizer="{optimizer.name.lower()}" means {optimizer.name} with {word}={default:g}: a name brings '
+            "along every setting that you did not see."
+        )
+    return f"{optimizer.name} runs at {word}={default:g}, which is what it takes when none is given."
+
+
+def _from_to(losses: tuple[float, ...]) -> str:
+    return f"from {losses[0]:.4g} to {losses[-1]:.4g} in {len(losses)} steps"

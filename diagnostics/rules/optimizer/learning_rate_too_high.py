@@ -1,0 +1,94 @@
+"""See `LearningRateTooHigh`."""
+
+from __future__ import annotations
+
+import math
+
+from diagnostics import learning_rates
+from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import Rule
+
+
+class LearningRateTooHigh(Rule):
+    """The learning rate is so high that each step undoes what the last one learned.
+
+    ## What it does
+    Trains copies of the model on one batch with the user's own optimizer: one at the user's rate, and, where
+    that gets nowhere, others at smaller rates. It compares their losses with what one constant answer to every
+    example would reach, and measures how much a step changes the weights.
+
+    ## Why it is bad
+    The gradient points downhill only close by. A step that changes the weights too much lands somewhere
+    else, often with units that are stuck at their bounds or dead, and the loss stalls at the level of a
+    constant answer, swings, or becomes NaN. A wide or deep network needs smaller steps than a small one, so a
+    rate that was fine there says nothing here.
+
+    ## Example
+    ```python
+    model.compile(optimizer=keras.optimizers.Adam(1e-3), loss=loss)   # 6 layers, 512 wide: stalls at ln 3
+    ```
+
+    ## Instead
+    ```python
+    model.compile(optimizer=keras.optimizers.Adam(5e-5), loss=loss)
+    ```
+
+    ## Thresholds
+    All of these, on the same batch: in about 30 steps the user's rate never gets the loss below 0.9 of the
+    best constant answer's; a rate at most a third of it gets to 0.5 or less; and some step changes the
+    weights (the median over all weight matrices) by more than 1% of their size, ten times the 0.1% that the
+    rule of thumb below asks for. The rule of thumb alone is no alarm: a small network often learns well at 3%
+    and more. The three limits are ours.
+
+    ## Known problems
+    One batch is an easy task: a rate that learns it by heart may still be too high for the real run. Not
+    judged where the rate warms up or may do so, because training does not begin at the full rate; where the
+    best constant answer is not known; and where the loss was still on its way down when the trial ended.
+
+    ## Sources
+    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
+    ("should be somewhere around 1e-3"); the Hugging Face course, chapter 8, "Debugging the training pipeline"
+    (TensorFlow), "Check your hyperparameters".
+    """
+
+    severity = "warning"
+    no_exhibit = "its exhibit, the rate that hides in a name, comes with the Keras exhibits"
+
+    def from_trial(
+        self,
+        trial: TrialFacts,
+        loss: LossFacts,
+        model: ModelFacts | None = None,
+        optimizer: OptimizerFacts | None = None,
+    ) -> Finding | None:
+        """Compare the run at the user's rate with one at a smaller rate."""
+        floor = learning_rates.floor_of(trial, loss)
+        if not learning_rates.is_too_high(trial, floor) or not trial.better_rate:
+            return None
+        named = f" with {optimizer.name}" if optimizer is not None else ""
+        steps = len(trial.losses)
+        return self.found(
+            f"A copy of the model, trained on one batch{named} at your learning rate of "
+            f"{trial.learning_rate:.2g}, {_ended(trial.losses[-1], steps)}; one and the same answer for every "
+            f"example would reach {floor:.4g}. "
+            f"At {trial.better_rate:.2g}, with all else as it was, the loss came down to "
+            f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps. {_update(trial)}",
+            fix=learning_rates.fix(trial.better_rate, model, optimizer),
+            evidence=learning_rates.evidence(trial, floor),
+        )
+
+
+def _ended(final: float, steps: int) -> str:
+    if math.isfinite(final):
+        return f"had a loss of {final:.4g} after {steps} steps"
+    return f"had a loss that is not finite after {steps} steps"
+
+
+def _update(trial: TrialFacts) -> str:
+    largest = learning_rates.largest_update(trial)
+    much = "more than their own size" if largest > 1 else f"up to {largest:.1%} of their size"
+    return (
+        f"At your rate a step changed the weights by {much}, where about 0.1% is usual: it undoes what the step "
+        "before had learned."
+    )

@@ -1,0 +1,80 @@
+"""See `LearningRateTooLow`."""
+
+from __future__ import annotations
+
+from diagnostics import learning_rates
+from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import Rule
+
+
+class LearningRateTooLow(Rule):
+    """The learning rate is so low that nothing moves, however long the run.
+
+    ## What it does
+    Trains a copy of the model on one batch with the user's own optimizer and rate, and looks how much the loss
+    fell and how much a step changes the weights. Where that is next to nothing, it tries larger rates.
+
+    ## Why it is bad
+    The loss falls, so nothing looks broken, but at that pace it will not have come down by the end of any run
+    that one can wait for. Most often a rate that suits one optimizer was given to another, as Adam's 2e-5 to
+    SGD, or an exponent has a slip.
+
+    ## Example
+    ```python
+    optimizer = torch.optim.SGD(model.parameters(), lr=2e-5)     # a rate for AdamW
+    ```
+
+    ## Instead
+    ```python
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    ```
+
+    ## Thresholds
+    Judged by where 10,000 steps at the pace of the trial would lead (five epochs over 64,000 examples, in
+    batches of 32): the loss of this one batch would lose less than half of its value, and the weights would
+    change by less than 10% of their size even if every step went the same way, that is, by less than 1e-5 a
+    step. A rate at least 10 times as large must, in 30 steps, get to half of what the best constant answer
+    reaches. The numbers are ours. AdamW at 2e-5, the usual rate for fine-tuning, is far from them: it moves
+    each weight by about its rate, and a transformer's weights are about 0.02 to 0.05 in size, so a step
+    changes them by 4e-4 to 1e-3. The rule of thumb for training from scratch is 1e-3.
+
+    ## Known problems
+    Between this limit and a good rate lies a wide stretch of rates that are merely slow; they are silent.
+    Not judged where the rate warms up or may do so, and where the best constant answer is not known.
+
+    ## Sources
+    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
+    ("if it is lower than this then the learning rate might be too low"); Devlin et al., "BERT" (2019),
+    appendix A.3 (rates of 2e-5 to 5e-5 for fine-tuning).
+    """
+
+    severity = "warning"
+    no_exhibit = "too slow to watch: the exhibit on learning rates shows the opposite, which does more harm"
+
+    def from_trial(
+        self,
+        trial: TrialFacts,
+        loss: LossFacts,
+        model: ModelFacts | None = None,
+        optimizer: OptimizerFacts | None = None,
+    ) -> Finding | None:
+        """Compare the run at the user's rate with one at a larger rate."""
+        floor = learning_rates.floor_of(trial, loss)
+        if not learning_rates.is_too_low(trial, floor) or not trial.better_rate:
+            return None
+        named = f" with {optimizer.name}" if optimizer is not None else ""
+        first, lowest, steps = trial.losses[0], min(trial.losses), len(trial.losses)
+        update = learning_rates.largest_update(trial)
+        taken_off = (first - lowest) / first / (steps - 1) * learning_rates.LONG_RUN
+        return self.found(
+            f"A copy of the model, trained on one batch{named} at your learning rate of "
+            f"{trial.learning_rate:.2g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
+            f"and a step changed the weights by {update:.2g} of their size. At that pace {learning_rates.LONG_RUN:,} steps change them by "
+            f"{update * learning_rates.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. At "
+            f"{trial.better_rate:.2g}, with all else as it was, the loss came down to "
+            f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
+            fix=learning_rates.fix(trial.better_rate, model, optimizer)
+            + ", or the rate that is usual for this optimizer",
+            evidence=learning_rates.evidence(trial, floor),
+        )

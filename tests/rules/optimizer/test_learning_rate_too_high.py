@@ -1,0 +1,123 @@
+import math
+
+import pytest
+
+from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
+
+RULE = LearningRateTooHigh()
+FLOOR = 1.08  # nats: three classes, nearly balanced
+LOSS = LossFacts(1.13, "cross_entropy", FLOOR)
+KERAS = ModelFacts("DistilBertTextClassifier", "keras", 9, 9)
+ADAM = OptimizerFacts("Adam", (1e-3,), {}, 9, 0)
+STALLED = (1.13, 3.4, 1.8, *(1.12, 1.09) * 13, 1.1)
+LEARNS = (1.13, 1.02, 0.9, 0.8, 0.7, 0.6, 0.51)
+
+
+def trial(losses=STALLED, ratio=0.045, better_rate=5e-5, better_losses=LEARNS, warms_up=False, rate=1e-3):
+    return TrialFacts(rate, tuple(losses), (ratio, ratio / 3), better_rate, better_losses, warms_up)
+
+
+class TestFires:
+    def test_when_the_loss_stalls_and_a_much_smaller_rate_learns_the_batch(self):
+        finding = RULE.from_trial(trial(), LOSS, KERAS, ADAM)
+        assert (finding.rule, finding.stage, finding.severity) == (
+            "learning-rate-too-high",
+            "optimizer",
+            "warning",
+        )
+        assert finding.message == (
+            "A copy of the model, trained on one batch with Adam at your learning rate of 0.001, had a loss of "
+            "1.1 after 30 steps; one and the same answer for every example would reach 1.08. At 5e-05, with all "
+            "else as it was, the loss came down to 0.51 in 7 steps. At your rate a step changed the weights by up to "
+            "4.5% of their size, where about 0.1% is usual: it undoes what the step before had learned."
+        )
+        assert finding.fix == ("optimizer=keras.optimizers.Adam(learning_rate=5e-05)")
+        assert finding.evidence == {
+            "learning_rate": 1e-3,
+            "first_loss": 1.13,
+            "final_loss": 1.1,
+            "steps": 30,
+            "better_rate": 5e-5,
+            "better_final_loss": 0.51,
+            "better_steps": 7,
+            "best_constant_loss": FLOOR,
+            "largest_update_ratio": 0.045,
+        }
+
+    def test_when_the_run_becomes_nan_after_a_few_steps(self):
+        losses = (3.58, 11.0, 1447.2, 9.8e9, 3.9e30, math.nan)  # SGD at 1.0 on a small regression
+        diverged = TrialFacts(1.0, losses, (0.4, 8.1, 40.0, math.inf), 0.1, (3.6, 2.4, 1.9), False)
+        finding = RULE.from_trial(diverged, LossFacts(3.58, "mean_squared_error", 3.92))
+        assert finding.message == (
+            "A copy of the model, trained on one batch at your learning rate of 1, had a loss that is not finite "
+            "after 6 steps; one and the same answer for every example would reach 3.92. At 0.1, with all else as "
+            "it was, the loss came down to 1.9 in 3 steps. At your rate a step changed the weights by more than "
+            "their own size, where about 0.1% is usual: it undoes what the step before had learned."
+        )
+        assert finding.evidence["final_loss"] == "nan"
+        assert finding.evidence["largest_update_ratio"] == "inf"
+
+    @pytest.mark.parametrize(
+        ("model", "fix"),
+        [
+            (ModelFacts("Net", "torch", 9, 9), "torch.optim.Adam(model.parameters(), lr=5e-05)"),
+            (
+                ModelFacts("Bert", "transformers", 9, 9, computes_loss=True),
+                "TrainingArguments(..., learning_rate=5e-05)",
+            ),
+            (None, "set the learning rate to 5e-05"),
+        ],
+    )
+    def test_and_words_the_fix_for_the_framework(self, model, fix):
+        assert RULE.from_trial(trial(), LOSS, model, ADAM).fix == fix
+
+
+class TestStaysSilent:
+    def test_when_the_users_rate_learns_the_batch_however_large_its_steps(self):
+        learns = (2.29, 1.85, 1.48, 1.18, 0.93, 0.73, 0.56, 0.43, 0.32, 0.24)  # Adam at 1e-3 on a small MLP
+        assert RULE.from_trial(trial(learns, 0.034, None, ()), LOSS) is None
+
+    def test_when_the_loss_was_below_the_floor_for_a_while(self):
+        swinging = (1.13, *(1.3, 0.9) * 14, 1.1)
+        assert RULE.from_trial(trial(swinging), LOSS) is None
+
+    def test_when_no_other_rate_does_better(self):
+        assert RULE.from_trial(trial(better_rate=None, better_losses=()), LOSS) is None
+
+    def test_when_the_other_rate_does_not_do_well_itself(self):
+        assert RULE.from_trial(trial(better_losses=(1.13, 1.0, 0.8)), LOSS) is None
+
+    def test_when_the_better_rate_is_a_neighbour(self):
+        assert RULE.from_trial(trial(better_rate=5e-4), LOSS) is None
+
+    def test_when_the_better_rate_is_larger(self):
+        assert RULE.from_trial(trial(better_rate=1e-2), LOSS) is None
+
+    def test_when_the_steps_were_small(self):
+        assert RULE.from_trial(trial(ratio=0.002), LOSS) is None
+
+
+class TestNotApplicable:
+    @pytest.mark.parametrize("floor", [None, 0.0])
+    def test_without_a_best_constant_answer(self, floor):
+        with pytest.raises(NotApplicable, match="best constant answer is known, and not already right"):
+            RULE.from_trial(trial(), LossFacts(1.1, "cross_entropy", floor))
+
+    def test_to_a_rate_that_warms_up(self):
+        with pytest.raises(NotApplicable, match="needs a learning rate without warm-up"):
+            RULE.from_trial(trial(warms_up=True), LOSS)
+
+    def test_to_a_schedule_that_is_not_understood(self):
+        with pytest.raises(NotApplicable, match="that no schedule raises the learning rate"):
+            RULE.from_trial(trial(warms_up=None), LOSS)
+
+    def test_to_a_run_that_recovers_from_its_first_step(self):
+        recovering = (1.1, 20, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4.2, 3.6, 3.1, 2.7, 2.3, 2.0, 1.8, 1.6, 1.5)
+        with pytest.raises(NotApplicable, match="the loss was still on its way down"):
+            RULE.from_trial(trial(recovering), LOSS)
+
+    def test_to_a_trial_of_a_few_steps(self):
+        with pytest.raises(NotApplicable, match="needs a trial of at least 10 steps"):
+            RULE.from_trial(trial(STALLED[:5]), LOSS)
