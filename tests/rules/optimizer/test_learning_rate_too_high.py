@@ -30,8 +30,8 @@ class TestFires:
         assert finding.message == (
             "A copy of the model, trained on one batch with Adam at your learning rate of 0.001, had a loss of "
             "1.1 after 30 steps; one and the same answer for every example would reach 1.08. At 5e-05, with all "
-            "else as it was, the loss came down to 0.51 in 7 steps. At your rate a step changed the weights by up to "
-            "4.5% of their size, where about 0.1% is usual: it undoes what the step before had learned."
+            "else as it was, the loss came down to 0.51 in 7 steps. At your rate a step changed the weights by "
+            "up to 4.5% of their size, where about 0.1% is usual: it undoes what the step before had learned."
         )
         assert finding.fix == ("optimizer=keras.optimizers.Adam(learning_rate=5e-05)")
         assert finding.evidence == {
