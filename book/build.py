@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[0] = str(ROOT)  # not book/: its modules are imported as parts of the package
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)  # not book/: its modules are imported as parts of the package
 
 from rich.console import Console  # noqa: E402
 
@@ -20,8 +21,30 @@ from book.execution import Shelf, execute  # noqa: E402
 from book.rendering import RenderingFailed, render  # noqa: E402
 from bugs.keeper.catalogue import CatalogueError, load_catalogue  # noqa: E402
 
-BOOK = ROOT / "book"
 INTERRUPTED = 130
+
+
+class NotebooksFailed(RuntimeError):
+    """Some notebooks did not do what they should; `str()` says for each which cell, and what happened."""
+
+
+def build(root: Path, seed: int, console: Console) -> bool:
+    """Build `root/book/_build/html`; return whether the site had to be made anew.
+
+    Raises:
+        AssemblyError, CatalogueError, NotebooksFailed, RenderingFailed: there is no book; the message says why.
+    """
+    book = root / "book"
+    exhibits = list(load_catalogue(root).values())
+    console.print(f"rules: {write_rules(exhibits, book / 'rules')} pages")
+    wanted = jobs(exhibits, book / "exhibits", root, seed)
+    notebooks, failures = execute(wanted, Shelf(book / "_build" / "executed"), console)
+    if failures:
+        headline = f"{len(failures)} of {len(wanted)} notebooks failed, so there is no book:"
+        raise NotebooksFailed("\n\n".join([headline, *failures]))
+    source = assemble(exhibits, notebooks, book, root)
+    with console.status("rendering"):
+        return render(source, book, root / "constraints.txt")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,35 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(highlight=False, soft_wrap=True)
     started = time.monotonic()
     if options.fresh:
-        shutil.rmtree(BOOK / "_build", ignore_errors=True)
+        shutil.rmtree(ROOT / "book" / "_build", ignore_errors=True)
     try:
-        exhibits = list(load_catalogue(ROOT).values())
-        pages = write_rules(exhibits, BOOK / "rules")
-        console.print(f"rules: {pages} pages")
-        wanted = jobs(exhibits, BOOK / "exhibits", ROOT, options.seed)
-        notebooks, failures = execute(wanted, Shelf(BOOK / "_build" / "executed"), console)
-        if failures:
-            return _complain(
-                console, f"{len(failures)} of {len(wanted)} notebooks failed, so there is no book:", *failures
-            )
-        source = assemble(exhibits, notebooks, BOOK, ROOT)
-        with console.status("rendering"):
-            changed = render(source, BOOK, ROOT / "constraints.txt")
-    except (AssemblyError, CatalogueError, RenderingFailed) as error:
-        return _complain(console, str(error))
+        changed = build(ROOT, options.seed, console)
+    except (AssemblyError, CatalogueError, NotebooksFailed, RenderingFailed) as error:
+        console.print(f"\n{error}", markup=False)
+        return 1
     except KeyboardInterrupt:
         console.print("interrupted; the kernels end with this program")
         sys.stdout.flush()
         os._exit(INTERRUPTED)  # the threads that wait for a kernel cannot be told to stop
-    state = "built" if changed else "unchanged"
-    console.print(f"book: {state} in {time.monotonic() - started:.0f} s; open {BOOK / '_build/html/index.html'}")
+    state = "built" if changed else "unchanged, seen"
+    site = ROOT / "book" / "_build" / "html" / "index.html"
+    console.print(f"book: {state} in {time.monotonic() - started:.0f} s; open {site}")
     return 0
-
-
-def _complain(console: Console, *lines: str) -> int:
-    for line in lines:
-        console.print(f"\n{line}", markup=False)
-    return 1
 
 
 if __name__ == "__main__":

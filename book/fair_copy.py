@@ -48,8 +48,8 @@ def _tidy(output: NotebookNode, zoo: Path) -> None:
 
 def short_paths(text: str, zoo: Path) -> str:
     """Show the zoo's files from its root, and installed packages from their names."""
-    text = text.replace(f"{zoo}/", "")
-    return re.sub(r"/[^\s'\"<>:]*/site-packages/", "", text)
+    text = re.sub(r"/[^\s'\"<>:]*/site-packages/", "", text)  # first: the zoo's environment lies inside the zoo
+    return text.replace(f"{zoo}/", "")
 
 
 def shorten(traceback: list[str], zoo: Path) -> list[str]:
