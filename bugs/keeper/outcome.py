@@ -150,7 +150,7 @@ def lookalikes(outcome: Outcome, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
     if outcome.verdict != "another failure" or outcome.exception is None:
         return []
     exception = outcome.exception
-    return [other for other in exhibits if other is not outcome.exhibit and matches(other.signature, exception)]
+    return [other for other in exhibits if other.id != outcome.exhibit.id and matches(other.signature, exception)]
 
 
 def _differences(signature: ExceptionSignature, exception: CrashFacts) -> list[str]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 import pytest
@@ -56,6 +56,10 @@ def to_toml(values: dict[str, Any]) -> str:
 class Zoo:
     """A zoo under `root`; `cage` adds an exhibit, `bugs` runs `python -m bugs` on it."""
 
+    ENVIRONMENT: ClassVar = {name: value for name, value in os.environ.items() if not name.startswith("ZOO_")} | {
+        "COLUMNS": "200"
+    }
+
     def __init__(self, root: Path) -> None:
         self.root = root
 
@@ -89,7 +93,7 @@ class Zoo:
             capture_output=True,
             text=True,
             timeout=60,
-            env=os.environ | {"COLUMNS": "200"} | environment,
+            env=self.ENVIRONMENT | environment,
         )
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, dict[str, Any]]:

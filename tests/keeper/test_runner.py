@@ -255,6 +255,13 @@ class TestBudget:
         assert (code, said["verdict"]) == (0, "reproduced")
         assert said["seconds"] < 5
 
+    @pytest.mark.parametrize("variable", ["ZOO_MODEL", "ZOO_DATASET"])
+    def test_a_real_model_or_real_data_may_take_more(self, zoo: Any, variable: str) -> None:
+        zoo.cage(broken="import time\ntime.sleep(1.5)\nprint('eval_accuracy=0.7')\n", budget_s=1)
+        assert zoo.run("04")[1]["verdict"] == "too slow"
+        _, said = zoo.run("04", **{variable: "somebody/something-real"})
+        assert (said["verdict"], said["budget_s"], said["budget_mb"]) == ("repaired", 60, 2000)
+
 
 class TestInterruption:
     @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
