@@ -65,7 +65,9 @@ class PyTorchPipeline:
     def __init__(
         self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None
     ) -> None:
-        self.model = model
+        # A compiled model would be compiled again for every copy; the module inside has the same parameters.
+        inner = getattr(model, "_orig_mod", None)
+        self.model = inner if isinstance(inner, nn.Module) else model
         self.loader = loader
         self.loss_fn = loss_fn
         self.optimizer = optimizer

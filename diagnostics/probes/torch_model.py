@@ -72,10 +72,17 @@ def parameter_names(model: nn.Module) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
 
 
+def _input_embedding(model: nn.Module) -> Any:
+    try:
+        return model.get_input_embeddings()
+    except Exception:  # no transformers model, or one without tokens, which raises in its own way
+        return None
+
+
 def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bool) -> ModelFacts:
     """Turn a module into facts. The loop decides `training` (None) and who computes the loss."""
     config = getattr(model, "config", None)
-    embedding = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    embedding = _input_embedding(model)
     parameters = list(model.parameters())
     return ModelFacts(
         name=type(model).__name__,
