@@ -12,6 +12,7 @@ from diagnostics.rule import NotApplicable, Rule
 
 CLEARLY_BELOW = 0.9  # of the loss of the best constant answer; healthy copies reach half of it and less
 DISTINCT_SHARE = 0.5  # below it, equal inputs with different labels may be what keeps the loss up
+MOSTLY_TRAINABLE = 0.5  # of all scalars; a layer over frozen features that are nearly alike learns slowly
 ROUNDING = 1e-6  # of the labels' size (of a nat, for cross entropy): less is 0 up to float32's rounding
 
 
@@ -49,8 +50,9 @@ class CannotOverfitOneBatch(Rule):
     ## Known problems
     Not judged where the best constant answer is not known (a loss that is not recognised) or already right
     (one label only), where more than half of the examples repeat others, where there are fewer trainable
-    scalars than examples, or where the loss was still falling fast enough to get there in as many steps
-    again. Strong label smoothing over very many classes keeps the loss up however well the model learns; so
+    scalars than examples, where more than half of the model is frozen (the features of a frozen backbone can
+    be so much alike that a head takes thousands of steps), or where the loss was still falling fast enough to
+    get there in as many steps again. Strong label smoothing over very many classes keeps the loss up however well the model learns; so
     does noise in the targets of a model too small to learn it by heart.
 
     ## Sources
@@ -74,6 +76,8 @@ class CannotOverfitOneBatch(Rule):
             raise NotApplicable("needs a batch whose inputs differ from each other")
         if model is not None and model.num_trainable < overfit.distinct_inputs:
             raise NotApplicable("needs at least as many trainable scalars as examples")
+        if model is not None and model.num_trainable < MOSTLY_TRAINABLE * model.num_parameters:
+            raise NotApplicable("needs a model most of which learns: a head alone may take thousands of steps")
         losses = [value for value in overfit.losses if math.isfinite(value)]
         if not losses:
             raise NotApplicable("needs a finite loss")
@@ -111,7 +115,7 @@ def _rounding(loss: LossFacts, batch: BatchFacts) -> float:
 
 def _tried(overfit: OverfitFacts) -> str:
     """Say what was tried: ``30 steps; learning rates 0.001 and 0.01``."""
-    rates = [f"{rate:g}" for rate in overfit.learning_rates]
+    rates = [f"{rate:g}" for rate in dict.fromkeys(overfit.learning_rates)]
     steps = len(overfit.losses)
     listed = " and ".join([", ".join(rates[:-1]), rates[-1]] if len(rates) > 1 else rates)
     return (

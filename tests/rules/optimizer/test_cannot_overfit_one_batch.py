@@ -49,6 +49,11 @@ class TestFires:
         loss = LossFacts(2e-8, "mean_squared_error", 1.25e-8)
         assert CannotOverfitOneBatch().from_overfit(overfit([1.25e-8] * 30, 4), loss, batch) is not None
 
+    def test_names_a_learning_rate_once_that_was_tried_with_two_optimizers(self):
+        twice = OverfitFacts(STALLED, (1e-3, 1e-4, 1e-3, 1e-4, 1e-2), 8, 0.1)
+        finding = CannotOverfitOneBatch().from_overfit(twice, LOSS, BATCH)
+        assert "(30 steps; learning rates 0.001, 0.0001 and 0.01)" in finding.message
+
     def test_whatever_non_finite_losses_a_run_went_through(self):
         finding = CannotOverfitOneBatch().from_overfit(overfit([*STALLED, math.nan]), LOSS, BATCH)
         assert finding.evidence["lowest_loss"] == 1.097
@@ -96,6 +101,11 @@ class TestNotApplicable:
         line = ModelFacts("Linear", "torch", 2, 2)
         with pytest.raises(NotApplicable, match="needs at least as many trainable scalars as examples"):
             CannotOverfitOneBatch().from_overfit(overfit(STALLED), LOSS, BATCH, line)
+
+    def test_to_a_head_on_a_frozen_backbone(self):
+        mostly_frozen = ModelFacts("BertForSequenceClassification", "transformers", 80_000, 1_300)
+        with pytest.raises(NotApplicable, match="needs a model most of which learns: a head alone may take thousand"):
+            CannotOverfitOneBatch().from_overfit(overfit(STALLED), LOSS, BATCH, mostly_frozen)
 
     def test_while_the_loss_is_still_on_its_way(self):
         slow = np.linspace(10.8, 1.2, 30)  # a language model: from ln 50,000 down
