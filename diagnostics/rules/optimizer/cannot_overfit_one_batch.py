@@ -52,8 +52,8 @@ class CannotOverfitOneBatch(Rule):
     (one label only), where more than half of the examples repeat others, where there are fewer trainable
     scalars than examples, where more than half of the model is frozen (the features of a frozen backbone can
     be so much alike that a head takes thousands of steps), or where the loss was still falling fast enough to
-    get there in as many steps again. Strong label smoothing over very many classes keeps the loss up however well the model learns; so
-    does noise in the targets of a model too small to learn it by heart.
+    get there in as many steps again. Strong label smoothing over very many classes keeps the loss up however
+    well the model learns; so does noise in the targets of a model too small to learn it by heart.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face
