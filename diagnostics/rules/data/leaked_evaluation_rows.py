@@ -1,0 +1,98 @@
+"""See `LeakedEvaluationRows`."""
+
+from __future__ import annotations
+
+from diagnostics.facts import SplitFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+SHARE = 0.01  # ours: from here on a reported score can be off by a point
+MIN_SHARED = 5  # ours: a handful of equal rows is an accident
+
+
+class LeakedEvaluationRows(Rule):
+    """Rows that the model is judged by also stand in the training set.
+
+    ## What it does
+    Compares the content of evaluation rows, labels left out, with that of training rows, and counts the
+    evaluation rows that were found among them.
+
+    ## Why it is bad
+    The evaluation is there to say how the model does on what it has not seen. Rows that it was trained on it
+    may know by heart, so the score is too good, and the more so the longer it trains: overfitting looks like
+    progress.
+
+    ## Example
+    ```python
+    rows = rows.map(augment).shuffle(seed=0)
+    train, evaluation = rows, rows.select(range(1000))
+    ```
+
+    ## Instead
+    ```python
+    halves = rows.train_test_split(test_size=0.1, seed=0)    # split first
+    train, evaluation = halves["train"].map(augment), halves["test"]
+    ```
+
+    ## Thresholds
+    At least 1% of the evaluation rows compared, and at least 5 of them (ours): from there on the leak can move a
+    score by a point, and it is no longer an accident of one or two rows.
+
+    ## Known problems
+    Duplicates occur naturally: short texts ("thank you"), tables with few columns, blank images. If two people
+    wrote the same sentence, its being in both sets is no mistake; whether it should count is yours to say.
+    Rows that are nearly the same (another crop, a changed blank) are not found. A large training set is
+    compared in part, and then the true number is higher.
+
+    ## Sources
+    Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test
+    overlap in common datasets; scikit-learn's documentation, "Common pitfalls", on data leakage.
+    """
+
+    severity = "warning"
+    no_exhibit = "the zoo's two splits are generated apart, and the harm shows only in a score that looks good"
+
+    def from_splits(self, splits: SplitFacts) -> Finding | None:
+        """Look at how many evaluation rows were found among the training rows."""
+        compared = splits.evaluation_rows
+        if not compared or not splits.training_rows:
+            raise NotApplicable("needs rows of both the training and the evaluation set")
+        if not splits.compared:
+            raise NotApplicable("needs columns that both sets have")
+        shared = splits.shared
+        if shared < MIN_SHARED or shared < SHARE * compared:
+            return None
+        partial = splits.training_size is None or splits.training_rows < splits.training_size
+        which = f"all {compared:,}" if shared == compared else f"{shared:,} of the {compared:,}"
+        rate = "" if shared == compared else f" ({shared / compared:.1%})"
+        return self.found(
+            f"{which[0].upper()}{which[1:]} evaluation rows compared{rate} also stand in the training "
+            "set, with "
+            f"the same {_listed(splits.compared)}.{_how_much(splits) if partial else ''} The model has "
+            "seen them, so "
+            "the evaluation says less about what it will do with new data than it seems to.",
+            fix=(
+                "evaluation and training hold the same rows: split them first, train_test_split(test_size=0.1)"
+                if shared == compared
+                else "split before augmenting or copying rows, and take these rows out of one of the two sets"
+            ),
+            evidence={
+                "shared": shared,
+                "evaluation_rows": compared,
+                "evaluation_size": splits.evaluation_size,
+                "training_rows": splits.training_rows,
+                "training_size": splits.training_size,
+                "compared": list(splits.compared),
+            },
+        )
+
+
+def _how_much(splits: SplitFacts) -> str:
+    size = "" if splits.training_size is None else f" of {splits.training_size:,}"
+    return f" Only {splits.training_rows:,}{size} training rows were compared; there may be more."
+
+
+def _listed(columns: tuple[str, ...]) -> str:
+    if all(name.isdigit() for name in columns):
+        return "input" if len(columns) == 1 else "inputs"
+    return columns[0] if len(columns) == 1 else f"{', '.join(columns[:-1])} and {columns[-1]}"

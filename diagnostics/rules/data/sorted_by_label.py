@@ -1,0 +1,152 @@
+"""See `SortedByLabel`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from diagnostics.facts import Array, DatasetFacts, ModelFacts, OutputFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+MIN_BATCHES = 3
+MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by luck once in 128 times
+CHANCE = 1e-3  # how likely batches of one class may be in random order, before they count as evidence
+
+
+class SortedByLabel(Rule):
+    """The rows come sorted by label, unshuffled, so each batch holds one class only.
+
+    ## What it does
+    Reads the labels of the first batches in the order in which training will see them. Speaks up when several
+    of them hold a single class although the data has more, and nothing is known to shuffle the rows.
+
+    ## Why it is bad
+    A step sees only its own batch. If that holds one class, the quickest way down is to answer that class to
+    everything, and the next class undoes it. The loss looks splendid and jumps at each border; batch norm
+    normalises each class by its own statistics. What training ends with leans to the class that came last.
+
+    ## Example
+    ```python
+    dataset = ImageFolder("photos", transform=ToTensor())       # all cats, then all dogs
+    loader = DataLoader(dataset, batch_size=32)
+    ```
+
+    ## Instead
+    ```python
+    dataset = ImageFolder("photos", transform=ToTensor())
+    loader = DataLoader(dataset, batch_size=32, shuffle=True)
+    ```
+
+    In Keras, `model.fit` shuffles arrays by itself, but not a `tf.data.Dataset`: write
+    `dataset.shuffle(number_of_rows).batch(32)`, in this order.
+
+    ## Thresholds
+    At least 3 of the first batches, of at least 8 labels each, hold one class (ours). In random order that must
+    be less likely than 1 in 1000, given how common each class is among the labels read, so that rare classes alone
+    are no alarm. Where these are only the first ones and all alike, the model must have at least three outputs.
+
+    ## Known problems
+    Batches of one class may be meant: some losses on pairs or on prototypes want them, and a stream in order
+    of time may have to stay in it. A shuffle buffer smaller than a class leaves sorted rows nearly sorted; a
+    dataset that is shuffled at all is taken as shuffled. Only the first batches are looked at.
+
+    ## Sources
+    The documentation of `torch.utils.data.DataLoader` (`shuffle`), of `tf.data.Dataset.shuffle`
+    (`buffer_size`) and of `keras.Model.fit` (`shuffle`).
+    """
+
+    severity = "warning"
+    no_exhibit = "the zoo's corpus is generated in random order, and Trainer shuffles by itself"
+
+    def from_dataset(self, dataset: DatasetFacts, model: ModelFacts) -> Finding | None:
+        """Compare the first batches with the labels that the rows read carry."""
+        pure = _batches_of_one_class(dataset)
+        if pure is None:
+            return None
+        if dataset.labels is None or not dataset.labels.size:
+            raise NotApplicable("needs to know which classes there are")
+        classes, counts = np.unique(dataset.labels, return_counts=True)
+        if classes.size < 2:
+            if dataset.spread_out:
+                return None
+            raise NotApplicable("needs labels from all over the dataset, or the model's outputs")
+        if _by_luck(dataset, len(pure), counts / counts.sum()) >= CHANCE:
+            return None
+        return self._sorted(dataset, pure, int(classes.size), "the rows read carry", model)
+
+    def from_outputs(self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
+        """Compare the first batches with the model's outputs, where only the first labels are known, all alike."""
+        pure = _batches_of_one_class(dataset)
+        if pure is None or (
+            dataset.labels is not None and (dataset.spread_out or np.unique(dataset.labels).size > 1)
+        ):
+            return None
+        if outputs.num_classes is None:
+            raise NotApplicable("needs to know which classes there are")
+        different = np.unique(np.concatenate(pure)).size
+        if outputs.num_classes < 2 or (outputs.num_classes == 2 and different < 2):
+            return None  # with two outputs, one class may simply be rare
+        return self._sorted(dataset, pure, outputs.num_classes, "the model has", model)
+
+    def _sorted(
+        self, dataset: DatasetFacts, pure: list[Array], classes: int, whence: str, model: ModelFacts
+    ) -> Finding:
+        first = len(dataset.first_batches)
+        share = f"all {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
+        each = [int(batch[0]) for batch in pure]
+        return self.found(
+            f"{share[0].upper()}{share[1:]} batches{' looked at' if len(pure) == first else ''} hold one "
+            "class each "
+            f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows come "
+            "sorted by label and are not shuffled, so each step pulls the model towards one class, and "
+            "the next "
+            "class undoes it.",
+            fix=(
+                "dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled and not "
+                "batches; "
+                "or hand arrays to model.fit, which shuffles them itself"
+                if model.library == "keras"
+                else "DataLoader(dataset, batch_size=..., shuffle=True)"
+            ),
+            evidence={
+                "batches_of_one_class": len(pure),
+                "batches_looked_at": first,
+                "batch_size": int(pure[0].size),
+                "labels_of_these": each,
+                "num_classes": classes,
+            },
+        )
+
+
+def _batches_of_one_class(dataset: DatasetFacts) -> list[Array] | None:
+    """Return the batches that hold one class, or None if they are too few, or the rows are shuffled."""
+    if dataset.shuffled:
+        return None
+    judged = _judged(dataset)
+    if len(judged) < MIN_BATCHES:
+        raise NotApplicable(
+            f"needs the class labels of the first {MIN_BATCHES} batches, of at least {MIN_LABELS} labels each"
+        )
+    pure = [batch for batch in judged if (batch == batch[0]).all()]
+    return pure if len(pure) >= MIN_BATCHES else None
+
+
+def _judged(dataset: DatasetFacts) -> list[Array]:
+    return [batch for batch in dataset.first_batches if batch.size >= MIN_LABELS]
+
+
+def _by_luck(dataset: DatasetFacts, pure: int, shares: Array) -> float:
+    """Return how likely at least that many batches hold one class if the rows come in random order."""
+    judged = _judged(dataset)
+    one = float((shares ** min(batch.size for batch in judged)).sum())
+    return sum(
+        math.comb(len(judged), count) * one**count * (1 - one) ** (len(judged) - count)
+        for count in range(pure, len(judged) + 1)
+    )
+
+
+def _runs(labels: list[int]) -> list[int]:
+    """Drop repetitions: 0, 0, 0, 1 becomes 0, 1."""
+    return [label for place, label in enumerate(labels) if not place or label != labels[place - 1]]

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import BatchFacts, DatasetFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.constant_inputs import ConstantInputs
+
+RULE = ConstantInputs()
+LABELS = np.arange(32) % 4
+
+
+def noise(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+class TestAllExamplesAlike:
+    def test_with_different_labels_is_an_error(self):
+        finding = RULE.from_batch(BatchFacts(32, {"0": np.zeros((32, 8, 8, 3), np.float32)}, LABELS))
+        assert finding.severity == "error"
+        assert finding.message == (
+            "All 32 examples in this batch have the same input and hold nothing but 0, and they carry 4 "
+            "different "
+            "labels. Nothing tells one example from another, so the model can only give one answer to "
+            "all of them."
+        )
+        assert finding.fix == (
+            "look at the rows before they are batched: the code that fills them reads one row for all, or none"
+        )
+        assert finding.evidence == {"inputs": ["0"], "examples": 32, "different_labels": 4, "value": 0.0}
+
+    def test_with_one_label_is_a_warning(self):
+        batch = BatchFacts(8, {"features": np.repeat(noise(1, 5), 8, axis=0)}, np.ones(8, int))
+        finding = RULE.from_batch(batch)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "All 8 examples in this batch have the same input. Nothing tells one example from another, "
+            "so the model "
+            "can only give one answer to all of them."
+        )
+
+    @pytest.mark.parametrize(
+        ("shuffled", "distinct", "severity"),
+        [(False, 40, "warning"), (None, 40, "warning"), (True, 40, "error"), (False, 1, "error")],
+    )
+    def test_is_an_error_only_if_no_other_rows_can_follow(self, shuffled, distinct, severity):
+        dataset = DatasetFacts(500, 500, shuffled=shuffled, distinct_rows=distinct)
+        assert RULE.from_batch(BatchFacts(32, {"0": np.ones((32, 5))}, LABELS), dataset).severity == severity
+
+    @pytest.mark.parametrize(
+        "other",
+        [np.arange(64).reshape(32, 2), noise(32, 4)],
+        ids=["token ids", "features"],
+    )
+    def test_is_a_note_where_another_input_varies(self, other):
+        finding = RULE.from_batch(BatchFacts(32, {"grid": np.repeat(noise(1, 6), 32, axis=0), "1": other}, LABELS))
+        assert finding.severity == "note"
+        assert finding.message == (
+            "Grid is the same for all 32 examples in this batch, so nothing can be learned from it. A grid of "
+            "coordinates or a first state may be meant so; a feature is not."
+        )
+
+
+class TestColumns:
+    def test_names_at_most_five(self):
+        table = noise(32, 12)
+        table[:, 3:10] = 1.5
+        finding = RULE.from_batch(BatchFacts(32, {"0": table}, LABELS))
+        assert finding.severity == "note"
+        assert finding.message == (
+            "7 of the 12 columns of input 0 are the same for all 32 examples in this batch: columns 3, "
+            "4, 5, 6, 7, "
+            "…, counted from 0. Nothing can be learned from them, and a division by their standard "
+            "deviation is one "
+            "by 0."
+        )
+        assert finding.evidence == {
+            "input": "0",
+            "columns": [3, 4, 5, 6, 7],
+            "constant_columns": 7,
+            "num_columns": 12,
+            "examples": 32,
+        }
+
+    def test_speaks_of_one_as_one(self):
+        table = noise(32, 12)
+        table[:, 3] = 1.5
+        assert RULE.from_batch(BatchFacts(32, {"0": table})).message.startswith(
+            "1 of the 12 columns of input 0 is the same for all 32 examples in this batch: column 3, "
+            "counted from 0."
+        )
+
+
+class TestStaysSilent:
+    def test_on_rare_categories_and_dark_borders(self):
+        table = np.abs(noise(32, 64))
+        table[:, :20] = 0
+        assert RULE.from_batch(BatchFacts(32, {"0": table}, LABELS)) is None
+        assert RULE.from_batch(BatchFacts(32, {"0": (table - 0.13) / 0.31}, LABELS)) is None
+
+    def test_on_columns_of_a_small_batch(self):
+        table = noise(16, 4)
+        table[:, 1] = 1.5
+        assert RULE.from_batch(BatchFacts(16, {"0": table})) is None
+
+    def test_on_masks_positions_and_integers_of_one_value(self):
+        batch = BatchFacts(
+            32,
+            {
+                "0": noise(32, 4),
+                "attention_mask": np.ones((32, 8), np.float32),
+                "position_ids": np.repeat(np.arange(8.0)[None], 32, axis=0),
+                "domain": np.zeros((32, 1), int),
+            },
+            LABELS,
+        )
+        assert RULE.from_batch(batch) is None
+
+    def test_on_spectra_of_many_columns(self):
+        table = noise(32, 2000)
+        table[:, 7] = 1.5
+        assert RULE.from_batch(BatchFacts(32, {"0": table})) is None
+
+
+class TestNotApplicable:
+    def test_to_tokens(self):
+        with pytest.raises(NotApplicable, match="needs inputs that are floating-point numbers"):
+            RULE.from_batch(BatchFacts(32, {"input_ids": np.ones((32, 8), int)}, LABELS))
+
+    def test_to_fewer_than_eight_examples(self):
+        with pytest.raises(NotApplicable, match="needs a batch of at least 8 examples"):
+            RULE.from_batch(BatchFacts(7, {"0": np.ones((7, 5))}, LABELS[:7]))

@@ -1,0 +1,70 @@
+import pytest
+
+from diagnostics.facts import SplitFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
+
+RULE = LeakedEvaluationRows()
+
+
+class TestFires:
+    def test_with_the_numbers(self):
+        finding = RULE.from_splits(SplitFacts(4000, 4000, 500, 500, 60, ("premise", "hypothesis")))
+        assert (finding.rule, finding.severity, finding.stage) == ("leaked-evaluation-rows", "warning", "data")
+        assert finding.message == (
+            "60 of the 500 evaluation rows compared (12.0%) also stand in the training set, with the "
+            "same premise "
+            "and hypothesis. The model has seen them, so the evaluation says less about what it will do "
+            "with new "
+            "data than it seems to."
+        )
+        assert finding.fix == (
+            "split before augmenting or copying rows, and take these rows out of one of the two sets"
+        )
+        assert finding.evidence == {
+            "shared": 60,
+            "evaluation_rows": 500,
+            "evaluation_size": 500,
+            "training_rows": 4000,
+            "training_size": 4000,
+            "compared": ["premise", "hypothesis"],
+        }
+
+    @pytest.mark.parametrize(
+        ("size", "said"),
+        [
+            (1_000_000, " Only 4,000 of 1,000,000 training rows were compared; there may be more. The model"),
+            (None, " Only 4,000 training rows were compared; there may be more. The model"),
+        ],
+    )
+    def test_says_when_only_a_part_was_compared(self, size, said):
+        assert said in RULE.from_splits(SplitFacts(4000, size, 500, 9000, 60, ("0",))).message
+
+    def test_says_when_the_two_sets_are_one(self):
+        finding = RULE.from_splits(SplitFacts(2000, 2000, 512, 2000, 512, ("0",)))
+        assert finding.message.startswith(
+            "All 512 evaluation rows compared also stand in the training set, with the same input. The model has"
+        )
+        assert finding.fix == (
+            "evaluation and training hold the same rows: split them first, train_test_split(test_size=0.1)"
+        )
+
+    def test_from_one_in_a_hundred_on(self):
+        assert RULE.from_splits(SplitFacts(4000, 4000, 500, 500, 5, ("0", "1"))) is not None
+
+
+class TestStaysSilent:
+    @pytest.mark.parametrize(("rows", "shared"), [(500, 0), (50, 4), (1000, 9)])
+    def test_on_few(self, rows, shared):
+        assert RULE.from_splits(SplitFacts(4000, 4000, rows, rows, shared, ("text",))) is None
+
+
+class TestNotApplicable:
+    @pytest.mark.parametrize("splits", [SplitFacts(0, 0, 9, 9, 0, ("a",)), SplitFacts(9, 9, 0, 0, 0, ("a",))])
+    def test_without_rows(self, splits):
+        with pytest.raises(NotApplicable, match="needs rows of both the training and the evaluation set"):
+            RULE.from_splits(splits)
+
+    def test_without_common_columns(self):
+        with pytest.raises(NotApplicable, match="needs columns that both sets have"):
+            RULE.from_splits(SplitFacts(100, 100, 100, 100, 100, ()))
