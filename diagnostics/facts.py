@@ -208,23 +208,26 @@ class LossFacts:
         kind: recognised by computing it again from prediction and target; ``other`` if none matched.
         floor: the least loss that one constant answer for all examples of this batch could reach (for cross
             entropy the entropy of its labels, in nats); None for kind ``other``.
-        class_weights: whether the loss weighs classes differently.
+        class_weights: whether the loss weighs classes differently; None if not known.
         reads: what the loss takes the prediction to be, where that is certain (by its settings, or because only
             that gives `value`); None otherwise.
         broadcast: whether `value` comes out only if prediction and target, of different shapes, are broadcast
             against each other.
         name: of the loss, as the user wrote it.
         non_finite_rows: examples whose own loss is NaN or inf, when `value` is; None if not known.
+        masked: whether the loss leaves out or weighs positions by a mask or by sample weights, beside the batch's
+            ignore index; None if not known.
     """
 
     value: float
     kind: Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
     floor: float | None = None
-    class_weights: bool = False
+    class_weights: bool | None = False
     reads: Reads | None = None
     broadcast: bool = False
     name: str | None = None
     non_finite_rows: tuple[int, ...] | None = None
+    masked: bool | None = None
 
 
 @dataclass(frozen=True)

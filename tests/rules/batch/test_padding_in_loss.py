@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import BatchFacts, LossFacts, ModelFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.batch.padding_in_loss import PaddingInLoss
+
+RULE = PaddingInLoss()
+LOSS = LossFacts(1.4, "cross_entropy", 1.3)
+TAGGER = ModelFacts("DistilBertForTokenClassification", "transformers", 1000, 1000)
+KERAS = ModelFacts("Functional", "keras", 1000, 1000)
+MASK = (np.arange(12) < np.array([12, 9, 6, 4])[:, None]).astype(int)  # 31 tokens, 17 pads: 3 first, 14 after
+IDS = np.where(MASK, np.arange(10, 58).reshape(4, 12), 0)
+
+
+def batch(labels: np.ndarray, mask: np.ndarray = MASK, ignore_index: int | None = -100, **more) -> BatchFacts:
+    return BatchFacts(4, {"input_ids": IDS, "attention_mask": mask, **more}, labels, "labels", ignore_index)
+
+
+class TestFires:
+    def test_on_tags_at_padding(self):
+        finding = RULE.from_loss(batch(IDS % 5 * MASK), LOSS, TAGGER)
+        assert (finding.rule, finding.severity, finding.stage) == ("padding-in-loss", "warning", "batch")
+        assert finding.message == (
+            "14 of the 48 labels in the loss of this batch (29%) stand at padding, where the attention "
+            "mask is 0, "
+            "and carry label 0. The answer there is always the same and quickly learned, so the loss "
+            "looks better "
+            "than the model is, and the real tokens weigh less."
+        )
+        assert finding.fix == (
+            "labels = labels.masked_fill(attention_mask == 0, -100); or let "
+            "DataCollatorForTokenClassification(tokenizer) pad the batch"
+        )
+        assert finding.evidence == {
+            "labels_at_padding": 14,
+            "labels_in_loss": 48,
+            "share": 0.2917,
+            "small_share": False,
+            "labels": [0],
+            "ignore_index": -100,
+        }
+
+    def test_on_a_language_model_whose_labels_are_its_padded_input(self):
+        assert RULE.from_loss(batch(IDS), LOSS, TAGGER).fix.endswith(
+            "or let DataCollatorForLanguageModeling(tokenizer, mlm=False) pad the batch"
+        )
+
+    def test_in_keras_where_nothing_leaves_it_out(self):
+        unmasked = LossFacts(1.4, "cross_entropy", 1.3, masked=False)
+        assert RULE.from_loss(batch(IDS % 5, ignore_index=None), unmasked, KERAS).fix == (
+            "yield (inputs, labels, sample_weight) with the padding mask as sample_weight; or "
+            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100) and labels of -100 at padding"
+        )
+
+    def test_and_says_when_it_is_little(self):
+        labels = np.where(MASK, IDS % 5, -100)
+        labels[3, 11] = 3
+        finding = RULE.from_loss(batch(labels), LOSS, TAGGER)
+        assert finding.message == (
+            "1 of the 32 labels in the loss of this batch (3%) stands at padding, where the attention "
+            "mask is 0, and "
+            "carries label 3. The answer there is always the same and quickly learned, so the loss looks "
+            "better "
+            "than the model is, and the real tokens weigh less. So few do little harm; a batch of "
+            "shorter texts has "
+            "more."
+        )
+        assert finding.evidence["small_share"] is True
+
+    def test_on_padding_at_the_left(self):
+        assert RULE.from_loss(batch(IDS % 5, MASK[:, ::-1]), LOSS, TAGGER) is not None
+
+
+class TestStaysSilent:
+    def test_where_padding_is_ignored(self):
+        assert RULE.from_loss(batch(np.where(MASK, IDS % 5, -100)), LOSS, TAGGER) is None
+
+    def test_where_the_loss_ignores_another_label(self):
+        assert RULE.from_loss(batch(np.where(MASK, IDS % 5, 7), ignore_index=7), LOSS, TAGGER) is None
+
+    def test_on_one_end_of_text_that_doubles_as_padding(self):
+        labels = np.where(MASK, IDS, -100)
+        for row, end in enumerate(MASK.sum(axis=1)):
+            labels[row, end : end + 1] = 0
+        assert RULE.from_loss(batch(labels), LOSS, TAGGER) is None
+
+    def test_without_padding(self):
+        assert RULE.from_loss(batch(IDS, np.ones_like(MASK)), LOSS, TAGGER) is None
+
+    def test_where_sample_weights_leave_it_out(self):
+        weighed = LossFacts(1.4, "cross_entropy", 1.3, masked=True)
+        assert RULE.from_loss(batch(IDS % 5, ignore_index=None), weighed, KERAS) is None
+
+
+class TestNotApplicable:
+    def test_to_one_label_a_text(self):
+        with pytest.raises(NotApplicable, match="needs one class label for each token"):
+            RULE.from_loss(batch(np.arange(4)), LOSS, TAGGER)
+
+    def test_without_a_mask(self):
+        with pytest.raises(NotApplicable, match="needs an attention mask of zeros and ones, one for each token"):
+            RULE.from_loss(BatchFacts(4, {"input_ids": IDS}, IDS), LOSS, TAGGER)
+
+    def test_to_models_with_a_decoder(self):
+        translator = ModelFacts("T5", "transformers", 9, 9, input_names=("input_ids", "decoder_input_ids"))
+        with pytest.raises(NotApplicable, match="needs labels on the positions of the input"):
+            RULE.from_loss(batch(IDS), LOSS, translator)
+
+    def test_to_another_loss(self):
+        with pytest.raises(NotApplicable, match="needs a cross-entropy loss"):
+            RULE.from_loss(batch(IDS), LossFacts(1.4, "other"), TAGGER)
+
+    def test_in_keras_where_masks_are_not_known(self):
+        with pytest.raises(
+            NotApplicable, match="needs to know whether a mask or sample weights leave padding out"
+        ):
+            RULE.from_loss(batch(IDS), LOSS, KERAS)
