@@ -1,0 +1,125 @@
+"""See `DeadUnits`."""
+
+from __future__ import annotations
+
+from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+
+RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
+DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in what was measured
+MIN_UNITS = 32  # with 16 units, 15 are dead by luck once in 4,000 layers, and such a layer was measured
+MIN_EXAMPLES = 8  # a unit that is silent for fewer examples may be waiting for the right one
+LAYERS_NAMED = 5
+
+
+class DeadUnits(Rule):
+    """Nearly all units of a layer are zero for every example of the batch.
+
+    ## What it does
+    Looks at the output of each layer that ends in a ReLU, or a ReLU cut off at 6, for one batch. A unit (a
+    channel, in a convolution) counts as dead if it is zero for every example and every position.
+
+    ## Why it is bad
+    Where a ReLU gives zero its gradient is zero too. A unit that is zero for every example gets no gradient,
+    so nothing that training does brings it back. A layer of such units passes nothing on, and the layers before
+    it learn nothing through it. Biases that start far below zero do this; so does one step at a learning rate
+    far too high, or a normalisation left out in front.
+
+    ## Example
+    ```python
+    hidden = torch.nn.Linear(64, 64)
+    torch.nn.init.constant_(hidden.bias, -5.0)    # no input of unit scale lifts a unit above zero
+    model = torch.nn.Sequential(hidden, torch.nn.ReLU(), torch.nn.Linear(64, 3))
+    ```
+
+    ## Instead
+    ```python
+    hidden = torch.nn.Linear(64, 64)
+    torch.nn.init.kaiming_normal_(hidden.weight)
+    torch.nn.init.zeros_(hidden.bias)
+    model = torch.nn.Sequential(hidden, torch.nn.ReLU(), torch.nn.Linear(64, 3))
+    ```
+
+    ## Thresholds
+    Nine tenths of at least 32 units, on at least 8 examples. All three are ours, from a measurement on fresh
+    PyTorch models, 10 to 200 seeds each, batches of 8, 16 and 32, inputs normal, uniform, and images of digits
+    as they are and standardised:
+
+    | model | dead units of a layer, at most |
+    |---|---|
+    | MLP, 6 or 20 layers of 32, PyTorch's own initialisation | 78% |
+    | MLP, 8 layers of 128, PyTorch's own initialisation | 58% |
+    | MLP, 4 layers of 64, Glorot or He initialisation | 42% |
+    | MLP, 6 layers of 16, PyTorch's own initialisation | 94% |
+    | CNN, 5 layers of 32 channels | 59% |
+    | CNN, 6 layers of 64 channels | 56% |
+    | MLP or CNN with batch norm | 0% |
+    | MLP, 3 layers of 64, all biases -2 | 100% |
+    | MLP, 3 layers of 64, after 5 SGD steps at a rate of 10 | 100% |
+
+    About half is normal: PyTorch's own initialisation shrinks what differs between examples from layer to
+    layer, and deep in the network a unit is on for all of them or for none. Layers of 16 units reached 94% by
+    luck, hence the least number of units.
+
+    ## Known problems
+    A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its
+    units unused; for the models of transformers this is only a note. A sparse autoencoder means it.
+    Functions called without a layer of their own, such as `torch.nn.functional.relu`, are not seen, and layers
+    of fewer than 32 units are not judged.
+
+    ## Sources
+    Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,
+    "Delving Deep into Rectifiers" (2015); on trained transformers Zonglin Li et al., "The Lazy Neuron
+    Phenomenon" (2022).
+    """
+
+    severity = "warning"
+    no_exhibit = "it comes of a start or a step gone wrong; the exhibits start from a sound checkpoint"
+
+    def from_layers(
+        self, layers: LayerFacts, batch: BatchFacts, model: ModelFacts | None = None
+    ) -> Finding | None:
+        """Count the units that are zero for the whole batch."""
+        judged = [
+            layer
+            for layer in layers.activations
+            if layer.function.lower().replace("_", "") in RELU_LIKE and layer.units >= MIN_UNITS
+        ]
+        if not judged:
+            raise NotApplicable(f"needs a layer of at least {MIN_UNITS} units that ends in a ReLU")
+        if batch.size < MIN_EXAMPLES:
+            raise NotApplicable(f"needs a batch of at least {MIN_EXAMPLES} examples")
+        dead = [layer for layer in judged if layer.dead >= DEAD_SHARE * layer.units]
+        if not dead:
+            return None
+        pretrained = model is not None and model.library == "transformers"
+        first = dead[0]
+        return self.found(
+            f"{_listed(dead)} zero for every one of the {batch.size} examples in this batch. A ReLU at zero "
+            "passes no gradient, so such units cannot learn, and the layers before them learn nothing through "
+            "them.",
+            fix=f"look at what enters layer '{first.layer}' first: start the biases before it at 0 "
+            "and its "
+            "weights as He et al. do (kaiming_normal_; he_normal in Keras), or put a normalisation in "
+            "front; if "
+            "it happened while training, lower the learning rate",
+            evidence={
+                "layers": {layer.layer: {"dead": layer.dead, "units": layer.units} for layer in dead},
+                "examples": batch.size,
+            },
+            severity="note" if pretrained else None,
+        )
+
+
+def _listed(layers: list[ActivationFacts]) -> str:
+    """Name the layers: ``62 of the 64 units of layer "1" and all 32 of "3" are``."""
+    parts = []
+    for number, layer in enumerate(layers[:LAYERS_NAMED]):
+        share = f"all {layer.units}" if layer.dead == layer.units else f"{layer.dead} of the {layer.units}"
+        parts.append(f'{share} units of layer "{layer.layer}"' if not number else f'{share} of "{layer.layer}"')
+    more = len(layers) - LAYERS_NAMED
+    if more > 0:
+        parts.append(f"nearly all of {more} more {'layer' if more == 1 else 'layers'}")
+    text = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return f"{text[0].upper()}{text[1:]} are"
