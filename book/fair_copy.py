@@ -89,4 +89,4 @@ def _left_out(frames: list[str]) -> str:
     names = list(dict.fromkeys(packages)) or ["Python itself"]
     whose = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     count = "1 frame" if len(frames) == 1 else f"{len(frames)} frames"
-    return f"    [... {count} inside {whose} left out on this page; run the notebook to see them ...]\n"
+    return f"    [... {count} inside {whose}, not shown on this page ...]\n"

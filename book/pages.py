@@ -25,11 +25,12 @@ TERMINAL_COLOURS = {  # as the report itself is coloured in a terminal
     r"^✗|^error:(?= )": "bad",
     r"^warning:(?= )": "doubtful",
     r"(?<=^  fix: ).*": "good",
-    r"^·.*|^Could not be judged.*|(?<=^  read: ).*": "aside",
+    r"^·.*|(?<=^  read: ).*": "aside",
+    r"^Could not be judged(.|\n)*?\.$": "aside",  # a paragraph
 }
 WAYS_IN = {
-    "examine": "`diagnostics.examine`, before training",
-    "explain": "`diagnostics.explain`, after a crash",
+    "examine": "`diagnostics.examine` (before training)",
+    "explain": "`diagnostics.explain` (after a crash)",
 }
 
 
@@ -117,12 +118,10 @@ def cards(exhibits: Iterable[Exhibit]) -> str:
 
 def terminal(report: str) -> str:
     """Return the text of a report as a terminal shows it, in colours, for the landing page."""
-    lines = []
-    for line in html.escape(report, quote=False).splitlines():
-        for pattern, colour in TERMINAL_COLOURS.items():
-            line = re.sub(pattern, rf'<span class="{colour}">\g<0></span>', line)
-        lines.append(line)
-    return "\n".join(["```{raw} html", '<pre class="terminal" tabindex="0">', *lines, "</pre>", "```", ""])
+    text = html.escape(report, quote=False)
+    for pattern, colour in TERMINAL_COLOURS.items():
+        text = re.sub(pattern, rf'<span class="{colour}">\g<0></span>', text, flags=re.MULTILINE)
+    return "\n".join(["```{raw} html", '<pre class="terminal" tabindex="0">', text, "</pre>", "```", ""])
 
 
 def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
@@ -131,8 +130,9 @@ def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
         "# From symptom to cause",
         "",
         "Look for the words of your own error, or for what your run does. Numbers and names will differ; the "
-        "words around them should not. For an exception that you have at hand, `diagnostics.explain(error)` "
-        "does this look-up, and reads the numbers too.",
+        "words around them should not. Where an error surfaces is said too; that is seldom where the mistake is. "
+        "For an exception that you have at hand, `diagnostics.explain(error)` does this look-up, and reads the "
+        "numbers as well.",
         "",
     ]
     for heading, symptom in (
@@ -148,7 +148,7 @@ def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
             lines += [f"### {seen(exhibit)}", ""]
             if isinstance(exhibit.signature, ExceptionSignature):
                 path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
-                lines += [f"- **Surfaces** in `{function}` of `{path}`, which is not where the mistake is"]
+                lines += [f"- **Surfaces** in `{function}` of `{path}`"]
             lines += [
                 f"- **Cage** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)",
                 f"- **Rule** {rules}",

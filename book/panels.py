@@ -87,6 +87,7 @@ def recovery(log_history: Sequence[Mapping[str, Any]], num_classes: int) -> Figu
         )  # fmt: skip
         axes.set(xlabel="training step", ylabel=name, xlim=(0, None))
         axes.spines[["top", "right"]].set_visible(False)
+    figure.get_layout_engine().set(wspace=0.08)
     left.set_ylim(0, None)
     right.set_ylim(0, 1)
     plt.close(figure)  # the cell shows it once, as its value

@@ -21,18 +21,15 @@ LOSS = f"File {PACKAGES}/torch/nn/functional.py:3555, in cross_entropy(input, ta
 class TestShorten:
     def test_keeps_your_lines_and_the_last_frame(self) -> None:
         kept = shorten([HEAD, YOURS, TRAINER, MODULE, LOSS, WORDS], ZOO)
-        left_out = (
-            "    [... 2 frames inside transformers and torch left out on this page; "
-            "run the notebook to see them ...]\n"
-        )
+        left_out = "    [... 2 frames inside transformers and torch, not shown on this page ...]\n"
         assert kept == [HEAD, YOURS, left_out, LOSS, WORDS]
 
     def test_says_where_each_gap_is(self) -> None:
         callback = f"File {ZOO}/bugs/04_wrong_label_count/train.py:50, in compute_metrics(prediction)"
         kept = shorten([HEAD, YOURS, TRAINER, callback, MODULE, TRAINER, LOSS, WORDS], ZOO)
-        first, second = (part for part in kept if "left out" in part)
-        assert "1 frame inside transformers left out" in first
-        assert "2 frames inside torch and transformers left out" in second
+        first, second = (part for part in kept if "not shown" in part)
+        assert "1 frame inside transformers, not shown" in first
+        assert "2 frames inside torch and transformers, not shown" in second
         assert kept.index(first) < kept.index(callback) < kept.index(second)
 
     def test_leaves_a_short_one_alone(self) -> None:
