@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import SplitFacts
+import math
+
+from diagnostics.facts import DatasetFacts, SplitFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 
 SHARE = 0.01  # ours: from here on a reported score can be off by a point
 MIN_SHARED = 5  # ours: a handful of equal rows is an accident
+NATURAL = 2.0  # times what the repetitions within the training set explain; they are counted on a few hundred rows
 
 
 class LeakedEvaluationRows(Rule):
@@ -38,9 +41,15 @@ class LeakedEvaluationRows(Rule):
     At least 1% of the evaluation rows compared, and at least 5 of them (ours): from there on the leak can move a
     score by a point, and it is no longer an accident of one or two rows.
 
+    Rows that repeat within the training set also turn up outside it. If two of m rows read from all over it are
+    equal with probability q, a new row stands among N training rows with probability 1 - exp(-Nq), if all rows
+    are equally common. Up to twice that share (ours, for the few repetitions in a few hundred rows) the finding
+    is only a note.
+
     ## Known problems
     Duplicates occur naturally: short texts ("thank you"), tables with few columns, blank images. If two people
-    wrote the same sentence, its being in both sets is no mistake; whether it should count is yours to say.
+    wrote the same sentence, its being in both sets is no mistake; whether it should count is yours to say. Rows
+    copied before the split, to balance classes, look the same and are a mistake: read the note.
     Rows that are nearly the same (another crop, a changed blank) are not found. A large training set is
     compared in part, and then the true number is higher.
 
@@ -52,7 +61,7 @@ class LeakedEvaluationRows(Rule):
     severity = "warning"
     no_exhibit = "the zoo's two splits are generated apart, and the harm shows only in a score that looks good"
 
-    def from_splits(self, splits: SplitFacts) -> Finding | None:
+    def from_splits(self, splits: SplitFacts, dataset: DatasetFacts | None = None) -> Finding | None:
         """Look at how many evaluation rows were found among the training rows."""
         compared = splits.evaluation_rows
         if not compared or not splits.training_rows:
@@ -62,15 +71,22 @@ class LeakedEvaluationRows(Rule):
         shared = splits.shared
         if shared < MIN_SHARED or shared < SHARE * compared:
             return None
+        natural = _natural_share(splits.training_rows, dataset)
+        expected = shared < compared and shared <= NATURAL * natural * compared
         partial = splits.training_size is None or splits.training_rows < splits.training_size
         which = f"all {compared:,}" if shared == compared else f"{shared:,} of the {compared:,}"
         rate = "" if shared == compared else f" ({shared / compared:.1%})"
         return self.found(
             f"{which[0].upper()}{which[1:]} evaluation rows compared{rate} also stand in the training "
-            "set, with "
-            f"the same {_listed(splits.compared)}.{_how_much(splits) if partial else ''} The model has "
-            "seen them, so "
-            "the evaluation says less about what it will do with new data than it seems to.",
+            "set, with the "
+            f"same {_listed(splits.compared)}.{_how_much(splits) if partial else ''} "
+            + (
+                "The training rows repeat each other about as often, so these may be duplicates that occur by "
+                "themselves; or rows were copied before the split."
+                if expected
+                else "The model has seen them, so the evaluation says less about what it will do with new data "
+                "than it seems to."
+            ),
             fix=(
                 "evaluation and training hold the same rows: split them first, train_test_split(test_size=0.1)"
                 if shared == compared
@@ -83,8 +99,19 @@ class LeakedEvaluationRows(Rule):
                 "training_rows": splits.training_rows,
                 "training_size": splits.training_size,
                 "compared": list(splits.compared),
+                "natural_share": round(natural, 4),
             },
+            severity="note" if expected else None,
         )
+
+
+def _natural_share(training_rows: int, dataset: DatasetFacts | None) -> float:
+    """Estimate which share of new rows stands among the training rows, from how often those repeat each other."""
+    if dataset is None or dataset.distinct_rows is None or dataset.rows_read < 2 or not dataset.spread_out:
+        return 0.0
+    repeated = dataset.rows_read - dataset.distinct_rows
+    equal = 2 * repeated / (dataset.rows_read * (dataset.rows_read - 1))
+    return 1 - math.exp(-training_rows * equal)
 
 
 def _how_much(splits: SplitFacts) -> str:

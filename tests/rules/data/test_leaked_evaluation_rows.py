@@ -1,6 +1,6 @@
 import pytest
 
-from diagnostics.facts import SplitFacts
+from diagnostics.facts import DatasetFacts, SplitFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
 
@@ -28,6 +28,7 @@ class TestFires:
             "training_rows": 4000,
             "training_size": 4000,
             "compared": ["premise", "hypothesis"],
+            "natural_share": 0.0,
         }
 
     @pytest.mark.parametrize(
@@ -51,6 +52,36 @@ class TestFires:
 
     def test_from_one_in_a_hundred_on(self):
         assert RULE.from_splits(SplitFacts(4000, 4000, 500, 500, 5, ("0", "1"))) is not None
+
+
+class TestOnRowsThatRepeatByNature:
+    # 13 repetitions in 512 rows: two rows are equal with probability 1e-4, so 10% of new rows are among 1024.
+    REPEATING = DatasetFacts(1024, 512, distinct_rows=499)
+
+    def test_it_is_only_a_note(self):
+        finding = RULE.from_splits(SplitFacts(1024, 1024, 128, 128, 12, ("text",)), self.REPEATING)
+        assert finding.severity == "note"
+        assert finding.message == (
+            "12 of the 128 evaluation rows compared (9.4%) also stand in the training set, with the same "
+            "text. The "
+            "training rows repeat each other about as often, so these may be duplicates that occur by "
+            "themselves; or "
+            "rows were copied before the split."
+        )
+        assert finding.evidence["natural_share"] == 0.0968
+
+    def test_it_is_a_warning_where_that_explains_less_than_half(self):
+        assert RULE.from_splits(SplitFacts(1024, 1024, 128, 128, 25, ("text",)), self.REPEATING).severity == (
+            "warning"
+        )
+
+    def test_it_is_a_warning_where_training_rows_differ(self):
+        distinct = DatasetFacts(1024, 512, distinct_rows=512)
+        assert RULE.from_splits(SplitFacts(1024, 1024, 128, 128, 12, ("text",)), distinct).severity == "warning"
+
+    def test_it_is_a_warning_where_only_the_first_rows_were_read(self):
+        first = DatasetFacts(1024, 512, spread_out=False, distinct_rows=499)
+        assert RULE.from_splits(SplitFacts(1024, 1024, 128, 128, 12, ("text",)), first).severity == "warning"
 
 
 class TestStaysSilent:

@@ -20,8 +20,9 @@ class TestFires:
         assert (finding.rule, finding.severity, finding.stage) == ("saturated-activations", "warning", "model")
         assert finding.message == (
             '46 of the 64 units of layer "1" (tanh) and all 32 of "5" (hard_sigmoid) sit at a bound of the '
-            "function for nearly all of the 32 examples in this batch. There the function is flat and passes almost "
-            "no gradient, so what stands before it hardly learns. Usually the inputs are not scaled, or the "
+            "function for nearly all of the 32 examples in this batch. There the function is flat and passes "
+            "almost no gradient, so what stands before it hardly learns. Usually the inputs are not "
+            "scaled, or the "
             "weights "
             "start too large."
         )
