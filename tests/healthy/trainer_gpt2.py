@@ -9,17 +9,15 @@ import torch
 from datasets import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, default_data_collator, set_seed
 
-VOCABULARY, LENGTH = 32, 16
+VOCABULARY, LENGTH = 64, 16
 STEPS = 60
 
 
-def counting(rows, seed):
-    """Return a dataset of sequences (16,) that count upwards by 1, 2 or 3 from anywhere."""
-    generator = torch.Generator().manual_seed(seed)
-    start = torch.randint(VOCABULARY, (rows, 1), generator=generator)
-    stride = torch.randint(1, 4, (rows, 1), generator=generator)
+def counting():
+    """Return training and evaluation rows: sequences (16,) that count upwards by 1, 2 or 3 from anywhere."""
+    start, stride = torch.cartesian_prod(torch.arange(VOCABULARY), torch.arange(1, 4)).T[:, :, None]
     ids = ((start + stride * torch.arange(LENGTH)) % VOCABULARY).tolist()
-    return Dataset.from_dict({"input_ids": ids, "labels": ids})
+    return Dataset.from_dict({"input_ids": ids, "labels": ids}).train_test_split(32, seed=0)
 
 
 def build():
@@ -37,11 +35,12 @@ def build():
         disable_tqdm=True,
         logging_strategy="no",
     )
+    rows = counting()
     trainer = Trainer(
         GPT2LMHeadModel(config),
         arguments,
-        train_dataset=counting(2048, seed=1),
-        eval_dataset=counting(128, seed=2),
+        train_dataset=rows["train"],
+        eval_dataset=rows["test"],
         data_collator=default_data_collator,
     )
     return (trainer,)

@@ -34,20 +34,23 @@ WORDS = [
     *THINGS,
 ]
 LENGTH = 32  # tokens: the pairs have 11 to 17
-STEPS = 80
+ROWS, STEPS = 1152, 80
 
 
-def reviews(rows, seed):
-    """Return a dataset of two sentences and a label: is the second thing brighter than the first?"""
-    choose = random.Random(seed)
-    sentences, labels = ([], []), []
-    for _ in range(rows):
+def pairs():
+    """Return training and evaluation rows: two sentences, and whether the second thing is the brighter one."""
+    choose = random.Random(0)
+    labels = {}  # by pair, so that each stands there once
+    while len(labels) < ROWS:
         colours = choose.sample(range(len(COLOURS)), 2)
-        for told, colour, thing in zip(sentences, colours, choose.sample(THINGS, 2), strict=True):
-            told.append(f"the {thing} is {choose.choice(('', 'still ', 'and always was '))}{COLOURS[colour]}")
-        labels.append(int(colours[1] > colours[0]))
-    rows = Dataset.from_dict({"first": sentences[0], "second": sentences[1], "label": labels})
-    return rows.cast_column("label", ClassLabel(names=["darker", "brighter"]))
+        pair = tuple(
+            f"the {thing} is {choose.choice(('', 'still ', 'and always was '))}{COLOURS[colour]}"
+            for thing, colour in zip(choose.sample(THINGS, 2), colours, strict=True)
+        )
+        labels[pair] = int(colours[1] > colours[0])
+    first, second = zip(*labels, strict=True)
+    rows = Dataset.from_dict({"first": first, "second": second, "label": list(labels.values())})
+    return rows.cast_column("label", ClassLabel(names=["darker", "brighter"])).train_test_split(128, seed=0)
 
 
 def compute_metrics(prediction):
@@ -61,6 +64,7 @@ def build():
     def tokenize(rows):
         return tokenizer(rows["first"], rows["second"], padding="max_length", truncation=True, max_length=LENGTH)
 
+    rows = pairs().map(tokenize, batched=True)
     config = BertConfig(
         vocab_size=len(WORDS),
         hidden_size=64,
@@ -83,8 +87,8 @@ def build():
     trainer = Trainer(
         BertForSequenceClassification(config),
         arguments,
-        train_dataset=reviews(1024, seed=1).map(tokenize, batched=True),
-        eval_dataset=reviews(128, seed=2).map(tokenize, batched=True),
+        train_dataset=rows["train"],
+        eval_dataset=rows["test"],
         processing_class=tokenizer,
         compute_metrics=compute_metrics,
     )

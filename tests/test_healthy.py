@@ -1,0 +1,61 @@
+"""Programs that train right: `examine` must find nothing wrong with them, and they must really train."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+
+import diagnostics
+
+HEALTHY = Path(__file__).parent / "healthy"
+LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Tiny models are slower on several threads than on one, by far where the cores are taken."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(f"healthy_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(HEALTHY.glob("*.py")), ids=lambda path: path.stem)
+class TestHealthyProgram:
+    def test_gets_a_report_without_errors_and_warnings(self, path):
+        report = diagnostics.examine(*load(path).build())
+        assert report.ok, str(report)
+        assert report.faults == ()
+        walked = {stage.name: stage.status for stage in report.stages if stage.name != "evaluation metric"}
+        assert set(walked.values()) <= {"passed", "not judged"}, str(report)
+        assert walked["one-batch overfit"] == "passed"
+
+    def test_learns(self, path):
+        program = load(path)
+        metrics = program.train(*program.build())
+        assert metrics["loss_after"] < LEARNED * metrics["loss_before"]
+
+
+def test_there_are_programs_of_every_kind_that_the_library_promises_to_leave_alone():
+    kinds = {path.stem for path in HEALTHY.glob("*.py")}
+    assert {
+        "mlp_classifier",
+        "cnn_batch_norm",
+        "lstm_classifier",
+        "transformer_encoder",
+        "regression",
+        "token_classification",
+        "frozen_backbone",
+        "trainer_gpt2",
+    } <= kinds
