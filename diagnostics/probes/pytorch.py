@@ -36,6 +36,7 @@ from .torch_data import (
     first_labels,
     fresh_iterator,
     is_shuffled,
+    private,
     sample_rows,
     to_device,
 )
@@ -169,10 +170,10 @@ class PyTorchPipeline:
             sample,
             weighted_sampling=isinstance(self.loader.sampler, WeightedRandomSampler),
             shuffled=shuffled,
-            first_batches=() if shuffled else first_labels(self.loader.dataset, self.loader.batch_size),
+            first_batches=first_labels(self.loader.dataset, self.loader.batch_size) if shuffled is False else (),
         )
         if isinstance(self.evaluation_data, DataLoader):
-            yield from compared_rows(self.loader.dataset, self.evaluation_data.dataset)
+            yield from compared_rows(private(self.loader.dataset), private(self.evaluation_data.dataset))
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""

@@ -238,11 +238,9 @@ def _first(batches: Iterator[Any], loader: DataLoader[Any]) -> Any:
 
 def is_shuffled(loader: Any) -> bool | None:
     """Say whether a loader draws rows in random order; None for a sampler that only its author knows."""
-    if is_iterable_only(loader.dataset):
+    if is_iterable_only(loader.dataset) or _own_order(loader) is not None:
         return None
-    if isinstance(loader.sampler, RandomSampler | WeightedRandomSampler):
-        return True
-    return False if isinstance(loader.sampler, SequentialSampler) else None
+    return bool(getattr(loader.sampler, "shuffle", type(loader.sampler) is not SequentialSampler))
 
 
 def first_labels(dataset: Any, batch_size: int | None) -> tuple[Array, ...]:
@@ -251,8 +249,9 @@ def first_labels(dataset: Any, batch_size: int | None) -> tuple[Array, ...]:
         return ()
     with users_code():
         count = min(FIRST_BATCHES * batch_size, len(dataset), ROWS_READ)
-        rows = [dataset[index] for index in range(count)]
-    labels = _class_labels(rows) if rows else None
+    reader = private(dataset)
+    rows, complete = _read((reader[index] for index in range(count)), count)
+    labels = _class_labels(rows) if rows and complete else None
     if labels is None:
         return ()
     return tuple(labels[start : start + batch_size] for start in range(0, count - batch_size + 1, batch_size))

@@ -63,13 +63,14 @@ def tensors_kept(*modules: Any) -> Iterator[None]:
         for parameter, gradient in gradients:
             parameter.grad = gradient
         with torch.no_grad():
-            for buffer, (version, saved) in buffers:
-                if saved is not None and buffer._version != version:
+            for buffer, saved in buffers:
+                # Only if it moved: to write to a buffer breaks a backward pass that still wants to read it.
+                if saved is not None and not torch.equal(buffer, saved):
                     buffer.copy_(saved)
 
 
-def _saved(buffer: Tensor) -> tuple[int, Tensor | None]:
-    """Return version and copy; without a copy where there are no values, as in a lazy or a meta buffer."""
-    if buffer.is_meta or buffer.is_inference() or isinstance(buffer, nn.parameter.UninitializedTensorMixin):
-        return 0, None
-    return buffer._version, buffer.detach().clone()
+def _saved(buffer: Tensor) -> Tensor | None:
+    """Copy a buffer; None where there are no values, as in a lazy or a meta buffer."""
+    if buffer.is_meta or isinstance(buffer, nn.parameter.UninitializedTensorMixin):
+        return None
+    return buffer.detach().clone()

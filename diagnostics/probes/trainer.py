@@ -20,7 +20,7 @@ from .pytorch import PyTorchPipeline, kept
 from .split_comparison import compared_rows
 from .tensors import LABEL_NAMES, configured_classes, fields, to_array
 from .torch_batch import split_batch
-from .torch_data import collate_batch, dataset_facts, is_iterable_only, sample_rows
+from .torch_data import collate_batch, dataset_facts, is_iterable_only, private, sample_rows
 from .torch_model import describe_model, parameter_names
 from .torch_optimizer import OptimizerBuilder, full_rate, like
 
@@ -60,7 +60,7 @@ class TrainerPipeline(PyTorchPipeline):
         )
         evaluation = self.trainer.eval_dataset
         for split in evaluation.values() if isinstance(evaluation, dict) else (evaluation,):
-            yield from compared_rows(dataset, split)
+            yield from compared_rows(private(dataset), private(split))
 
     def take_batch(self) -> Any:
         """Build one batch as the Trainer's data loader would, without making it prepare one."""
