@@ -60,8 +60,8 @@ def examine(
 
 def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evaluation: Any) -> Pipeline:
     # An object of a framework can only exist if its framework was imported; nothing is imported to find out.
-    transformers, torch = sys.modules.get("transformers"), sys.modules.get("torch")
-    if transformers is not None and torch is not None and isinstance(target, transformers.Trainer):
+    trainers, torch = sys.modules.get("transformers.trainer"), sys.modules.get("torch")
+    if trainers is not None and isinstance(target, getattr(trainers, "Trainer", ())):
         if any(argument is not None for argument in (loader, loss_fn, optimizer, evaluation)):
             raise InvalidInput(
                 "examine() was given a Trainer and more. A Trainer brings its data, loss and optimizer along: "
@@ -76,11 +76,10 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
                 f"examine() was given the model {type(target).__name__} and no data. Pass what the training loop "
                 "reads its batches from: examine(model, loader, loss_fn, optimizer)."
             )
-        if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
-            raise InvalidInput(
-                f"examine() was given {_name(loader)} as data, which cannot be iterated. Pass a DataLoader, or a "
-                "list of batches."
-            )
+        from .probes.torch_data import not_batches
+
+        if (why := not_batches(loader)) is not None:
+            raise InvalidInput(f"examine() was given {_name(loader)} as data{why}")
         if loss_fn is not None and not callable(loss_fn):
             raise InvalidInput(
                 f"examine() was given {_name(loss_fn)} as loss_fn, which cannot be called. Pass a function of "

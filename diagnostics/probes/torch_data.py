@@ -48,6 +48,20 @@ class Sample:
     spread_out: bool
 
 
+def not_batches(data: Any) -> str | None:
+    """Say why this cannot be what a training loop reads its batches from, and what to pass; None if it can."""
+    if not hasattr(data, "__iter__") and not hasattr(data, "__getitem__"):
+        return ", which cannot be iterated. Pass a DataLoader, or a list of batches."
+    if isinstance(data, str | bytes | type) or callable(getattr(data, "keys", None)) or is_tensor(data):
+        return ", which is not a series of batches. Pass a DataLoader; one batch can be passed as [batch]."
+    if isinstance(data, tuple) and all(map(is_tensor, data)):
+        return " of tensors, which looks like a single batch. Pass it as [batch], or pass a DataLoader."
+    rows = isinstance(data, Dataset) or hasattr(data, "column_names")
+    if rows and not isinstance(data, IterableDataset):
+        return ", which holds single rows. Pass the loader that makes batches of them: DataLoader(dataset, ...)."
+    return None
+
+
 def is_iterable_only(dataset: Any) -> bool:
     """Whether rows can only be had one after the other."""
     return isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import datasets
 import numpy as np
 import torch
 from torch import nn
@@ -55,7 +55,7 @@ class TrainerPipeline(PyTorchPipeline):
             sample_rows(dataset),
             columns=self._kept_columns(),
             pad_token_id=facts.pad_token_id,
-            label_names=tuple(feature.names) if isinstance(feature, datasets.ClassLabel) else None,
+            label_names=tuple(getattr(feature, "names", ())) or None,
             shuffled=None if is_iterable_only(dataset) else True,
         )
         evaluation = self.trainer.eval_dataset
@@ -67,7 +67,7 @@ class TrainerPipeline(PyTorchPipeline):
         dataset, collate = self._train_dataset(), self.trainer.data_collator
         kept = self._kept_columns()
         if kept is not None:
-            if isinstance(dataset, datasets.Dataset):
+            if _is_from_hub(dataset):
                 # An unaccepted column is taken away before the collator sees it; no column left is an error there.
                 with users_code():
                     dataset = self.trainer._remove_unused_columns(dataset, description="training")
@@ -207,3 +207,9 @@ class TrainerPipeline(PyTorchPipeline):
             str(name): array for name, value in fields(answer).items() if (array := to_array(value)) is not None
         }
         return {name: float(array) for name, array in numbers.items() if array.ndim == 0}, None
+
+
+def _is_from_hub(dataset: Any) -> bool:
+    """Whether this is a `datasets.Dataset`; that package is not there for everybody who has a Trainer."""
+    datasets = sys.modules.get("datasets")
+    return datasets is not None and isinstance(dataset, datasets.Dataset)
