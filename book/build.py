@@ -66,9 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print("interrupted; the kernels end with this program")
         sys.stdout.flush()
         os._exit(INTERRUPTED)  # the threads that wait for a kernel cannot be told to stop
-    state = "built" if changed else "unchanged, seen"
-    site = ROOT / "book" / "_build" / "html" / "index.html"
-    console.print(f"book: {state} in {time.monotonic() - started:.0f} s; open {site}")
+    state = f"built in {time.monotonic() - started:.0f} s" if changed else "unchanged"
+    console.print(f"book: {state}; open {ROOT / 'book' / '_build' / 'html' / 'index.html'}")
     return 0
 
 

@@ -47,9 +47,9 @@ def _tidy(output: NotebookNode, zoo: Path) -> None:
 
 
 def short_paths(text: str, zoo: Path) -> str:
-    """Show the zoo's files from its root, and installed packages from their names."""
+    """Show the zoo's files from its root, installed packages from their names, and nobody's home."""
     text = re.sub(r"/[^\s'\"<>:]*/site-packages/", "", text)  # first: the zoo's environment lies inside the zoo
-    return text.replace(f"{zoo}/", "")
+    return text.replace(f"{zoo}/", "").replace(f"{Path.home()}/", "~/")
 
 
 def shorten(traceback: list[str], zoo: Path) -> list[str]:

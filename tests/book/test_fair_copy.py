@@ -41,12 +41,13 @@ class TestShorten:
 class TestFairCopy:
     def test_shows_places_from_the_zoo_and_from_the_package(self) -> None:
         error = v4.new_output("error", ename="IndexError", evalue="", traceback=[HEAD, YOURS, LOSS, WORDS])
-        stream = v4.new_output("stream", text=f"surfaced at {PACKAGES}/torch/nn/functional.py:3555\n")
+        places = f"surfaced at {PACKAGES}/torch/nn/functional.py:3555, from {Path.home()}/.cache/bug-zoo\n"
+        stream = v4.new_output("stream", text=places)
         cell = v4.new_code_cell("%run", outputs=[error, stream])
         (fair,) = fair_copy(v4.new_notebook(cells=[cell]), ZOO).cells
         assert fair.outputs[0].traceback[1].startswith("File bugs/04_wrong_label_count/train.py:72\n")
         assert fair.outputs[0].traceback[2].startswith("File torch/nn/functional.py:3555, in")
-        assert fair.outputs[1].text == "surfaced at torch/nn/functional.py:3555\n"
+        assert fair.outputs[1].text == "surfaced at torch/nn/functional.py:3555, from ~/.cache/bug-zoo\n"
 
     def test_hides_the_injected_parameters_and_forgets_the_machinery(self) -> None:
         injected = v4.new_code_cell("SEED = 0", metadata={"tags": ["injected-parameters"], "papermill": {"a": 1}})
