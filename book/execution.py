@@ -85,6 +85,8 @@ def execute(jobs: Sequence[Job], shelf: Shelf, console: Console) -> tuple[dict[s
         The good notebooks by name, and what is wrong with each of the others.
     """
     shelf.folder.mkdir(parents=True, exist_ok=True)
+    for abandoned in shelf.folder.glob("running-*"):  # by a build that was interrupted
+        shutil.rmtree(abandoned, ignore_errors=True)
     done = {job.name: notebook for job in jobs if (notebook := shelf.kept(job)) is not None}
     waiting = [job for job in jobs if job.name not in done]
     console.print(f"notebooks: {_count(len(waiting))} to run, {len(done)} unchanged since the last run")
@@ -118,7 +120,7 @@ def _execute_one(job: Job, shelf: Shelf, progress: Progress) -> tuple[NotebookNo
         return None, f"{job.name}: {error}"
     cells = sum(cell.cell_type == "code" for cell in notebook.cells) + bool(job.parameters)
     task = progress.add_task(job.name, total=cells)
-    with tempfile.TemporaryDirectory(dir=shelf.folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix="running-", dir=shelf.folder) as scratch:
         target = Path(scratch) / "executed.ipynb"
         elsewhere = Path(scratch) / "somewhere"  # a notebook must run wherever its reader has put it
         elsewhere.mkdir()
