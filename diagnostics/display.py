@@ -121,7 +121,7 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
         own = " The line above is the last of your own that ran." if report.crash.where is not None else ""
         yield Text(f"No rule recognises this failure.{own}")
     elif any(stage.status == "failed" for stage in report.stages):
-        yield Text("No rule has anything to say; training could not have started, for the reason above.")
+        yield Text("No rule has anything to say, but the examination could not go on, for the reason above.")
     else:
         yield Text("Nothing found.", style="green")
     if report.stages and report.not_applicable:

@@ -28,10 +28,12 @@ def detail(fact: Fact) -> str:
             columns = f", with {', '.join(fact.columns)}" if fact.columns else ""
             return f"{rows}, {first}{fact.rows_read:,} read{columns}"
         case BatchFacts():
-            shapes = [f"{name} {array.shape}" for name, array in fact.inputs.items()]
+            shapes = [
+                f"{_input_name(name, len(fact.inputs))} {array.shape}" for name, array in fact.inputs.items()
+            ]
             if fact.labels is not None:
                 shapes.append(f"{_name(fact.labels_name)} {fact.labels.shape}")
-            return f"{fact.size} examples: {', '.join(shapes)}"
+            return f"{fact.size} {'example' if fact.size == 1 else 'examples'}: {', '.join(shapes)}"
         case OutputFacts():
             return f"outputs {fact.shape}" if fact.shape else ""
         case LossFacts():
@@ -50,6 +52,12 @@ def detail(fact: Fact) -> str:
         case MetricFacts():
             return "asked about predictions that are all correct"
     return ""
+
+
+def _input_name(name: str, count: int) -> str:
+    if not name.isdigit():
+        return name
+    return "input" if count == 1 else f"input {name}"
 
 
 def _name(name: str | None) -> str:

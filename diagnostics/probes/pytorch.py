@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
@@ -90,11 +91,8 @@ class PyTorchPipeline:
         if isinstance(self.loader, DataLoader) and type(self.loader).__iter__ is DataLoader.__iter__:
             batch = collate_batch(self.loader)
         else:
-            try:
-                with users_code():
-                    batch = next(fresh_iterator(self.loader, "data"), None)
-            except CannotJudge as reason:
-                raise StageFailed(f"No batch was taken: {reason}.") from None
+            with users_code():
+                batch = next(fresh_iterator(self.loader, "data"), None)
             if batch is None:
                 raise StageFailed("The data yields no batch: it is empty. There is nothing to train on.")
         return to_device(batch, device_of(self.model))
@@ -177,15 +175,19 @@ class PyTorchPipeline:
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
-        self._batch = self.take_batch()
+        try:
+            self._batch = self.take_batch()
+        except CannotJudge as reason:
+            raise StageFailed(f"No batch was taken: {reason}.") from None
         inputs, self._target = split_batch(self._batch)
         inputs = flat(inputs)
         arrays = {name: array for name, value in inputs.items() if (array := to_array(value)) is not None}
         sized = [value for value in (self._target, *inputs.values()) if is_tensor(value) and value.ndim]
+        labels = None if self._target is None else to_array(self._target)
         yield BatchFacts(
-            size=int(sized[0].shape[0]) if sized else 0,
+            size=1 if _is_single(self._target) else int(sized[0].shape[0]) if sized else 0,
             inputs=arrays,
-            labels=None if self._target is None else to_array(self._target),
+            labels=labels if labels is None else np.atleast_1d(labels),
             labels_name=target_name(self._batch),
             ignore_index=getattr(self.loss_fn, "ignore_index", IGNORE_INDEX),
         )
@@ -259,7 +261,7 @@ class PyTorchPipeline:
             yield from overfit(
                 trainer.run,
                 floor=self._recognised.floor,
-                distinct_inputs=distinct_rows(split_batch(self._batch)[0]),
+                distinct_inputs=1 if _is_single(self._target) else distinct_rows(split_batch(self._batch)[0]),
                 their_rate=their_rate if build is not None else None,
                 warms_up=warming,
                 rescalable=self._recognised.kind in REGRESSIONS,
@@ -335,3 +337,8 @@ def kept(roots: tuple[Any, ...], *modules: Any) -> Iterator[None]:
         torch.enable_grad(),
     ):
         yield
+
+
+def _is_single(target: Any) -> bool:
+    """Whether this is the target of one example that no axis counts, as a loader with batch_size=None may give."""
+    return not getattr(target, "shape", (1,))

@@ -88,7 +88,10 @@ def checked_loss(loss: Any, outputs: Any, loss_fn: Any) -> Tensor:
             "Pass examine(model, loader, loss_fn), or let the model return its loss."
         )
     if not isinstance(loss, Tensor):
-        raise StageFailed(f"The loss is {describe(loss)}; training needs a tensor holding one number.")
+        number = (
+            " Leave out .item(), float() or .numpy()." if isinstance(loss, float | np.number | np.ndarray) else ""
+        )
+        raise StageFailed(f"The loss is {describe(loss)}; training needs a tensor holding one number.{number}")
     if loss.numel() != 1:
         raise StageFailed(
             f"The loss is {describe(loss)}; training needs one number. Take its mean, or leave out "

@@ -27,7 +27,8 @@ from diagnostics.facts import Array, DatasetFacts
 
 from .pipeline import CannotJudge, StageFailed, users_code
 from .split_comparison import input_columns, row_digest
-from .tensors import LABEL_NAMES, is_tensor, to_array
+from .tensors import fields, is_tensor, to_array
+from .torch_batch import target_name
 
 ROWS_READ = 512  # enough for a class of 1% to be seen with probability 0.994; milliseconds on a local dataset
 ROWS_READ_IN_ORDER = 64  # of an iterable, which may read from a network: a batch or two
@@ -55,7 +56,7 @@ def not_batches(data: Any) -> str | None:
     if isinstance(data, str | bytes | type) or callable(getattr(data, "keys", None)) or is_tensor(data):
         return ", which is not a series of batches. Pass a DataLoader; one batch can be passed as [batch]."
     if isinstance(data, tuple) and all(map(is_tensor, data)):
-        return " of tensors, which looks like a single batch. Pass it as [batch], or pass a DataLoader."
+        return ", and all in it are tensors: that looks like a single batch. Pass it as [batch], or a DataLoader."
     rows = isinstance(data, Dataset) or hasattr(data, "column_names")
     if rows and not isinstance(data, IterableDataset):
         return ", which holds single rows. Pass the loader that makes batches of them: DataLoader(dataset, ...)."
@@ -93,17 +94,18 @@ def sample_rows(dataset: Any, limit: int = ROWS_READ, loader: DataLoader[Any] | 
             else:
                 indices = islice(own_order, limit)
         reader = private(dataset)
-        rows, complete = _read((reader[index] for index in indices), limit)
-        spread_out = complete and own_order is None
+        rows, _ = _read((reader[index] for index in indices), limit)
+        spread_out = own_order is None
     if not rows:
         raise StageFailed(EMPTY)
     return Sample(rows, size, spread_out)
 
 
 def _spread(length: int, limit: int) -> list[int]:
-    """Choose at most `limit` places from all over a sequence."""
-    places: list[int] = np.unique(np.linspace(0, length - 1, min(limit, length)).astype(int)).tolist()
-    return places
+    """Choose at most `limit` places from all over a sequence, in an order whose beginning is spread as well."""
+    places = np.unique(np.linspace(0, length - 1, min(limit, length)).astype(int))
+    shuffled: list[int] = np.random.default_rng(0).permutation(places).tolist()
+    return shuffled
 
 
 def _read(rows: Iterable[Any], limit: int) -> tuple[list[Any], bool]:
@@ -314,14 +316,8 @@ def dataset_facts(
 
 def _class_labels(rows: list[Any]) -> Array | None:
     """Return integers (n,): one label a row, if that is what the rows carry."""
-    first = rows[0]
-    if isinstance(first, Mapping):
-        name = next((name for name in LABEL_NAMES if name in first), None)
-        values = [row.get(name) for row in rows] if name else []
-    elif isinstance(first, tuple | list) and len(first) > 1:
-        values = [row[-1] for row in rows]
-    else:
-        values = []
+    name = target_name(rows[0])
+    values: list[Any] = [fields(row).get(name) for row in rows] if name is not None else []
     if not values or any(value is None or isinstance(value, str) for value in values):
         return None
     labels = to_array([value.item() if is_tensor(value) and value.numel() == 1 else value for value in values])

@@ -57,6 +57,8 @@ def recognise_loss(
     if not isinstance(prediction, Tensor) or not isinstance(target, Tensor):
         return Recognised()
     prediction, target = prediction.detach().float(), target.detach()
+    if target.ndim == 0:
+        prediction, target = prediction[None], target[None]
     axis = class_axis(
         prediction, target, likely=1 if isinstance(loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) else -1
     )

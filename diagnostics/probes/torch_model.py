@@ -35,6 +35,10 @@ def check_runnable(model: nn.Module) -> None:
         StageFailed: says why, and what to do.
     """
     parameters = list(model.parameters())
+    if not parameters:
+        raise StageFailed(
+            f"{type(model).__name__} has no parameters: there is nothing that training could change."
+        )
     if meta := sum(parameter.is_meta for parameter in parameters):
         raise StageFailed(
             f"{meta} of the model's {len(parameters)} parameters are on the device meta: they have a shape and no "
