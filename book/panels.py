@@ -57,6 +57,9 @@ def repair(exhibit: Exhibit) -> Markdown:
         hunks[-1].append(line)
     # The command in the docstring names the script itself, so it differs in every exhibit.
     telling = [hunk for hunk in hunks if not any(line.startswith("+$ python") for line in hunk)]
+    for hunk in telling:
+        while not hunk[-1].strip():  # empty lines of context, at the end
+            hunk.pop()
     diff = [f"--- bugs/{exhibit.folder}/train.py", f"+++ solutions/{exhibit.folder}/train.py"]
     return Markdown("\n".join(["```diff", *diff, *(line for hunk in telling for line in hunk), "```"]))
 
