@@ -86,16 +86,16 @@ def sample_rows(dataset: Any, limit: int = ROWS_READ, loader: DataLoader[Any] | 
     else:
         with users_code():
             size = len(dataset)
-        own_order = None if loader is None else _own_order(loader)
+        own_order = loader is not None and _has_own_order(loader)
         with users_code():
-            if own_order is None:
+            if loader is None or not own_order:
                 known = range(size) if loader is None else getattr(loader.sampler, "indices", range(size))
                 indices: Iterable[Any] = [known[place] for place in _spread(len(known), limit)]
             else:
-                indices = islice(own_order, limit)
+                indices = islice(_in_own_order(loader), limit)
         reader = private(dataset)
         rows, _ = _read((reader[index] for index in indices), limit)
-        spread_out = own_order is None
+        spread_out = not own_order
     if not rows:
         raise StageFailed(EMPTY)
     return Sample(rows, size, spread_out)
@@ -120,13 +120,16 @@ def _read(rows: Iterable[Any], limit: int) -> tuple[list[Any], bool]:
     return read, True
 
 
-def _own_order(loader: DataLoader[Any]) -> Iterator[Any] | None:
-    """Return the indices in the order of a sampler that the user wrote; None if PyTorch knows all of them."""
-    if type(loader.batch_sampler) not in (BatchSampler, type(None)):
-        return (index for indices in loader.batch_sampler for index in indices)
-    if type(loader.sampler) in _WHOLE:
-        return None
-    return (index for one in loader.sampler for index in (one if isinstance(one, list) else [one]))
+def _has_own_order(loader: DataLoader[Any]) -> bool:
+    """Whether rows come as a sampler decides that is not one of PyTorch's."""
+    own_batches = type(loader.batch_sampler) not in (BatchSampler, type(None))
+    return own_batches or type(loader.sampler) not in _WHOLE
+
+
+def _in_own_order(loader: DataLoader[Any]) -> Iterator[Any]:
+    """Yield what such a sampler asks for, row by row."""
+    for asked in loader.sampler if loader.batch_sampler is None else loader.batch_sampler:
+        yield from asked if isinstance(asked, list) else [asked]
 
 
 def private(dataset: Any) -> Any:
@@ -137,6 +140,8 @@ def private(dataset: Any) -> Any:
     if not isinstance(dataset, Dataset):
         return dataset
     try:
+        if callable(getattr(dataset, "state_dict", None)):  # it knows its place, and shares it with a shallow copy
+            return copy.deepcopy(dataset)
         twin = copy.copy(dataset)
         for name, value in vars(dataset).items():
             if isinstance(value, Dataset):
@@ -254,7 +259,7 @@ def _first(batches: Iterator[Any], loader: DataLoader[Any]) -> Any:
 
 def is_shuffled(loader: Any) -> bool | None:
     """Say whether a loader draws rows in random order; None for a sampler that only its author knows."""
-    if is_iterable_only(loader.dataset) or _own_order(loader) is not None:
+    if is_iterable_only(loader.dataset) or _has_own_order(loader):
         return None
     return bool(getattr(loader.sampler, "shuffle", type(loader.sampler) is not SequentialSampler))
 
