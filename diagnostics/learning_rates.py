@@ -21,7 +21,6 @@ LARGE_UPDATE = 0.01  # of a weight, in one step: ten times the 0.001 of the rule
 TIMES_LARGER = 10.0
 LONG_RUN = 10_000  # steps: five epochs over 64,000 examples in batches of 32
 MOVED = 0.1  # of a weight, if every step went the same way
-LEARNED = 0.5  # of the loss
 
 
 def floor_of(trial: TrialFacts, loss: LossFacts) -> float:
@@ -51,9 +50,13 @@ def is_too_high(trial: TrialFacts, floor: float) -> bool:
         return False
     if trial.better_rate > trial.learning_rate / TIMES_SMALLER * (1 + 1e-6):
         return False
-    if _lowest(trial.losses) <= BELOW * floor or largest_update(trial) < LARGE_UPDATE:
+    if largest_update(trial) < LARGE_UPDATE:
         return False
-    if still_falling(trial.losses, floor):
+    if math.isfinite(trial.losses[-1]):  # else it blew up, wherever it was before
+        last = statistics.median(trial.losses[-(len(trial.losses) // 3) :])
+        if _lowest(trial.losses) <= WELL_BELOW * floor or last <= BELOW * floor:
+            return False
+    if leads_below(trial.losses, WELL_BELOW * floor):
         raise NotApplicable("needs a longer trial: the loss was still on its way down")
     return True
 
@@ -67,16 +70,16 @@ def is_too_low(trial: TrialFacts, floor: float) -> bool:
     if not all(math.isfinite(value) for value in trial.losses):
         return False
     gained = (trial.losses[0] - min(trial.losses)) / max(1, len(trial.losses) - 1)
-    return gained * LONG_RUN < LEARNED * trial.losses[0] and largest_update(trial) * LONG_RUN < MOVED
+    return gained * LONG_RUN < trial.losses[0] and largest_update(trial) * LONG_RUN < MOVED
 
 
-def still_falling(losses: tuple[float, ...], floor: float) -> bool:
-    """Whether the loss would pass below the floor in as many steps again, at the pace of the last two thirds."""
+def leads_below(losses: tuple[float, ...], target: float) -> bool:
+    """Whether as many steps again, at the pace from the second third to the last, would get below `target`."""
     third = len(losses) // 3
     if not third or not math.isfinite(losses[-1]):
         return False
     middle, last = statistics.median(losses[third : 2 * third]), statistics.median(losses[2 * third :])
-    return last - 3 * (middle - last) <= BELOW * floor
+    return last - 3 * (middle - last) <= target
 
 
 def largest_update(trial: TrialFacts) -> float:

@@ -33,9 +33,9 @@ class LogitsAsProbabilities(Rule):
 
     ## Why it is bad
     Keras clips what is no probability to 0 or 1 before it takes the logarithm, and nothing gets a gradient
-    through a clip: an example whose true class scores below 0 costs a lot and teaches nothing. The model
-    trains, slowly, to a poor plateau. PyTorch's `NLLLoss` takes minus the true class's score as it is: making
-    all scores larger without end lowers it, and it goes below 0. A name hides the setting: the string
+    through a clip: an example whose true class scores below 0 costs a lot and does not raise that score. The
+    model trains, slowly, to a poor plateau. PyTorch's `NLLLoss` takes minus the true class's score as it is:
+    making all scores larger without end lowers it, and it goes below 0. A name hides the setting: the string
     `"sparse_categorical_crossentropy"` means `from_logits=False`.
 
     ## Example
@@ -52,8 +52,8 @@ class LogitsAsProbabilities(Rule):
     ```
 
     ## Thresholds
-    A prediction must leave the range by more than 0.001, which is the rounding of half precision. Exclusive
-    classes must, besides, not add up to 1.
+    Some prediction of the batch must lie below 0 or, under a binary loss, above 1; under a loss of
+    log-probabilities, above 0. By more than 0.001 each, which is the rounding of half precision.
 
     ## Known problems
     Judged on one batch of an untrained model: logits that all happen to lie in the range are taken for what

@@ -35,16 +35,18 @@ class LearningRateTooHigh(Rule):
     ```
 
     ## Thresholds
-    All of these, on the same batch: in about 30 steps the user's rate never gets the loss below 0.9 of the
-    best constant answer's; a rate at most a third of it gets to 0.5 or less; and some step changes the
-    weights (the median over all weight matrices) by more than 1% of their size, ten times the 0.1% that the
-    rule of thumb below asks for. The rule of thumb alone is no alarm: a small network often learns well at 3%
-    and more. The three limits are ours.
+    All of these, on the same batch and in about 30 steps: at the user's rate the last third of the losses
+    stays above 0.9 of the best constant answer's loss (the median; single dips do not count), or the loss
+    becomes NaN, and none of them gets to half of it; a rate at most a third of it does get to half; and some
+    step changes the weights (the median over all weight matrices) by at least 1% of their size, ten times the
+    0.1% that the rule of thumb below asks for. The rule of thumb alone is no alarm: a small network often
+    learns well at 3% and more. The limits are ours.
 
     ## Known problems
     One batch is an easy task: a rate that learns it by heart may still be too high for the real run. Not
     judged where the rate warms up or may do so, because training does not begin at the full rate; where the
-    best constant answer is not known; and where the loss was still on its way down when the trial ended.
+    best constant answer is not known; and where the loss was on its way down
+    when the trial ended, fast enough to get to half in as many steps again.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"

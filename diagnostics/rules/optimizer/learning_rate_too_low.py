@@ -32,8 +32,8 @@ class LearningRateTooLow(Rule):
 
     ## Thresholds
     Judged by where 10,000 steps at the pace of the trial would lead (five epochs over 64,000 examples, in
-    batches of 32): the loss of this one batch would lose less than half of its value, and the weights would
-    change by less than 10% of their size even if every step went the same way, that is, by less than 1e-5 a
+    batches of 32): they would not learn even this one batch by heart (bring its loss to 0), and the weights
+    would change by less than 10% of their size even if every step went the same way, that is, by less than 1e-5 a
     step. A rate at least 10 times as large must, in 30 steps, get to half of what the best constant answer
     reaches. The numbers are ours. AdamW at 2e-5, the usual rate for fine-tuning, is far from them: it moves
     each weight by about its rate, and a transformer's weights are about 0.02 to 0.05 in size, so a step

@@ -74,7 +74,7 @@ class LossPlateau(Rule):
             return None
         if abs(statistics.median(last) - floor) > AT_FLOOR * floor or max(last) - min(last) > HOVERING * floor:
             return None
-        if learning_rates.still_falling(trial.losses, floor):
+        if learning_rates.leads_below(trial.losses, learning_rates.BELOW * floor):
             return None
         return self.found(
             f"On one batch, at your learning rate of {trial.learning_rate:.2g}, the loss is stuck at the chance "

@@ -35,9 +35,11 @@ class TestFires:
         assert finding.evidence["better_rate"] == 1e-2
 
     @pytest.mark.parametrize(
-        ("fall", "ratio"), [(5.6e-4, 3.8e-6), (6.4e-4, 3.4e-6)], ids=["SGD at 1e-5", "Adam at 1e-7"]
+        ("fall", "ratio"),
+        [(5.6e-4, 3.8e-6), (6.4e-4, 3.4e-6), (1.55e-3, 5e-7)],
+        ids=["SGD at 1e-5", "Adam at 1e-7", "AdamW at 1e-8, a DistilBERT of 6 layers, 512 wide"],
     )
-    def test_on_rates_measured_on_the_same_model(self, fall, ratio):
+    def test_on_other_rates_that_were_measured(self, fall, ratio):
         assert RULE.from_trial(trial(fall, ratio), LOSS) is not None
 
     def test_where_nothing_moves_at_all(self):
