@@ -17,7 +17,7 @@ from bugs.lab.cache import LabError, built
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
 
-VERSION = 1  # raise it when the generated text changes: the cache keeps one directory a version
+VERSION = 2  # raise it when the generated text changes: the cache keeps one directory a version
 SIZES = {"train": 9_000, "validation": 1_200}  # pairs; a third of each label
 COLUMNS = ["premise", "hypothesis", "label"]
 UNLABELLED = {-1, "-1", "-", "", None}  # how the data sets of the hub mark a row without a label
@@ -48,6 +48,7 @@ def save_generated(directory: Path) -> None:
     """
     import random
 
+    import datasets
     from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
     from bugs.lab.sentences.pairs import LABELS, pairs
@@ -62,7 +63,13 @@ def save_generated(directory: Path) -> None:
         made = Dataset.from_dict(columns, features=features, split=split)
         # left to itself, the fingerprint differs from process to process
         splits[split] = Dataset(made.data, info=made.info, split=made.split, fingerprint=f"zoo-{VERSION}-{split}")
-    DatasetDict(splits).save_to_disk(directory)
+    shown = datasets.is_progress_bar_enabled()
+    datasets.disable_progress_bars()  # a bar for each split, of no time at all
+    try:
+        DatasetDict(splits).save_to_disk(directory)
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
 
 
 def _load(named: str) -> DatasetDict | Dataset:
@@ -70,13 +77,10 @@ def _load(named: str) -> DatasetDict | Dataset:
     import datasets
 
     path = Path(named).expanduser()
-    saved = [path / "dataset_dict.json", path / "state.json"]
+    written = [path / "dataset_dict.json", path / "state.json"]
     name, _, config = (str(path), "", "") if path.is_dir() else named.partition(":")
-    bars = datasets.is_progress_bar_enabled()
-    if path.is_dir():
-        datasets.disable_progress_bars()  # a local load takes no time worth showing
     try:
-        if any(mark.is_file() for mark in saved):
+        if any(mark.is_file() for mark in written):
             return datasets.load_from_disk(name, keep_in_memory=True)
         return datasets.load_dataset(name, config or None, keep_in_memory=path.is_dir())
     except Exception as error:  # the hub, the network, pyarrow and pandas each have exceptions of their own
@@ -86,9 +90,6 @@ def _load(named: str) -> DatasetDict | Dataset:
             "(nyu-mll/glue:mnli), or a local directory: one written by save_to_disk, or one with files such as "
             "train.csv and validation.csv. Unset it to use the corpus that comes with the zoo."
         ) from error
-    finally:
-        if bars:
-            datasets.enable_progress_bars()
 
 
 def _shaped(loaded: DatasetDict | Dataset, named: str) -> DatasetDict:
