@@ -9,6 +9,7 @@ from .report import Report
 
 if TYPE_CHECKING:
     from .crash_facts import CrashFacts
+    from .probes.frames import Crash
 
 
 def explain(failure: Any) -> Report:
@@ -55,38 +56,55 @@ def explain(failure: Any) -> Report:
 
 def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:
     """Read a live exception; if nothing is recognised in it, then what it was raised from or while handling."""
-    from .probes.frames import read_exception
+    from .probes.frames import within
     from .probes.torch_crashes import symptoms
 
+    crash = whole = _read(error)
     link: BaseException | None = error
     seen: set[int] = set()
     while link is not None and id(link) not in seen:
         seen.add(id(link))
-        crash = read_exception(link)
-        if found := symptoms(crash):
-            return crash.facts, *found
+        if link is not error:
+            whole = within(whole, _read(link))
+        if found := symptoms(whole):
+            return whole.facts, *found
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    return (read_exception(error).facts,)
+    return (crash.facts,)
+
+
+def _read(error: BaseException) -> Crash:
+    from .probes.frames import Crash, read_exception
+    from .probes.traceback_text import unwrapped
+
+    crash = read_exception(error)
+    facts = unwrapped(crash.facts)
+    frames_elsewhere = len(facts.frames) - len(crash.facts.frames)
+    return Crash(facts, (*crash.variables, *({} for _ in range(frames_elsewhere))))
 
 
 def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
     """Read the text of a traceback; of several, the last in which something is recognised, or the last.
 
+    Exceptions that came of each other count as one failure, as in `facts_of_exception`.
+
     Raises:
         InvalidInput: the text holds no traceback.
     """
-    from .probes.frames import Crash
+    from .probes.frames import Crash, within
     from .probes.torch_crashes import symptoms
     from .probes.traceback_text import parse
 
-    crashes = [Crash(facts) for facts in parse(text)]
-    if not crashes:
+    failures = parse(text)
+    if not failures:
         given = "an empty text" if not text.strip() else f"{len(text.splitlines())} lines without a traceback"
         raise InvalidInput(
             f"explain() was given {given}. It takes what Python printed, from "
             "'Traceback (most recent call last):' to the line that names the exception."
         )
-    for crash in reversed(crashes):
-        if found := symptoms(crash):
-            return crash.facts, *found
-    return (crashes[-1].facts,)
+    for failure in reversed(failures):
+        whole = Crash(failure[-1])
+        for facts in reversed(failure):
+            whole = within(whole, Crash(facts)) if facts is not failure[-1] else whole
+            if found := symptoms(whole):
+                return whole.facts, *found
+    return (failures[-1][-1],)

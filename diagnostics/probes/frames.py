@@ -7,7 +7,7 @@ import os
 import sysconfig
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +64,9 @@ def read_exception(error: BaseException) -> Crash:
         variables.append(dict(frame.f_locals))
     facts = CrashFacts(type(error).__name__, str(error), tuple(frames), live=True)
     return Crash(facts, tuple(variables))
+
+
+def within(outer: Crash, inner: Crash) -> Crash:
+    """Return `inner` with the frames of the exception that came of it before its own: they led there, too."""
+    facts = replace(inner.facts, frames=(*outer.facts.frames, *inner.facts.frames))
+    return Crash(facts, (*outer.variables, *inner.variables))

@@ -30,7 +30,14 @@ from .tensors import is_tensor, outputs_setting, to_array
 
 def symptoms(crash: Crash) -> list[Symptom]:
     """Return what is recognised in a crash; empty if nothing is."""
-    return [fact for recognise in _RECOGNISERS if (fact := recognise(crash)) is not None]
+    return [fact for recognise in _RECOGNISERS if (fact := _recognised(recognise, crash)) is not None]
+
+
+def _recognised(recognise: Callable[[Crash], Symptom | None], crash: Crash) -> Symptom | None:
+    try:
+        return recognise(crash)
+    except Exception:  # the variables in a frame can be anything: then the message alone must do
+        return recognise(Crash(crash.facts))
 
 
 def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
@@ -52,6 +59,9 @@ def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     return LabelBeyondOutputs(label=label)
 
 
+NAMELESS = "the examples"  # stands for the column's name where examples are not dicts or tuples
+
+
 def _setting_in_frames(crash: Crash) -> str:
     for variables in crash.inward():
         setting = outputs_setting(variables.get("self"))
@@ -61,10 +71,11 @@ def _setting_in_frames(crash: Crash) -> str:
 
 
 _RAGGED = (
-    r"expected sequence of length (\d+) at dim \d+ \(got (\d+)\)",
-    r"stack expects each tensor to be equal size, but got \[(\d+)[^\]]*\] at entry 0 and \[(\d+)[^\]]*\]",
-    r"setting an array element with a sequence.*inhomogeneous shape()()",
-    r"each element in list of batch should be of equal size()()",
+    r"expected sequence of length (?P<one>\d+) at dim \d+ \(got (?P<other>\d+)\)",
+    r"each tensor to be equal size, but got \[(?P<one>[^\]]*)\] at entry 0 and \[(?P<other>[^\]]*)\]",
+    r"setting an array element with a sequence.*inhomogeneous shape",
+    r"each element in list of batch should be of equal size",
+    r"activate truncation and/or padding.*Perhaps your features \(`(?P<column>[^`]+)` in this case\)",
 )
 
 
@@ -72,24 +83,43 @@ def _ragged_columns(crash: Crash) -> RaggedColumns | None:
     for pattern in _RAGGED:
         found = re.search(pattern, crash.facts.message, re.DOTALL)
         if found is not None:
-            clash = (int(found[1]), int(found[2])) if found[1] and found[2] else None
-            return RaggedColumns(lengths=_ragged_lengths(crash), clash=clash)
+            named = found.groupdict()
+            return RaggedColumns(
+                lengths=_ragged_lengths(crash, named.get("column")),
+                clash=_clash(named.get("one") or "", named.get("other") or ""),
+            )
     return None
 
 
-def _ragged_lengths(crash: Crash) -> dict[str, tuple[int, ...]]:
-    """Look in the frames for the examples that were being collated: a list of dicts, tuples or sequences."""
+def _clash(one: str, other: str) -> tuple[int, int] | None:
+    """Return the first sizes in which two shapes, written as `3, 32, 40`, differ."""
+    sizes = ([int(size) for size in shape.split(",") if size.strip()] for shape in (one, other))
+    return next(((a, b) for a, b in zip(*sizes, strict=False) if a != b), None)
+
+
+def _ragged_lengths(crash: Crash, column: str | None = None) -> dict[str, tuple[int, ...]]:
+    """Look in the frames for the examples that were being collated: a list of dicts, tuples or sequences.
+
+    The frames further out know the columns' names; the innermost may see the values of one column only. Where
+    the message names the column, the others are left out: they may have been padded since.
+    """
+    nameless: dict[str, tuple[int, ...]] = {}
     for variables in crash.inward():
-        for name in ("features", "batch", "examples", "data", "encoded_inputs"):
+        for name in ("features", "batch", "examples", "data", "encoded_inputs", "value"):
             lengths = column_lengths(variables.get(name))
-            ragged = {column: sizes for column, sizes in lengths.items() if len(set(sizes)) > 1}
-            if ragged:
+            if column is not None and NAMELESS in lengths:
+                lengths = {column: lengths[NAMELESS]}
+            ragged = {c: sizes for c, sizes in lengths.items() if len(set(sizes)) > 1 and column in (None, c)}
+            if ragged and NAMELESS not in ragged:
                 return ragged
-    return {}
+            nameless = nameless or ragged
+    return nameless
 
 
 def column_lengths(examples: Any) -> dict[str, tuple[int, ...]]:
     """Return the length of each example by column, for the columns that hold sequences.
+
+    Of arrays with several axes, the first in which the examples differ is measured.
 
     Args:
         examples: a list of dicts, of tuples, or of sequences of numbers; anything else gives an empty answer.
@@ -103,19 +133,20 @@ def column_lengths(examples: Any) -> dict[str, tuple[int, ...]]:
     elif all(isinstance(example, tuple) for example in examples):
         columns = {str(i): list(column) for i, column in enumerate(zip(*examples, strict=False))}
     else:
-        columns = {"the examples": list(examples)}
+        columns = {NAMELESS: list(examples)}
     lengths = {}
     for name, column in columns.items():
-        sizes = [_length(value) for value in column]
-        if all(size is not None for size in sizes):
-            lengths[name] = tuple(size for size in sizes if size is not None)
+        shapes = [_shape(value) for value in column]
+        if all(shapes) and len({len(shape) for shape in shapes}) == 1:
+            axis = next((i for i, sizes in enumerate(zip(*shapes, strict=True)) if len(set(sizes)) > 1), 0)
+            lengths[name] = tuple(shape[axis] for shape in shapes)
     return lengths
 
 
-def _length(value: Any) -> int | None:
+def _shape(value: Any) -> tuple[int, ...]:
     if is_tensor(value) or isinstance(value, np.ndarray):
-        return int(value.shape[0]) if value.ndim else None
-    return len(value) if isinstance(value, list | tuple) else None
+        return tuple(int(size) for size in value.shape)
+    return (len(value),) if isinstance(value, list | tuple) else ()
 
 
 def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
@@ -142,17 +173,18 @@ def _tokens_missing(crash: Crash) -> TokensMissing | None:
     if not any(re.search(pattern, message) for pattern in _NO_TOKENS):
         return None
     text_columns = _text_columns(crash)
-    found = re.search(r"includes input_ids, but you provided (.*)", message)
-    if found is not None:
-        return TokensMissing(tuple(re.findall(r"'([^']+)'", found[1])), text_columns)
     for variables in crash.inward():
-        received = variables.get("inputs") or variables.get("batch") or variables.get("features")
-        if isinstance(received, Sequence) and received and isinstance(received[0], Mapping):
-            received = received[0]
-        if isinstance(received, Mapping):
-            names = tuple(str(name) for name in received if name != "num_items_in_batch")  # the Trainer's own
-            return TokensMissing(names, text_columns)
-    return TokensMissing(None, text_columns)
+        for name in ("inputs", "features", "batch"):
+            received = variables.get(name)
+            if isinstance(received, list | tuple) and received:
+                received = received[0]
+            if isinstance(received, Mapping):
+                if text_columns is None:
+                    text_columns = tuple(str(n) for n, v in received.items() if isinstance(v, str)) or None
+                names = tuple(str(name) for name in received if name != "num_items_in_batch")  # the Trainer's own
+                return TokensMissing(names, text_columns)
+    found = re.search(r"includes input_ids, but you provided (.*)", message)
+    return TokensMissing(None if found is None else tuple(re.findall(r"'([^']+)'", found[1])), text_columns)
 
 
 def _text_columns(crash: Crash) -> tuple[str, ...] | None:
@@ -211,15 +243,16 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
 
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
     if not re.search(
-        r"Classification metrics can't handle a mix of [\w-]+ and continuous(-multioutput)? targets"
+        r"Classification metrics can't handle a mix of [\w-]+ and (continuous(-multioutput)?|unknown) targets"
         r"|Classification metrics can't handle a mix of continuous(-multioutput)? and [\w-]+ targets",
         crash.facts.message,
     ):
         return None
     for variables in crash.inward("_check_targets"):
-        scores = to_array(variables.get("y_pred"))
-        if scores is not None and scores.ndim > 1:
-            return MetricGotLogits(tuple(scores.shape))
+        for name in ("y_pred", "y_true"):
+            scores = to_array(variables.get(name))
+            if scores is not None and scores.dtype.kind == "f" and (scores != scores.round()).any():
+                return MetricGotLogits(tuple(scores.shape))
     return MetricGotLogits()
 
 

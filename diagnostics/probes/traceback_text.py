@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 from diagnostics.crash_facts import CrashFacts, FrameFacts
 
 from .frames import is_yours, shorten
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _START = "Traceback (most recent call last)"
+_FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica
+    rf"Caught \w+ in [^\n]+\.\nOriginal {re.escape(_START)}:\n(?P<original>.*)", re.DOTALL
+)
 _FRAME = re.compile(r'^\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _NOTEBOOK_FRAME = re.compile(
     r"^(?:File|Cell) (?P<file>.+?)(?::(?P<line>\d+)|, line (?P<cell>\d+))(?:, in (?P<function>\S+?)\(|$)"
 )
+_BOXED_FRAME = re.compile(r"^│ (?P<file>\S.*?):(?P<line>\d+) in (?P<function>\S+)\s*│$")  # as rich prints it
 _EXCEPTION = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$", re.DOTALL)
 _CHAINED = (
     "During handling of the above exception, another exception occurred:",
@@ -22,36 +27,53 @@ _CHAINED = (
 )
 
 
-def parse(text: str) -> list[CrashFacts]:
-    """Find every traceback in a text, in the order printed; the last is the one that ended the program.
+def parse(text: str) -> list[list[CrashFacts]]:
+    """Find every failure in a text, in the order printed; the last is the one that ended the program.
 
-    Colours are removed; what stands before the first traceback (logs, progress bars) is passed over. A text
-    that is nothing but its last line (``IndexError: Target 2 is out of bounds.``) counts as a traceback
-    without frames. An empty list: there is none.
+    A failure is a list of exceptions that came of each other, the first one first. Colours are removed; what
+    stands before the first traceback (logs, progress bars) is passed over. A text that is nothing but its last
+    line (``IndexError: Target 2 is out of bounds.``) counts as a traceback without frames. An empty list: there
+    is none.
     """
     lines = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    starts = [number for number, line in enumerate(lines) if _START in line]
-    crashes = []
-    for start, end in pairwise([*starts, len(lines)]):
-        crash = _parse_one(lines[start + 1 : end])
-        if crash is not None:
-            crashes.append(crash)
+    starts = [number for number, line in enumerate(lines) if _START in line and f"Original {_START}" not in line]
     if not starts:
         crash = _parse_one([line for line in lines if line.strip()])
+        return [] if crash is None else [[crash]]
+    failures: list[list[CrashFacts]] = []
+    chained = False
+    for start, end in pairwise([*starts, len(lines)]):
+        prefix = lines[start][: lines[start].index(_START)].rstrip()
+        crash = _parse_one(
+            [line.removeprefix(prefix).removeprefix(" ") if prefix else line for line in lines[start + 1 : end]]
+        )
         if crash is not None:
-            crashes.append(crash)
-    return crashes
+            if chained and failures:
+                failures[-1].append(unwrapped(crash))
+            else:
+                failures.append([unwrapped(crash)])
+        chained = any(mark in line for line in lines[start:end] for mark in _CHAINED)
+    return failures
+
+
+def unwrapped(crash: CrashFacts) -> CrashFacts:
+    """Return what was raised in a data loader's worker, which the main process only passes on as text."""
+    wrapped = _FROM_WORKER.search(crash.message)
+    original = None if wrapped is None else _parse_one(wrapped["original"].split("\n"))
+    if original is None:
+        return crash
+    return replace(crash, message=original.message, frames=(*crash.frames, *original.frames))
 
 
 def _parse_one(lines: list[str]) -> CrashFacts | None:
     frames: list[FrameFacts] = []
     for number, line in enumerate(lines):
-        frame = _FRAME.match(line) or _NOTEBOOK_FRAME.match(line)
+        frame = _FRAME.match(line) or _NOTEBOOK_FRAME.match(line) or _BOXED_FRAME.match(line)
         if frame is not None:
             frames.append(_read_frame(frame.groupdict(), lines[number + 1 : number + 2]))
             continue
         exception = _EXCEPTION.match(line)
-        if exception is not None and _is_exception(exception["name"]):
+        if exception is not None and (_is_exception(exception["name"]) or (frames and line[0].isupper())):
             message = "\n".join([exception["message"] or "", *_rest_of_message(lines[number + 1 :])])
             name = exception["name"].rpartition(".")[2]
             return CrashFacts(name, message.strip(), tuple(frames), live=False)
@@ -75,7 +97,7 @@ def _is_exception(name: str) -> bool:
 def _rest_of_message(lines: list[str]) -> list[str]:
     rest: list[str] = []
     for line in lines:
-        if line.strip() in _CHAINED or _START in line:
+        if line.strip() in _CHAINED:
             break
         rest.append(line)
     return rest

@@ -7,6 +7,8 @@ from diagnostics.facts import Array, BatchFacts, ModelFacts, OutputFacts, class_
 from diagnostics.finding import Finding, Where
 from diagnostics.rule import NotApplicable, Rule
 
+RENUMBER = "number the classes from 0, and mark what the loss should skip with its ignore_index"
+
 
 class LabelsOutOfRange(Rule):
     """A label names a class that the model does not have.
@@ -59,6 +61,14 @@ class LabelsOutOfRange(Rule):
             finding = self._compare(labels, symptom.num_outputs, symptom.outputs_setting, crash.where)
             if finding is not None:
                 return finding
+        if symptom.label is not None and symptom.label < 0:
+            return self.found(
+                f"Label {symptom.label} is below 0, but classes are counted from 0. Which examples carry it "
+                "cannot be known from the text: pass the exception itself to diagnostics.explain.",
+                fix=RENUMBER,
+                evidence={"label": symptom.label},
+                where=crash.where,
+            )
         label = "A label" if symptom.label is None else f"Label {symptom.label}"
         return self.found(
             f"{label} is past the last class that the model has. Classes are counted from 0, so the model "
@@ -92,7 +102,7 @@ class LabelsOutOfRange(Rule):
         if low < 0:
             return self.found(
                 f"The labels run from {low} to {high}, but classes are counted from 0: {counted}.",
-                fix="number the classes from 0, and mark what the loss should skip with its ignore_index",
+                fix=RENUMBER,
                 evidence=evidence,
                 where=where,
             )

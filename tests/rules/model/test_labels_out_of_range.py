@@ -116,3 +116,11 @@ class TestFromCrash:
         symptom = LabelBeyondOutputs(label=7, labels=np.array([0, 1]), num_outputs=2)
         finding = LabelsOutOfRange().from_crash(CRASH, symptom)
         assert finding.message.startswith("Label 7 is past the last class that the model has.")
+
+    def test_a_negative_label_in_a_text_is_below_the_first_class_not_past_the_last(self):
+        finding = LabelsOutOfRange().from_crash(CRASH, LabelBeyondOutputs(label=-1))
+        assert finding.message == (
+            "Label -1 is below 0, but classes are counted from 0. Which examples carry it cannot be known from "
+            "the text: pass the exception itself to diagnostics.explain."
+        )
+        assert finding.fix == "number the classes from 0, and mark what the loss should skip with its ignore_index"
