@@ -92,19 +92,21 @@ def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
     """
     from .probes.frames import Crash, within
     from .probes.torch_crashes import symptoms
-    from .probes.traceback_text import parse
+    from .probes.traceback_text import failures
 
-    failures = parse(text)
-    if not failures:
+    printed = failures(text)
+    if not printed:
         given = "an empty text" if not text.strip() else f"{len(text.splitlines())} lines without a traceback"
         raise InvalidInput(
             f"explain() was given {given}. It takes what Python printed, from "
             "'Traceback (most recent call last):' to the line that names the exception."
         )
-    for failure in reversed(failures):
-        whole = Crash(failure[-1])
-        for facts in reversed(failure):
-            whole = within(whole, Crash(facts)) if facts is not failure[-1] else whole
+    for failure in reversed(printed):
+        last, *before = reversed(failure)
+        whole = Crash(last)
+        for facts in (None, *before):
+            if facts is not None:
+                whole = within(whole, Crash(facts))
             if found := symptoms(whole):
                 return whole.facts, *found
-    return (failures[-1][-1],)
+    return (printed[-1][-1],)

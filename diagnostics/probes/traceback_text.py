@@ -27,20 +27,24 @@ _CHAINED = (
 )
 
 
-def parse(text: str) -> list[list[CrashFacts]]:
-    """Find every failure in a text, in the order printed; the last is the one that ended the program.
+def parse(text: str) -> list[CrashFacts]:
+    """Find every traceback in a text, in the order printed; the last is the one that ended the program.
 
-    A failure is a list of exceptions that came of each other, the first one first. Colours are removed; what
-    stands before the first traceback (logs, progress bars) is passed over. A text that is nothing but its last
-    line (``IndexError: Target 2 is out of bounds.``) counts as a traceback without frames. An empty list: there
-    is none.
+    Colours are removed; what stands before the first traceback (logs, progress bars) is passed over. A text
+    that is nothing but its last line (``IndexError: Target 2 is out of bounds.``) counts as a traceback
+    without frames. An empty list: there is none.
     """
+    return [crash for failure in failures(text) for crash in failure]
+
+
+def failures(text: str) -> list[list[CrashFacts]]:
+    """Find the same, each with the exceptions that it came of: they were printed before it and stand before it."""
     lines = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     starts = [number for number, line in enumerate(lines) if _START in line and f"Original {_START}" not in line]
     if not starts:
         crash = _parse_one([line for line in lines if line.strip()])
         return [] if crash is None else [[crash]]
-    failures: list[list[CrashFacts]] = []
+    found: list[list[CrashFacts]] = []
     chained = False
     for start, end in pairwise([*starts, len(lines)]):
         prefix = lines[start][: lines[start].index(_START)].rstrip()
@@ -48,12 +52,12 @@ def parse(text: str) -> list[list[CrashFacts]]:
             [line.removeprefix(prefix).removeprefix(" ") if prefix else line for line in lines[start + 1 : end]]
         )
         if crash is not None:
-            if chained and failures:
-                failures[-1].append(unwrapped(crash))
+            if chained and found:
+                found[-1].append(unwrapped(crash))
             else:
-                failures.append([unwrapped(crash)])
+                found.append([unwrapped(crash)])
         chained = any(mark in line for line in lines[start:end] for mark in _CHAINED)
-    return failures
+    return found
 
 
 def unwrapped(crash: CrashFacts) -> CrashFacts:
