@@ -42,8 +42,9 @@ class LossPlateau(Rule):
     ## Thresholds
     Over the last third of the trial the median must lie within 5% of the loss of the best constant answer
     (for cross entropy the entropy of the batch's labels), the losses within 20% of each other, and what is
-    left of a fall must not lead below 0.9 of it in as many steps again. Another rate must have got to half of
-    it. The numbers are ours.
+    left of a fall must not lead below 0.9 of it in as many steps again. And the run must be stuck there, by
+    the thresholds of `learning-rate-too-high` or `learning-rate-too-low`: an untrained classifier starts near
+    the chance level, and one that is trained gently stays there for a while. The numbers are ours.
 
     ## Known problems
     Before training, the plateau is seen on one batch alone, and only where another learning rate gets past it:
@@ -68,8 +69,10 @@ class LossPlateau(Rule):
         """Look at the end of the run at the user's rate."""
         floor = learning_rates.floor_of(trial, loss)
         last = trial.losses[-max(1, len(trial.losses) // 3) :]
-        if not trial.better_rate or not learning_rates.other_rate_learns(trial, floor):
+        if not trial.better_rate:
             return None
+        if not learning_rates.is_too_high(trial, floor) and not learning_rates.is_too_low(trial, floor):
+            return None  # such a run has merely not got going yet, as fine-tuning at 2e-5
         if not all(math.isfinite(value) for value in last):
             return None
         if abs(statistics.median(last) - floor) > AT_FLOOR * floor or max(last) - min(last) > HOVERING * floor:
