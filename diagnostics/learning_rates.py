@@ -111,12 +111,12 @@ def fix(rate: float, model: ModelFacts | None, optimizer: OptimizerFacts | None)
     """Write the line that sets the rate."""
     name = optimizer.name if optimizer is not None else "Adam"
     if model is None:
-        return f"set the learning rate to {rate:.2g}"
+        return f"set the learning rate to {rate:.3g}"
     if model.library == "keras":
-        return f"optimizer=keras.optimizers.{name}(learning_rate={rate:.2g})"
+        return f"optimizer=keras.optimizers.{name}(learning_rate={rate:.3g})"
     if model.library == "transformers" and model.computes_loss:
-        return f"TrainingArguments(..., learning_rate={rate:.2g})"
-    return f"torch.optim.{name}(model.parameters(), lr={rate:.2g})"
+        return f"TrainingArguments(..., learning_rate={rate:.3g})"
+    return f"torch.optim.{name}(model.parameters(), lr={rate:.3g})"
 
 
 def other_rate_learns(trial: TrialFacts, floor: float) -> bool:

@@ -73,7 +73,7 @@ class DefaultLearningRate(Rule):
         assert trial.better_rate is not None  # or the trial would show nothing
         return self.found(
             f"{_origin(optimizer, default, model)} That is {unfit} for this model: on one batch it took the loss "
-            f"{_from_to(trial.losses)}, where {trial.better_rate:.2g}, with all else as it was, took it "
+            f"{_from_to(trial.losses)}, where {trial.better_rate:.3g}, with all else as it was, took it "
             f"{_from_to(trial.better_losses)}.",
             fix=learning_rates.fix(trial.better_rate, model, optimizer),
             evidence={

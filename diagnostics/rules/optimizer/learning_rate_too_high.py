@@ -72,9 +72,9 @@ class LearningRateTooHigh(Rule):
         steps = len(trial.losses)
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
-            f"{trial.learning_rate:.2g}, {_ended(trial.losses[-1], steps)}; one and the same answer for every "
+            f"{trial.learning_rate:.3g}, {_ended(trial.losses[-1], steps)}; one and the same answer for every "
             f"example would reach {floor:.4g}. "
-            f"At {trial.better_rate:.2g}, with all else as it was, the loss came down to "
+            f"At {trial.better_rate:.3g}, with all else as it was, the loss came down to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps. {_update(trial)}",
             fix=learning_rates.fix(trial.better_rate, model, optimizer),
             evidence=learning_rates.evidence(trial, floor),

@@ -69,11 +69,11 @@ class LearningRateTooLow(Rule):
         taken_off = (first - lowest) / first / (steps - 1) * learning_rates.LONG_RUN
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
-            f"{trial.learning_rate:.2g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
+            f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
             f"and a step changed the weights by {update:.2g} of their size. "
             f"At that pace {learning_rates.LONG_RUN:,} steps change them by "
             f"{update * learning_rates.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. At "
-            f"{trial.better_rate:.2g}, with all else as it was, the loss came down to "
+            f"{trial.better_rate:.3g}, with all else as it was, the loss came down to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=learning_rates.fix(trial.better_rate, model, optimizer)
             + ", or the rate that is usual for this optimizer",

@@ -80,10 +80,10 @@ class LossPlateau(Rule):
         if learning_rates.leads_below(trial.losses, learning_rates.BELOW * floor):
             return None
         return self.found(
-            f"On one batch, at your learning rate of {trial.learning_rate:.2g}, the loss is stuck at the chance "
+            f"On one batch, at your learning rate of {trial.learning_rate:.3g}, the loss is stuck at the chance "
             f"level: in the last {len(last)} of {len(trial.losses)} steps it lies between {min(last):.4g} and "
             f"{max(last):.4g}, and one and the same answer for every example would reach {floor:.4g}. The batch "
-            f"can be learned: at {trial.better_rate:.2g} the loss came down to {trial.better_losses[-1]:.4g} in "
+            f"can be learned: at {trial.better_rate:.3g} the loss came down to {trial.better_losses[-1]:.4g} in "
             f"{len(trial.better_losses)} steps.",
             fix=learning_rates.fix(trial.better_rate, model, optimizer),
             evidence={
