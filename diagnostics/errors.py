@@ -1,4 +1,4 @@
-"""Everything `diagnostics` raises on purpose.
+"""Everything `diagnostics` raises on purpose, and how it names what it was given.
 
 DiagnosticsError
 ├── InvalidInput       the arguments are not something that can be looked at
@@ -18,3 +18,13 @@ class InvalidInput(DiagnosticsError, ValueError):
 
 class FindingsPresent(DiagnosticsError):
     """A report holds findings at or above the severity that was asked about."""
+
+
+def what(value: object) -> str:
+    """Say what was given instead of what was expected: `None`, `a str`, `the class Linear, not an object of it`."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}, not an object of it"
+    kind = type(value).__name__
+    return f"an {kind}" if kind[0] in "AEIOUaeiou" else f"a {kind}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .errors import InvalidInput
+from .errors import InvalidInput, what
 from .finding import Finding
 from .report import Report, StageResult, Status
 
@@ -79,30 +79,21 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
         from .probes.torch_data import not_batches
 
         if (why := not_batches(loader)) is not None:
-            raise InvalidInput(f"examine() was given {_name(loader)} as data{why}")
+            raise InvalidInput(f"examine() was given {what(loader)} as data{why}")
         if loss_fn is not None and not callable(loss_fn):
             raise InvalidInput(
-                f"examine() was given {_name(loss_fn)} as loss_fn, which cannot be called. Pass a function of "
+                f"examine() was given {what(loss_fn)} as loss_fn, which cannot be called. Pass a function of "
                 "(prediction, target), such as torch.nn.CrossEntropyLoss()."
             )
         if optimizer is not None and not hasattr(optimizer, "param_groups"):
             raise InvalidInput(
-                f"examine() was given {_name(optimizer)} as optimizer, which has no param_groups. Pass a "
+                f"examine() was given {what(optimizer)} as optimizer, which has no param_groups. Pass a "
                 "torch.optim.Optimizer."
             )
         from .probes.pytorch import PyTorchPipeline
 
         return PyTorchPipeline(target, loader, loss_fn, optimizer, evaluation)
-    raise InvalidInput(f"examine() was given {_name(target)}. {USAGE}")
-
-
-def _name(value: Any) -> str:
-    if value is None:
-        return "None"
-    kind = value.__name__ if isinstance(value, type) else type(value).__name__
-    if isinstance(value, type):
-        return f"the class {kind}, not an object of it"
-    return f"an {kind}" if kind[0] in "AEIOUaeiou" else f"a {kind}"
+    raise InvalidInput(f"examine() was given {what(target)}. {USAGE}")
 
 
 def _walk(pipeline: Pipeline) -> Report:

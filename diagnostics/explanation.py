@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import InvalidInput
+from .errors import InvalidInput, what
 from .report import Report
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def explain(failure: Any) -> Report:
     elif isinstance(failure, BaseException):
         crash, *symptoms = facts_of_exception(failure)
     else:
-        kind = "None" if failure is None else f"a {type(failure).__name__}"
         raise InvalidInput(
-            f"explain() was given {kind}. It takes an exception that was caught, or the text of a traceback."
+            f"explain() was given {what(failure)}. It takes an exception that was caught, or the text of "
+            "a traceback."
         )
     from .rule import Judge
 
@@ -96,7 +96,9 @@ def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
 
     printed = failures(text)
     if not printed:
-        given = "an empty text" if not text.strip() else f"{len(text.splitlines())} lines without a traceback"
+        count = len(text.splitlines())
+        lines = f"{count} {'line' if count == 1 else 'lines'} without a traceback"
+        given = lines if text.strip() else "an empty text"
         raise InvalidInput(
             f"explain() was given {given}. It takes what Python printed, from "
             "'Traceback (most recent call last):' to the line that names the exception."

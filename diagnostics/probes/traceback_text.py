@@ -48,6 +48,8 @@ def failures(text: str) -> list[list[CrashFacts]]:
     chained = False
     for start, end in pairwise([*starts, len(lines)]):
         prefix = lines[start][: lines[start].index(_START)].rstrip()
+        if not "".join(lines[start + 1 : start + 2]).startswith(prefix):
+            prefix = ""  # it belongs to that line alone: a logger's stamp, a progress bar, a notebook's heading
         crash = _parse_one(
             [line.removeprefix(prefix).removeprefix(" ") if prefix else line for line in lines[start + 1 : end]]
         )
@@ -93,6 +95,8 @@ def _read_frame(found: dict[str, str | None], following: list[str]) -> FrameFact
 
 def _is_exception(name: str) -> bool:
     last = name.rpartition(".")[2]
+    if last in ("Error", "Exception", "Warning") and "." not in name:
+        return False  # a word in a log, more often than a class
     return last[0].isupper() and (
         last.endswith(("Error", "Exception", "Interrupt", "Exit", "Warning")) or "." in name
     )

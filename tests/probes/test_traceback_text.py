@@ -1,0 +1,180 @@
+"""Tracebacks as they come out of terminals, logs, notebooks and launchers."""
+
+import traceback
+
+import pytest
+
+from diagnostics.probes.traceback_text import failures, parse
+
+PLAIN = """\
+Traceback (most recent call last):
+  File "/home/ada/nli/train.py", line 31, in <module>
+    main()
+  File "/home/ada/nli/train.py", line 20, in main
+    loss = criterion(logits, labels)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/env/lib/python3.11/site-packages/torch/nn/functional.py", line 3526, in cross_entropy
+    return torch._C._nn.cross_entropy_loss(
+IndexError: Target 2 is out of bounds.
+"""
+
+
+def assert_plain(crash):
+    assert (crash.exception, crash.message) == ("IndexError", "Target 2 is out of bounds.")
+    assert [frame.function for frame in crash.frames] == ["<module>", "main", "cross_entropy"]
+    assert [frame.line for frame in crash.frames] == [31, 20, 3526]
+    assert [frame.yours for frame in crash.frames] == [True, True, False]
+    assert crash.frames[1].code == "loss = criterion(logits, labels)"
+    assert crash.frames[2].file == "torch/nn/functional.py"
+    assert str(crash.where) == "/home/ada/nli/train.py:20 in main"
+    assert not crash.live
+
+
+class TestParse:
+    def test_a_traceback_as_python_prints_it(self):
+        (crash,) = parse(PLAIN)
+        assert_plain(crash)
+
+    def test_with_colours(self):
+        coloured = PLAIN.replace("IndexError", "\x1b[1;35mIndexError\x1b[0m").replace(
+            "File", "\x1b[35mFile\x1b[0m"
+        )
+        (crash,) = parse(coloured)
+        assert_plain(crash)
+
+    def test_after_a_progress_bar_that_it_shares_a_line_with(self):
+        bar = "Map: 100%|██████████| 8/8\r\n\r  0%|          | 0/750 [00:00<?, ?it/s]"
+        (crash,) = parse(f"loading the corpus\n{bar}{PLAIN}\r  0%|          | 0/750 [00:01<?, ?it/s]\n")
+        assert crash.first_line == "Target 2 is out of bounds."
+        assert [frame.line for frame in crash.frames] == [31, 20, 3526]
+
+    def test_with_the_line_ends_of_windows(self):
+        (crash,) = parse(PLAIN.replace("\n", "\r\n"))
+        assert_plain(crash)
+
+    def test_behind_the_prefix_that_a_launcher_puts_before_each_line(self):
+        prefixed = "".join(f"[rank0]: {line}\n" for line in PLAIN.splitlines())
+        (crash,) = parse(f"[rank0]:[W socket.cpp] a warning\n{prefixed}")
+        assert_plain(crash)
+
+    def test_behind_the_stamp_that_a_logger_puts_before_the_first_line(self):
+        (crash,) = parse(f"2026-03-01 12:00:00,000 ERROR {PLAIN}")
+        assert_plain(crash)
+
+    def test_of_a_notebook(self):
+        text = (
+            "---------------------------------------------------------------------------\n"
+            "IndexError                                Traceback (most recent call last)\n"
+            "Cell In[3], line 2\n"
+            "      1 logits = model(inputs)\n"
+            "----> 2 loss = criterion(logits, labels)\n"
+            "\n"
+            "File /env/lib/python3.11/site-packages/torch/nn/functional.py:3526, in cross_entropy(input, target)\n"
+            "   3525     label_smoothing = 0.0\n"
+            "-> 3526 return torch._C._nn.cross_entropy_loss(\n"
+            "\n"
+            "IndexError: Target 2 is out of bounds.\n"
+        )
+        (crash,) = parse(text)
+        assert (crash.exception, crash.message) == ("IndexError", "Target 2 is out of bounds.")
+        assert [(f.file, f.line, f.function) for f in crash.frames] == [
+            ("In[3]", 2, "<module>"),
+            ("torch/nn/functional.py", 3526, "cross_entropy"),
+        ]
+        assert crash.where.file == "In[3]"
+
+    def test_in_the_boxes_that_rich_draws(self):
+        text = (
+            "╭─────────────── Traceback (most recent call last) ───────────────╮\n"
+            "│ /home/ada/nli/train.py:20 in main                               │\n"
+            "│                                                                 │\n"
+            "│ ❱ 20 │   loss = criterion(logits, labels)                       │\n"
+            "╰─────────────────────────────────────────────────────────────────╯\n"
+            "IndexError: Target 2 is out of bounds.\n"
+        )
+        (crash,) = parse(text)
+        assert crash.message == "Target 2 is out of bounds."
+        assert str(crash.where) == "/home/ada/nli/train.py:20 in main"
+
+    def test_the_last_line_alone(self):
+        (crash,) = parse("IndexError: Target 2 is out of bounds.")
+        assert (crash.exception, crash.message, crash.frames) == ("IndexError", "Target 2 is out of bounds.", ())
+        assert crash.where is None
+
+    def test_a_message_of_several_lines(self):
+        message = (
+            "CUDA error: device-side assert triggered\nCUDA kernel errors might be reported later.\n\nCompile."
+        )
+        (crash,) = parse(
+            f'Traceback (most recent call last):\n  File "a.py", line 1, in f\nRuntimeError: {message}\n'
+        )
+        assert crash.message == message
+        assert crash.first_line == "CUDA error: device-side assert triggered"
+
+    def test_an_exception_without_a_message_and_one_with_a_module(self):
+        assert [(c.exception, c.message) for c in parse("KeyboardInterrupt")] == [("KeyboardInterrupt", "")]
+        (crash,) = parse("torch.OutOfMemoryError: CUDA out of memory.")
+        assert (crash.exception, crash.message) == ("OutOfMemoryError", "CUDA out of memory.")
+
+    def test_an_exception_that_is_not_called_an_error(self):
+        (crash,) = parse(
+            'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    next(rows)\nStopIteration\n'
+        )
+        assert crash.exception == "StopIteration"
+
+    def test_several_tracebacks_in_the_order_printed(self):
+        other = PLAIN.replace("Target 2", "Target 5")
+        assert [crash.message[:8] for crash in parse(f"{PLAIN}\nretrying\n{other}")] == ["Target 2", "Target 5"]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "\n \n",
+            "epoch 1: loss 0.5\nepoch 2: loss 0.4",
+            "Error: see the log",
+            "Traceback (most recent call last):",
+        ],
+    )
+    def test_no_traceback(self, text):
+        assert parse(text) == []
+
+
+class TestFailures:
+    def test_exceptions_that_came_of_each_other_are_one_failure(self):
+        def fail():
+            try:
+                {}["pixels"]
+            except KeyError as error:
+                raise RuntimeError("no batch") from error
+
+        try:
+            try:
+                fail()
+            finally:
+                int("three")
+        except ValueError as error:
+            text = "".join(traceback.format_exception(error))
+        (failure,) = failures(f"first {PLAIN}\n" + text)[1:]
+        assert [crash.exception for crash in failure] == ["KeyError", "RuntimeError", "ValueError"]
+
+    def test_separate_tracebacks_are_separate_failures(self):
+        assert [len(failure) for failure in failures(f"{PLAIN}\n{PLAIN}")] == [1, 1]
+
+    def test_what_a_worker_raised_is_found_inside_the_message(self):
+        text = (
+            "Traceback (most recent call last):\n"
+            '  File "/home/ada/nli/train.py", line 31, in <module>\n'
+            "    for batch in loader:\n"
+            "KeyError: Caught KeyError in DataLoader worker process 0.\n"
+            "Original Traceback (most recent call last):\n"
+            '  File "/env/site-packages/torch/utils/data/_utils/worker.py", line 374, in _worker_loop\n'
+            "    data = fetcher.fetch(index)\n"
+            '  File "/home/ada/nli/data.py", line 12, in __getitem__\n'
+            '    return row["pixels"]\n'
+            "KeyError: 'pixels'\n"
+        )
+        ((crash,),) = failures(text)
+        assert (crash.exception, crash.message) == ("KeyError", "'pixels'")
+        assert str(crash.where) == "/home/ada/nli/data.py:12 in __getitem__"
+        assert [frame.function for frame in crash.frames] == ["<module>", "_worker_loop", "__getitem__"]
