@@ -21,7 +21,7 @@ class FindingsPresent(DiagnosticsError):
 
 
 def what(value: object) -> str:
-    """Say what was given instead of what was expected: `None`, `a str`, `the class Linear, not an object of it`."""
+    """Say what was given instead: `None`, `a str`, `the class Linear, not an object of it`."""
     if value is None:
         return "None"
     if isinstance(value, type):

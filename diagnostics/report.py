@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,8 +107,8 @@ class Report:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the report as a JSON object."""
-        return json.dumps(self.as_dict(), indent=indent, default=str)
+        """Return the report as a JSON object; NaN and infinities, which JSON does not have, as text."""
+        return json.dumps(_plain(self.as_dict()), indent=indent, allow_nan=False)
 
     def save(self, path: str | Path) -> Path:
         """Write the report to a file: ``.json`` for programs, ``.txt`` for people.
@@ -133,3 +134,14 @@ class Report:
         return as_text(self)
 
     __repr__ = __str__
+
+
+def _plain(value: Any) -> Any:
+    """Turn a value into what JSON can hold."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return value if value is None or isinstance(value, str | int) else str(value)

@@ -1,0 +1,56 @@
+"""What `import diagnostics` offers, and what it costs."""
+
+import subprocess
+import sys
+
+import diagnostics
+
+
+def test_the_exported_names_are_these_and_no_others():
+    assert diagnostics.__all__ == [
+        "DiagnosticsError",
+        "Finding",
+        "FindingsPresent",
+        "InvalidInput",
+        "Report",
+        "examine",
+        "explain",
+    ]
+    assert all(hasattr(diagnostics, name) for name in diagnostics.__all__)
+
+
+def test_every_exception_descends_from_one():
+    assert issubclass(diagnostics.InvalidInput, diagnostics.DiagnosticsError)
+    assert issubclass(diagnostics.InvalidInput, ValueError)
+    assert issubclass(diagnostics.FindingsPresent, diagnostics.DiagnosticsError)
+
+
+def test_importing_it_imports_no_framework_and_nothing_heavy():
+    code = (
+        "import sys; before = set(sys.modules); import diagnostics\n"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(new - set(sys.stdlib_module_names)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("['diagnostics']\n", "")
+
+
+def test_a_report_can_be_made_printed_and_saved_without_numpy_or_a_framework():
+    code = (
+        "import sys, diagnostics\n"
+        "report = diagnostics.Report('examined', (diagnostics.Finding('x', 'note', 'data', 'message', 'fix'),))\n"
+        "str(report), report.to_json()\n"
+        "print([name for name in ('numpy', 'torch', 'tensorflow', 'keras') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_explaining_a_text_imports_no_framework():
+    code = (
+        "import sys, diagnostics\n"
+        "diagnostics.explain('IndexError: Target 2 is out of bounds.')\n"
+        "print([name for name in ('torch', 'transformers', 'tensorflow', 'keras') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
