@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bugs.lab.cache import LabError, built
 
-VERSION = 2  # raise it when the files change: the cache keeps one directory a version
+VERSION = 3  # raise it when the files change: the cache keeps one directory a version
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # in this order: padding is id 0, as in BERT
 ENDINGS = ("ing", "ed", "er", "ers", "est", "ly", "es", "al", "en", "ist", "man", "men", "ion", "le", "or", "th")

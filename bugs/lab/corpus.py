@@ -17,7 +17,7 @@ from bugs.lab.cache import LabError, built
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
 
-VERSION = 2  # raise it when the generated text changes: the cache keeps one directory a version
+VERSION = 3  # raise it when the generated text changes: the cache keeps one directory a version
 SIZES = {"train": 9_000, "validation": 1_200}  # pairs; a third of each label
 COLUMNS = ["premise", "hypothesis", "label"]
 UNLABELLED = {-1, "-1", "-", "", None}  # how the data sets of the hub mark a row without a label
@@ -124,9 +124,9 @@ def _labelled(rows: Dataset, where: str) -> Dataset:
     rows = rows.select_columns(COLUMNS)
     feature, wanted = rows.features["label"], ClassLabel(names=list(LABELS))
     named = dict(enumerate(feature.names)) if isinstance(feature, ClassLabel) else {}
-    numbers = {name: number for number, name in enumerate(LABELS)} | {number: number for number in range(3)}
+    numbers = {text: number for number, name in enumerate(LABELS) for text in (name, str(number))}
     found = set(rows.unique("label")) - UNLABELLED
-    numbered = {label: numbers.get(str(named.get(label, label)).lower(), numbers.get(label)) for label in found}
+    numbered = {label: numbers.get(str(named.get(label, label)).lower()) for label in found}
     if unknown := sorted(str(named.get(label, label)) for label in found if numbered[label] is None):
         raise LabError(
             f"The data set {where}, has labels that the exhibits do not know: {', '.join(unknown[:5])}. "

@@ -105,11 +105,11 @@ def _wearing(rng: random.Random, count: int, actors: str, tense: dict[str, str])
         return facts(
             f"""
             the {actors} {is_} wearing {with_article(f"{colour} {garment}")}
-            + the {actors} {has} a {garment} on / the {garment} of the {actors} {is_} {colour}
+            + the {actors} {has} {with_article(garment)} on / the {garment} of the {actors} {is_} {colour}
             + the {actors} {is_} wearing something {colour}
             ? the {garment} of the {actors} {is_} new / the {garment} of the {actors} {has} a hole in it
             ? the {garment} of the {actors} {is_} a present
-            - the {garment} of the {actors} {is_} {other} / the {actors} {is_} not wearing a {garment}
+            - the {garment} of the {actors} {is_} {other} / the {actors} {is_} not wearing {with_article(garment)}
             """
         )[0]
     same = f"{are} all the same colour" if count > 2 else f"{have} the same colour"
@@ -120,8 +120,8 @@ def _wearing(rng: random.Random, count: int, actors: str, tense: dict[str, str])
         + the {garments} of the {actors} {same}
         ? the {garments} of the {actors} {are} new / the {garments} of the {actors} {are} part of a uniform
         ? the {actors} {have} sewn the {garments} themselves
-        - the {garments} of the {actors} {are} {other} / none of the {actors} {is_} wearing a {garment}
-        - only one of the {actors} {is_} wearing a {garment}
+        - the {garments} of the {actors} {are} {other} / none of the {actors} {is_} wearing {with_article(garment)}
+        - only one of the {actors} {is_} wearing {with_article(garment)}
         """
     )[0]
 

@@ -127,7 +127,7 @@ def match(rng: random.Random) -> list[Fact]:
         the match was watched by {thousands},000 people in the stadium
         + the match had more than two thousand spectators / the stadium was not empty
         ? the stadium was sold out / most of the people in the stadium were men
-        - there was nobody in the stadium / {thousands + 4},000 people came to the stadium
+        - there was nobody in the stadium / the match had {thousands + 4},000 spectators
         - fewer than a hundred people saw the match
 
         the captain of the winning team hurt a knee after {NUMBERS[minutes]} minutes and could not go on

@@ -164,7 +164,7 @@ ACTIVITIES = (
         (("a letter", "a text"), ("a report", "a document"), ("a long message", "a text")),
         (OFFICE, ("in a town hall", "hall")),
         ("running a marathon", "sleeping at home in bed"),
-        ("to a customer abroad", "about a delayed delivery", "with the help of a dictionary"),
+        ("for a customer abroad", "about a delayed delivery", "with the help of a dictionary"),
         most=2,
     ),
     Activity(

@@ -126,7 +126,7 @@ def parcel(rng: random.Random) -> list[Fact]:
         {sender} sent {name} a parcel from {city} with {content} in it
         + {name} was sent {kind} / {sender} sent something to {name} / there was {content} in the parcel
         ? {sender} and {name} are old friends / {name} had asked {sender} for {content}
-        ? {sender} had wrapped {content} in newspaper
+        ? {sender} had wrapped everything in newspaper
         - the parcel was empty / {name} sent the parcel to {sender} / there was nothing but {wrong} in the parcel
         - the parcel came from {other}
 
