@@ -11,6 +11,10 @@ from diagnostics.facts import OUTPUTS_SETTING, Array
 
 LARGEST = 50_000_000  # scalars; beyond that a copy to the host costs more than a rule could gain
 
+PROBABILITY_SUM = 1e-3  # how far a row of probabilities may be from 1, in half precision
+NEAR_BOUND = 0.01  # of an activation function's range: within this of a bound it is saturated
+MOSTLY = 0.95  # of the examples and positions
+
 LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 """What the target is called in a batch that is a dict, the most usual first."""
 

@@ -11,11 +11,8 @@ from torch import Tensor, nn
 
 from diagnostics.facts import ActivationFacts, OutputFacts
 
+from .tensors import MOSTLY, NEAR_BOUND, PROBABILITY_SUM
 from .torch_loss import class_axis
-
-PROBABILITY_SUM = 1e-3  # how far a row of probabilities may be from 1 in half precision
-NEAR_BOUND = 0.01  # of the function's range
-MOSTLY = 0.95  # of the examples and positions
 
 # Functions with a lower and an upper bound, at which their gradient vanishes.
 _BOUNDS: dict[type[nn.Module], tuple[float, float]] = {

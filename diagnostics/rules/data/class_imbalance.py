@@ -90,4 +90,6 @@ class ClassImbalance(Rule):
                 "majority_share": round(share, 4),
                 "rows_read": int(labels.size),
             },
+            # Keras' fit takes class_weight as an argument, which nobody can see before it is called.
+            severity="note" if loss.class_weights is None else None,
         )
