@@ -1,9 +1,9 @@
 """The checkpoint that the exhibits start from: a tiny DistilBERT without a head, and its tokenizer.
 
 It is pre-trained on nothing: its weights are as initialised, so what a script's model knows, the script has taught
-it. In everything else it is what `distilbert-base-uncased` is: the same architecture, the same kind of vocabulary,
-the same files in the directory, read by `transformers` and by KerasHub alike. With the environment variable
-`ZOO_MODEL` set to a model's name or directory, that one is used instead.
+it. But for that, its size and its missing dropout, it is what `distilbert-base-uncased` is: the same architecture,
+the same kind of vocabulary, the same files in the directory, read by `transformers` and by KerasHub alike. With
+the environment variable `ZOO_MODEL` set to a model's name or directory, that one is used instead.
 """
 
 import collections
@@ -14,6 +14,8 @@ import string
 from pathlib import Path
 
 from bugs.lab.cache import LabError, built
+from bugs.lab.corpus import SIZES
+from bugs.lab.corpus import VERSION as CORPUS_VERSION
 
 VERSION = 3  # raise it when the files change: the cache keeps one directory a version
 
@@ -54,8 +56,6 @@ def vocabulary() -> list[str]:
     The words of the corpus but for the rare ones, which split into pieces as unusual words do in real text. Every
     lower-case Latin letter and digit is there, alone and as a continuation, so that no such word is unknown.
     """
-    from bugs.lab.corpus import SIZES
-    from bugs.lab.corpus import VERSION as CORPUS_VERSION
     from bugs.lab.sentences.pairs import pairs
 
     premises = sum(SIZES.values()) // 3
