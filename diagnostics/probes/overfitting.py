@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more s
 OUR_RATES = (1e-3, 1e-4, 1e-2)
 RESCALED_RATES = (1e-2, 1e-3)
 SMALLER = (0.1, 0.01)  # times the user's rate, where its run goes nowhere at full speed
-LARGER = (10.0, 100.0, 1000.0)  # times the user's rate, where its run hardly moves
+LARGER = (10.0, 1e2, 1e3, 1e4, 1e6)  # times the user's rate, where its run hardly moves
 HARDLY_MOVES = 0.02  # of its first loss: less than this was gained in a whole run
 
 
@@ -134,6 +135,8 @@ def overfit(
 
 def _other_rates(first: Run, floor: float) -> tuple[float, ...]:
     """Choose what to try after a run that did not get there: slower if it is stuck, faster if it hardly moves."""
+    if math.isnan(first.losses[-1]):
+        return SMALLER
     gained = first.losses[0] - first.losses[-1]
     if gained < HARDLY_MOVES * first.losses[0] and max(first.losses) < (1 + HARDLY_MOVES) * first.losses[0]:
         stuck_at_floor = first.losses[-1] <= (1 + HARDLY_MOVES) * floor
