@@ -2,6 +2,7 @@
 
 report = diagnostics.examine(trainer)                             # Hugging Face Trainer, before train()
 report = diagnostics.examine(model, loader, loss_fn, optimizer)   # plain PyTorch
+report = diagnostics.examine(model, dataset)                      # Keras on TensorFlow, compiled
 report = diagnostics.explain(exception)                           # after it blew up
 """
 

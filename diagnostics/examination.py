@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .rule import Judge
 
 USAGE = (
-    "It takes a Hugging Face Trainer, or a PyTorch model with its data: "
-    "examine(trainer) or examine(model, loader, loss_fn, optimizer)."
+    "It takes a Hugging Face Trainer, or a PyTorch model or a compiled Keras model with its data: "
+    "examine(trainer), examine(model, loader, loss_fn, optimizer) or examine(model, dataset)."
 )
 
 
@@ -36,12 +36,15 @@ def examine(
 
         report = diagnostics.examine(trainer)
         report = diagnostics.examine(model, loader, loss_fn, optimizer)
+        report = diagnostics.examine(keras_model, dataset)
         report.raise_if("error")
 
     Args:
-        target: a `transformers.Trainer`, or a `torch.nn.Module`.
+        target: a `transformers.Trainer`, a `torch.nn.Module`, or a compiled `keras.Model` on TensorFlow.
         loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches.
-            A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor.
+            A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
+            model: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays ``(x, y)`` or ``(x, y, sample_weight)``,
+            or a list of batches.
         loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.
         optimizer: for a module: read, never stepped. None leaves its rules unjudged.
         evaluation: the evaluation data, of the same kind as `loader`, to be held against the training data. A
@@ -70,6 +73,10 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
         from .probes.trainer import TrainerPipeline
 
         return TrainerPipeline(target)
+    from .probes.keras_input import is_keras_model, keras_pipeline
+
+    if is_keras_model(target):
+        return keras_pipeline(target, loader, loss_fn, optimizer, evaluation)
     if torch is not None and isinstance(target, torch.nn.Module):
         if loader is None:
             raise InvalidInput(
@@ -117,7 +124,8 @@ def _walk(pipeline: Pipeline) -> Report:
             results.append(StageResult(name, "not reached"))
             continue
         with _shown(name):
-            result, found, crash = _run_stage(name, stage, judge)
+            to_the_end = name == "forward and loss" and pipeline.forward_is_harmless
+            result, found, crash = _run_stage(name, stage, judge, to_the_end)
         results.append(result)
         findings += found
     return Report(
@@ -131,9 +139,12 @@ def _walk(pipeline: Pipeline) -> Report:
 
 
 def _run_stage(
-    name: str, stage: Callable[[], Iterator[Fact]], judge: Judge
+    name: str, stage: Callable[[], Iterator[Fact]], judge: Judge, to_the_end: bool = False
 ) -> tuple[StageResult, list[Finding], CrashFacts | None]:
-    """Run one stage until it is through or an error is found; return how it went, what was found, any crash."""
+    """Run one stage until it is through or an error is found; return how it went, what was found, any crash.
+
+    With `to_the_end` it goes on after an error: another rule may see more of the same mistake.
+    """
     from .explanation import facts_of_exception
     from .probes.pipeline import CannotJudge, StageFailed, UsersCodeRaised
     from .stage_details import detail
@@ -150,23 +161,27 @@ def _run_stage(
             if text and text not in seen:
                 seen.append(text)
             findings += judge.add(fact)
-            if any(finding.severity == "error" for finding in findings):
+            if not to_the_end and _has_error(findings):
                 return result("stopped", "; ".join(seen)), findings, None
     except CannotJudge as reason:
-        return result("not judged", str(reason)), findings, None
+        return result("stopped" if _has_error(findings) else "not judged", str(reason)), findings, None
     except StageFailed as reason:
         return result("failed", str(reason)), findings, None
     except UsersCodeRaised as raised:
         crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
         findings += judge.add(crash, *symptoms)
         text = f"{crash.exception}: {crash.first_line}"
-        if any(finding.severity == "error" for finding in findings):
+        if _has_error(findings):
             return result("stopped", text), findings, None
         return result("failed", text), findings, crash
     except Exception as fault:  # ours: a line in the report, never an exception in the user's program
         judge.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {fault}")
         return result("not judged", "a fault of diagnostics itself; see below"), findings, None
-    return result("passed", "; ".join(seen)), findings, None
+    return result("stopped" if _has_error(findings) else "passed", "; ".join(seen)), findings, None
+
+
+def _has_error(findings: list[Finding]) -> bool:
+    return any(finding.severity == "error" for finding in findings)
 
 
 @contextmanager

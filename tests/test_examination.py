@@ -192,8 +192,9 @@ class TestArguments:
         with pytest.raises(InvalidInput) as raised:
             diagnostics.examine(target)
         assert str(raised.value) == (
-            f"examine() was given {named}. It takes a Hugging Face Trainer, or a PyTorch model with its data: "
-            "examine(trainer) or examine(model, loader, loss_fn, optimizer)."
+            f"examine() was given {named}. It takes a Hugging Face Trainer, or a PyTorch model or a compiled "
+            "Keras model with its data: examine(trainer), examine(model, loader, loss_fn, optimizer) or "
+            "examine(model, dataset)."
         )
 
     def test_a_model_without_data(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import random
+import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
-import torch
 
 MOST_OBJECTS = 20_000  # looked at in search of generators: some 20 ms
 LONGEST = 1_000  # elements of a list or dict that is looked into: a longer one holds data, not settings
@@ -20,7 +20,17 @@ LONGEST = 1_000  # elements of a list or dict that is looked into: a longer one 
 # The methods that data passes through; a generator among the module's globals is used in one of them.
 METHODS = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
 
-KINDS = (torch.Generator, random.Random, np.random.Generator, np.random.RandomState)
+KINDS = (random.Random, np.random.Generator, np.random.RandomState)
+
+
+def is_generator(value: Any) -> bool:
+    """Whether this is a generator of Python, NumPy or, where it is in use, PyTorch."""
+    return isinstance(value, KINDS) or _of_torch(value, "Generator")
+
+
+def _of_torch(value: Any, kind: str) -> bool:
+    torch = sys.modules.get("torch")  # a Keras program has none, and shall not wait for it
+    return torch is not None and isinstance(value, getattr(torch, kind))
 
 
 @dataclass(frozen=True)
@@ -32,21 +42,21 @@ class OwnGenerator:
     def state(self) -> Any:
         """Return the state, as the generator's kind keeps it."""
         match self.generator:
-            case torch.Generator() | np.random.RandomState():
-                return self.generator.get_state()
             case np.random.Generator():
                 return self.generator.bit_generator.state
-        return self.generator.getstate()
+            case random.Random():
+                return self.generator.getstate()
+        return self.generator.get_state()
 
     def restore(self, state: Any) -> None:
         """Return to a state that `state` gave."""
         match self.generator:
-            case torch.Generator() | np.random.RandomState():
-                self.generator.set_state(state)
             case np.random.Generator():
                 self.generator.bit_generator.state = state
-            case _:
+            case random.Random():
                 self.generator.setstate(state)
+            case _:
+                self.generator.set_state(state)
 
 
 def generators_within(*roots: Any) -> list[OwnGenerator]:
@@ -60,7 +70,7 @@ def generators_within(*roots: Any) -> list[OwnGenerator]:
             continue
         seen.add(id(value))
         kept.append(value)
-        if isinstance(value, KINDS):
+        if is_generator(value):
             if not isinstance(value, random.SystemRandom):
                 found.append(OwnGenerator(value))
         else:
@@ -69,7 +79,7 @@ def generators_within(*roots: Any) -> list[OwnGenerator]:
 
 
 def _within(value: Any) -> Iterator[Any]:
-    if isinstance(value, str | bytes | int | float | complex | torch.Tensor | np.ndarray):
+    if isinstance(value, str | bytes | int | float | complex | np.ndarray) or _of_torch(value, "Tensor"):
         return
     if isinstance(value, type) or inspect.ismodule(value):
         return
@@ -103,5 +113,5 @@ def _of_function(function: FunctionType) -> Iterator[Any]:
     yield from function.__defaults__ or ()
     for name in function.__code__.co_names:
         used = function.__globals__.get(name)
-        if isinstance(used, KINDS):
+        if is_generator(used):
             yield used

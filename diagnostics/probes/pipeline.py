@@ -37,9 +37,15 @@ class Pipeline(Protocol):
 
     A stage yields facts one by one. Whoever reads them stops as soon as a fact gives an error, so that what
     could harm (a label out of range on a GPU) is never run. A stage may raise the exceptions above.
+
+    Attributes:
+        name: what is examined, for the title of the report.
+        forward_is_harmless: whether the forward stage may be walked to its end after an error: where a label out
+            of range gives a loss of NaN, that is worth seeing.
     """
 
     name: str
+    forward_is_harmless: bool
 
     def untouched(self) -> AbstractContextManager[None]:
         """Put every random state back, on leaving, to what it was on entering."""

@@ -64,6 +64,8 @@ class PyTorchPipeline:
         evaluation: a `DataLoader` over the evaluation rows, to be held against the training rows.
     """
 
+    forward_is_harmless = False  # a label out of range can end a GPU
+
     def __init__(
         self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None
     ) -> None:

@@ -1,0 +1,243 @@
+"""A copy of a Keras model's weights, run and trained through the model's own layers without touching them.
+
+Keras 3 can run a model with other values in the place of its variables (`StatelessScope`). So a copy is a list of
+tensors, which any model has: functional, Sequential or subclassed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.facts import ActivationFacts
+
+from .keras_model import layer_activations
+from .overfitting import Plan, Run
+
+ALIKE = 1e-6  # relative: units closer than this are the same, up to rounding
+
+Weights = list[Any]
+
+
+class KerasCopy:
+    """Computes loss, gradients and training runs of `model` on one batch, on values of its own.
+
+    Args:
+        model: compiled, built; only read.
+        x: the inputs.
+        y: the target; None if there is none.
+        sample_weight: None if there is none.
+    """
+
+    def __init__(self, model: keras.Model, x: Any, y: Any, sample_weight: Any) -> None:
+        self._model = model
+        self._batch = (x, y, sample_weight)
+        self._takes_training = getattr(model, "_call_has_training_arg", True)
+        self._trainable = list(model.trainable_variables)
+        self._other = list(model.non_trainable_variables)
+        # Batch norm must see batch statistics; where there is none, dropout is better off.
+        self._training = any("batchnorm" in type(layer).__name__.lower() for layer in model._flatten_layers())
+        self._steps: dict[str, Callable[..., Any]] = {}
+        self._learners: dict[str, _Learner] = {}
+
+    def start(self) -> tuple[Weights, Weights]:
+        """Return the values that the model has now: trainable, and the others."""
+        return [tf.identity(v.value) for v in self._trainable], [tf.identity(v.value) for v in self._other]
+
+    def predict(self, trainable: Weights, other: Weights, training: bool) -> Any:
+        """Run the model with these values."""
+        with self._scope(trainable, other):
+            return self._call(self._batch[0], training)
+
+    def penalty(self) -> float:
+        """Return what the model adds to its loss by itself: the penalties of its regularizers, and `add_loss`."""
+        trainable, other = self.start()
+        with self._scope(trainable, other):
+            self._call(self._batch[0], training=False)
+            return float(sum(float(tf.reduce_sum(loss)) for loss in self._model.losses))
+
+    def activations(self) -> tuple[ActivationFacts, ...]:
+        """Look at the model's activation functions."""
+        with self._scope(*self.start()):
+            return layer_activations(self._model, self._batch[0])
+
+    def loss(self, trainable: Weights, other: Weights, training: bool) -> tuple[Any, Any]:
+        """Return loss and prediction, compiled as the user compiled the model."""
+        compiled = self._compiled("loss", lambda t, o, batch: self._compute(t, o, training, batch)[:2])
+        loss, prediction = compiled(trainable, other, self._batch)
+        return loss, prediction
+
+    def row_losses(self, size: int) -> list[float]:
+        """Return the loss of each example alone."""
+        trainable, other = self.start()
+        whole = self._batch
+        compiled = self._compiled("row", lambda t, o, batch: self._compute(t, o, False, batch)[0])
+        losses = []
+        for row in range(size):
+            cut = tuple(
+                None if part is None else keras.tree.map_structure(lambda v, row=row: v[row : row + 1], part)
+                for part in whole
+            )
+            losses.append(float(compiled(trainable, other, cut)))
+        return losses
+
+    def gradients(self) -> list[Any]:
+        """Return the gradient of the loss for each trainable variable; None where there is none."""
+        trainable, other = self.start()
+
+        def compute(trainable: Weights, other: Weights) -> list[Any]:
+            with tf.GradientTape() as tape:
+                tape.watch(trainable)
+                loss, _, _ = self._compute(trainable, other, True, self._batch)
+            gradients: list[Any] = tape.gradient(loss, trainable)
+            return gradients
+
+        return compute(trainable, other)
+
+    def run(self, plan: Plan, optimizer: Callable[[], keras.optimizers.Optimizer] | None) -> Run:
+        """Train from the model's values according to the plan; `optimizer` builds one with the user's settings."""
+        learner = self._learner(optimizer if plan.theirs else None)
+        first, other = self.start()
+        learner.restart(first, plan.learning_rate)
+        losses: list[float] = []
+        ratios: list[float] = []
+        trainable = first
+        for _ in range(plan.steps):
+            loss, updated, moved = learner.step(other, self._batch)
+            losses.append(float(loss))
+            if losses[-1] != losses[-1] or (plan.enough is not None and losses[-1] <= plan.enough):
+                break
+            ratios.append(_update_ratio(trainable, updated))
+            trainable, other = updated, moved
+        prediction = self.predict(trainable, other, training=False)
+        names = [variable.path for variable in self._trainable]
+        return Run(
+            losses=tuple(losses),
+            update_ratios=tuple(ratios),
+            output_spread=spread(prediction),
+            symmetric=tuple(
+                name
+                for name, old, new in zip(names, first, trainable, strict=True)
+                if _units_alike(old) and _units_alike(new)
+            ),
+        )
+
+    def _scope(self, trainable: Weights, other: Weights) -> Any:
+        pairs = [*zip(self._trainable, trainable, strict=True), *zip(self._other, other, strict=True)]
+        return keras.StatelessScope(state_mapping=pairs, collect_losses=True)
+
+    def _call(self, x: Any, training: bool) -> Any:
+        return self._model(x, training=training) if self._takes_training else self._model(x)
+
+    def _compute(self, trainable: Weights, other: Weights, training: bool, batch: Any) -> tuple[Any, Any, Weights]:
+        x, y, sample_weight = batch
+        with self._scope(trainable, other) as scope:
+            prediction = self._call(x, training)
+            # What `fit` calls: it knows of a `compute_loss` that takes no `training`.
+            loss = self._model._compute_loss(
+                x=x, y=y, y_pred=prediction, sample_weight=sample_weight, training=training
+            )
+        updated = [scope.get_current_value(variable) for variable in self._other]
+        return loss, prediction, [old if new is None else new for old, new in zip(other, updated, strict=True)]
+
+    def _learner(self, optimizer: Callable[[], keras.optimizers.Optimizer] | None) -> _Learner:
+        kind = "ours" if optimizer is None else "theirs"
+        if kind not in self._learners:
+            built = keras.optimizers.AdamW(weight_decay=0.0) if optimizer is None else optimizer()
+            self._learners[kind] = _Learner(
+                built,
+                self._trainable,
+                lambda values, other, batch: self._compute(values, other, self._training, batch),
+                self._function,
+            )
+        return self._learners[kind]
+
+    def _compiled(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        if name not in self._steps:
+            self._steps[name] = self._function(function)
+        return self._steps[name]
+
+    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compile as the user compiled the model: eagerly, as a graph, or with XLA."""
+        if self._model.run_eagerly:
+            return function
+        compiled: Any = tf.function(function, jit_compile=bool(self._model.jit_compile))
+        # Each examination traces anew, which TensorFlow would call a mistake in the user's program.
+        compiled._omit_frequent_tracing_warning = True
+        return cast(Callable[..., Any], compiled)
+
+
+class _Learner:
+    """An optimizer with variables of its own to change: a copy of the trainable ones.
+
+    Args:
+        optimizer: fresh.
+        variables: the model's; their values and shapes are copied.
+        compute: (trainable values, other values, batch) to (loss, prediction, other values).
+        compiled: compiles the step as the user compiled the model.
+    """
+
+    def __init__(
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        variables: list[Any],
+        compute: Callable[[Weights, Weights, Any], tuple[Any, Any, Weights]],
+        compiled: Callable[[Callable[..., Any]], Callable[..., Any]],
+    ) -> None:
+        self._optimizer = optimizer
+        self._compute = compute
+        # identity: given a tf.Variable itself, Keras would take that one over, and it is the user's.
+        self._own = [keras.Variable(tf.identity(v.value), dtype=v.dtype, trainable=True) for v in variables]
+        optimizer.build(self._own)
+        self._fresh = [tf.identity(v.value) for v in optimizer.variables]
+        self.step = compiled(self._one_step)
+
+    def restart(self, values: Weights, learning_rate: float) -> None:
+        """Begin again from these values, with an optimizer that remembers nothing."""
+        for variable, value in zip(self._own, values, strict=True):
+            variable.assign(value)
+        for variable, value in zip(self._optimizer.variables, self._fresh, strict=True):
+            variable.assign(value)
+        self._optimizer.learning_rate = learning_rate
+
+    def _one_step(self, other: Weights, batch: Any) -> tuple[Any, Weights, Weights]:
+        with tf.GradientTape() as tape:
+            values = [tf.identity(v.value) for v in self._own]
+            tape.watch(values)
+            loss, _, other = self._compute(values, other, batch)
+        gradients = tape.gradient(loss, values)
+        known = [tf.zeros_like(old) if new is None else new for old, new in zip(values, gradients, strict=True)]
+        self._optimizer.apply(known, self._own)
+        return loss, [tf.identity(v.value) for v in self._own], other
+
+
+def spread(prediction: Any) -> float | None:
+    """Return the largest standard deviation across examples, over the root mean square."""
+    values = np.asarray(tf.cast(keras.tree.flatten(prediction)[0], tf.float32))
+    if values.ndim == 0 or values.shape[0] < 2:
+        return None
+    values = values.reshape(values.shape[0], -1)
+    scale = float(np.sqrt(np.square(values).mean()))
+    return float(values.std(0).max()) / scale if scale > 0 else 0.0
+
+
+def _units_alike(weight: Any) -> bool:
+    """Whether all units of a kernel (..., units) are copies of each other, zeros included."""
+    values = np.asarray(tf.cast(weight, tf.float32))
+    if values.ndim < 2 or values.shape[-1] < 2:
+        return False
+    return bool(np.abs(values - values[..., :1]).max() <= ALIKE * np.abs(values).max())
+
+
+def _update_ratio(before: Weights, after: Weights) -> float:
+    """Return the median over weights (biases and scales left out) of |update| / |weight|."""
+    ratios = []
+    for old, new in zip(before, after, strict=True):
+        size = float(tf.norm(tf.cast(old, tf.float32))) if len(old.shape) > 1 else 0.0
+        if size > 0:
+            ratios.append(float(tf.norm(tf.cast(new - old, tf.float32))) / size)
+    return float(np.median(ratios)) if ratios else 0.0

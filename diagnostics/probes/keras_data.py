@@ -1,0 +1,266 @@
+"""Takes batches from what Keras users train on, without moving anybody's place in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.data.ops import dataset_ops
+from tensorflow.python.data.ops.options import ExternalStatePolicy
+
+from diagnostics.facts import Array, DatasetFacts
+
+from .pipeline import CannotJudge, StageFailed, users_code
+from .split_comparison import TRAINING_ROWS, input_columns, row_digest
+from .tensors import LABEL_NAMES
+
+BATCHES_READ = 16
+ROWS_READ = 512
+SECONDS_READING = 3.0
+FIRST_BATCHES = 5
+ARRAY_BATCH = 32  # `fit`'s batch size where none is given
+
+EMPTY = "The training data is empty: it yields no batch. There is nothing to train on."
+
+
+class KerasData:
+    """The batches of a `tf.data.Dataset`, a `keras.utils.PyDataset`, or of arrays ``(x, y)``.
+
+    Args:
+        data: one of these, or a list of batches.
+
+    Attributes:
+        size: rows; None if not known.
+        shuffled: whether training sees the rows in random order; None if not known.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+        self.size: int | None = None
+        self.shuffled: bool | None = None
+        self.whole_rows_at_hand = False
+        if isinstance(data, tf.data.Dataset):
+            self._read_dataset(data)
+        elif isinstance(data, keras.utils.PyDataset):
+            self._read_sequence(data)
+        elif isinstance(data, tuple) or is_array(data) or isinstance(data, Mapping):
+            self._read_arrays(data)
+        else:
+            self._batches: Any = lambda: iter(data)
+
+    def batches(self) -> Iterator[Any]:
+        """Iterate from the start, apart from anyone else's iteration."""
+        iterator: Iterator[Any] = self._batches()
+        while True:
+            with users_code():
+                batch = next(iterator, None)
+            if batch is None:
+                return
+            yield batch
+
+    def _read_dataset(self, dataset: tf.data.Dataset) -> None:
+        batches = int(dataset.cardinality())
+        self.size = _rows_in(dataset, batches)
+        twin, self.shuffled = private_dataset(dataset)
+        self._batches = lambda: iter(twin)
+
+    def _read_sequence(self, sequence: Any) -> None:
+        count = sequence.num_batches
+
+        def batches() -> Iterator[Any]:
+            for index in range(count if count is not None else BATCHES_READ):
+                yield sequence[index]
+
+        self._batches = batches
+
+    def _read_arrays(self, data: Any) -> None:
+        self.shuffled = True  # `fit` shuffles arrays unless told otherwise
+        self.whole_rows_at_hand = True
+        rows = next((len(leaf) for leaf in keras.tree.flatten(data) if leaf is not None), 0)
+        self.size = rows
+        order = np.random.default_rng(0).permutation(rows)
+
+        def batches() -> Iterator[Any]:
+            for start in range(0, rows, ARRAY_BATCH):
+                chosen = order[start : start + ARRAY_BATCH]
+                yield keras.tree.map_structure(
+                    lambda leaf, chosen=chosen: None if leaf is None else np.asarray(leaf)[chosen], data
+                )
+
+        self._batches = batches
+
+
+def kind_of(data: Any) -> str:
+    """Say what the data is: `a tf.data.Dataset`, `arrays`, `a list of batches`."""
+    if isinstance(data, tf.data.Dataset):
+        return "a tf.data.Dataset"
+    if isinstance(data, keras.utils.PyDataset):
+        return f"a PyDataset ({type(data).__name__})"
+    return "a list of batches" if isinstance(data, list) else "arrays"
+
+
+def is_array(value: Any) -> bool:
+    """Whether this is a NumPy array or a TensorFlow tensor."""
+    return isinstance(value, np.ndarray) or tf.is_tensor(value)
+
+
+def unpack(batch: Any) -> tuple[Any, Any, Any]:
+    """Part a batch into inputs, target and sample weights, as `fit` does; what is not there is None.
+
+    Raises:
+        StageFailed: the batch has more parts than that.
+    """
+    if isinstance(batch, list):
+        batch = tuple(batch)
+    try:
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+    except ValueError:
+        raise StageFailed(
+            f"A batch of the training data is a tuple of {len(batch)}, and fit takes it for x, (x, y) or "
+            "(x, y, sample_weight). Several inputs go together into one: ((x1, x2), y) or ({'name': x1, ...}, y)."
+        ) from None
+    return x, y, weights
+
+
+def named(inputs: Any) -> dict[str, Any]:
+    """Name the inputs of a batch: dicts keep their keys, everything else counts from "0"."""
+    if isinstance(inputs, Mapping):
+        return {str(name): value for name, value in inputs.items()}
+    return {str(index): value for index, value in enumerate(keras.tree.flatten(inputs))}
+
+
+def as_array(value: Any) -> Array | None:
+    """Copy a tensor or array to NumPy; None if it holds no numbers."""
+    try:
+        array = np.asarray(value)
+    except Exception:  # ragged and sparse tensors
+        return None
+    if array.dtype.kind not in "biuf":  # bfloat16 counts as void in NumPy
+        try:
+            array = np.asarray(tf.cast(value, tf.float32))
+        except Exception:
+            return None
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def private_dataset(dataset: tf.data.Dataset) -> tuple[tf.data.Dataset, bool | None]:
+    """Rebuild a dataset from its graph, so that iterating it does not move the shuffling of the user's own.
+
+    A dataset that shuffles anew in each epoch counts its iterations in a resource. The rebuilt one has a shuffle
+    of its own, with the same seeds.
+
+    Returns:
+        The dataset, and whether it shuffles; None for "not that can be seen".
+
+    Raises:
+        CannotJudge: the graph cannot be rebuilt.
+    """
+    try:
+        serialized = dataset._as_serialized_graph(external_state_policy=ExternalStatePolicy.IGNORE)
+        graph = tf.compat.v1.GraphDef.FromString(serialized.numpy())
+        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+        for node in nodes:
+            if node.op == "ShuffleDatasetV3":
+                node.op = "ShuffleDataset"  # the older operation, which keeps its count to itself
+                del node.input[4:]
+        (result,) = (node.input[0] for node in graph.node if node.op == "_Retval")
+        name = result if ":" in result else f"{result}:0"
+
+        def rebuild() -> Any:
+            return tf.graph_util.import_graph_def(graph, return_elements=[name], name="")[0]
+
+        variant = tf.compat.v1.wrap_function(rebuild, [])()
+        twin = dataset_ops.from_variant(variant, dataset.element_spec)
+    except Exception as error:
+        raise CannotJudge(
+            f"the tf.data.Dataset cannot be rebuilt ({type(error).__name__}), and iterating yours could change "
+            "the order in which training sees it, so nothing was read"
+        ) from None
+    return twin, True if any("Shuffle" in node.op for node in nodes) else None
+
+
+def dataset_facts(data: KerasData) -> DatasetFacts:
+    """Read the first batches and turn their rows into facts.
+
+    Raises:
+        StageFailed: there is no batch.
+    """
+    started = time.monotonic()
+    labels: list[Array | None] = []
+    rows: list[tuple[Any, ...]] = []
+    columns: tuple[str, ...] = ()
+    for batch in islice(data.batches(), BATCHES_READ):
+        x, y, _ = unpack(batch)
+        arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
+        columns = tuple(named(x))
+        labels.append(class_labels(x, y))
+        size = min((len(array) for array in arrays.values() if array.ndim), default=0)
+        rows += [tuple(array[row] for array in arrays.values() if array.ndim) for row in range(size)]
+        if len(rows) >= ROWS_READ or time.monotonic() - started > SECONDS_READING:
+            break
+    if not labels:
+        raise StageFailed(EMPTY)
+    known = [batch for batch in labels if batch is not None]
+    complete = len(known) == len(labels)
+    return DatasetFacts(
+        size=data.size,
+        rows_read=len(rows),
+        spread_out=data.whole_rows_at_hand,
+        columns=columns if columns != ("0",) else (),
+        labels=np.concatenate(known) if complete else None,
+        shuffled=data.shuffled,
+        first_batches=() if data.shuffled or not complete else _full(known[:FIRST_BATCHES]),
+        distinct_rows=len({row_digest((*row, None), input_columns((*row, None))) for row in rows})
+        if rows
+        else None,
+    )
+
+
+def class_labels(x: Any, y: Any) -> Array | None:
+    """Return integers (batch,): one class label a row, from the target, or from among the inputs."""
+    if y is None and isinstance(x, Mapping):
+        y = next((x[name] for name in LABEL_NAMES if name in x), None)
+    if isinstance(y, Mapping) and len(y) == 1:
+        y = next(iter(y.values()))
+    array = None if y is None else as_array(y)
+    if array is None or not np.issubdtype(array.dtype, np.integer):
+        return None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    return array if array.ndim == 1 else None
+
+
+def rows_of(data: KerasData, seconds: float) -> list[dict[str, Any]]:
+    """Read rows, inputs only, for at most so many seconds."""
+    started = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    for batch in data.batches():
+        x, _, _ = unpack(batch)
+        arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
+        size = min((len(array) for array in arrays.values() if array.ndim), default=0)
+        rows += [{name: array[row] for name, array in arrays.items() if array.ndim} for row in range(size)]
+        if len(rows) >= TRAINING_ROWS or time.monotonic() - started > seconds:
+            break
+    return rows
+
+
+def _full(batches: list[Array]) -> tuple[Array, ...]:
+    return tuple(batch for batch in batches if len(batch) == len(batches[0]))
+
+
+def _rows_in(dataset: tf.data.Dataset, batches: int) -> int | None:
+    """Return the number of rows of a batched dataset, if it knows its length and its batch size."""
+    source: Any = dataset
+    while source is not None and not hasattr(source, "_batch_size"):
+        source = getattr(source, "_input_dataset", None)
+    size = None if source is None else tf.get_static_value(source._batch_size)
+    if size is None or batches < 0:
+        return None
+    before = int(source._input_dataset.cardinality())  # the last batch may not be full
+    most = int(size) * batches
+    return before if most - int(size) < before < most else most

@@ -1,0 +1,267 @@
+"""A compiled Keras model on TensorFlow and its data, stage by stage. All that runs, runs on copied weights."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.facts import (
+    BatchFacts,
+    Fact,
+    GradientFacts,
+    LayerFacts,
+    LossFacts,
+    OutputFacts,
+)
+
+from .keras_copy import KerasCopy
+from .keras_data import EMPTY, KerasData, as_array, class_labels, dataset_facts, kind_of, named, rows_of, unpack
+from .keras_loss import as_written, expects_indices, recognise_loss
+from .keras_model import (
+    describe_model,
+    full_rate,
+    has_own_train_step,
+    has_weights,
+    last_activation,
+    optimizer_facts,
+    optimizer_like,
+    warms_up,
+    with_weights,
+)
+from .keras_state import global_states_kept, own_loss
+from .loss_recognition import Recognised
+from .overfitting import overfit
+from .pipeline import CannotJudge, StageFailed, users_code
+from .split_comparison import SECONDS, compared_rows, input_columns, row_digest
+from .tensors import PROBABILITY_SUM
+
+# A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
+# is no floor, for the penalty alone may keep the loss above it. Our choice.
+LARGE_PENALTY = 0.1
+
+
+class KerasPipeline:
+    """`examine(model, data)`.
+
+    Args:
+        model: compiled. It is neither trained nor changed.
+        data: what `fit` would be given: a `tf.data.Dataset`, a `PyDataset`, or arrays ``(x, y)``.
+        evaluation: the same for evaluation, to be held against the training rows.
+    """
+
+    def __init__(self, model: keras.Model, data: Any, evaluation: Any = None) -> None:
+        self.model = model
+        self._given = data
+        self._evaluation = evaluation
+        self.name = f"{type(model).__name__} with {kind_of(data)}"
+        self._data: KerasData | None = None
+        self._unread = "the stage before failed"
+        self._x: Any = None
+        self._y: Any = None
+        self._copy: KerasCopy | None = None
+        self._recognised = Recognised()
+        # XLA looks a label out of range up without a complaint, and the loss is NaN.
+        self.forward_is_harmless = bool(model.jit_compile)
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """See `Pipeline.untouched`."""
+        with global_states_kept(self._given, self._evaluation), own_loss(self.model), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Keras warns of, it will say again in `fit`
+            yield
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        if has_weights(self.model):
+            yield describe_model(self.model)
+        try:
+            self._data = KerasData(self._given)
+        except CannotJudge as reason:
+            self._unread = str(reason)
+            raise
+        yield dataset_facts(self._data)
+        if self._evaluation is not None:
+            yield from self._split_facts(self._data, KerasData(self._evaluation))
+
+    def batch(self) -> Iterator[Fact]:
+        """See `Pipeline.batch`."""
+        if self._data is None:
+            raise StageFailed(f"No batch was taken: {self._unread}.")
+        batch = next(self._data.batches(), None)
+        if batch is None:
+            raise StageFailed(EMPTY)
+        x, y, weights = unpack(batch)
+        if getattr(self.model, "preprocessor", None) is not None and hasattr(self.model, "preprocess_samples"):
+            with users_code():
+                x, y, weights = self.model.preprocess_samples(x, y, weights)
+        with users_code():  # what TensorFlow cannot take, `fit` cannot take either
+            self._x, self._y, self._weights = (
+                None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part)
+                for part in (x, y, weights)
+            )
+        arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
+        labels = class_labels({}, y)
+        if labels is None and y is not None and not isinstance(y, dict | list | tuple):
+            labels = as_array(y)
+        yield BatchFacts(
+            size=int(next((len(array) for array in arrays.values() if array.ndim), 0)),
+            inputs=arrays,
+            labels=labels,
+            labels_name=None if y is None else "target",
+            ignore_index=getattr(self.model.loss, "ignore_class", None),
+        )
+
+    def forward(self) -> Iterator[Fact]:
+        """See `Pipeline.forward`."""
+        if not has_weights(self.model):
+            self.model = with_weights(self.model, self._x)
+            yield describe_model(self.model)
+        copy = KerasCopy(self.model, self._x, self._y, self._weights)
+        trainable, other = copy.start()
+        with users_code():
+            prediction = copy.predict(trainable, other, training=False)
+        yield self._output_facts(prediction)
+        with users_code():
+            activations = copy.activations()
+        if activations:
+            yield LayerFacts(activations)
+        if has_own_train_step(self.model):
+            raise CannotJudge(
+                f"{type(self.model).__name__} has a train_step of its own: what its loss is cannot be known "
+                "without taking a step, so loss, backward and overfit are left out"
+            )
+        self._copy = copy
+        self._build_loss(prediction)
+        with users_code():
+            loss, prediction = copy.loss(trainable, other, training=True)
+            penalty = copy.penalty()
+        value = float(loss)
+        self._recognised = self._recognise(value - penalty, prediction, penalty)
+        yield LossFacts(
+            value=value,
+            kind=self._recognised.kind,
+            floor=self._recognised.floor,
+            class_weights=self._weights is not None or None,
+            reads=self._recognised.reads,
+            broadcast=self._recognised.broadcast,
+            name=as_written(self.model.loss),
+            non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
+            masked=self._masked(prediction),
+        )
+
+    def backward(self) -> Iterator[Fact]:
+        """See `Pipeline.backward`."""
+        if self._copy is None:
+            raise CannotJudge("the model was not run")
+        with users_code():
+            gradients = self._copy.gradients()
+        norms, unreached = {}, {}
+        for variable, gradient in zip(self.model.trainable_variables, gradients, strict=True):
+            if gradient is None:
+                unreached[variable.path] = int(np.prod(variable.shape))
+            else:
+                norms[variable.path] = float(tf.norm(tf.cast(tf.convert_to_tensor(gradient), tf.float32)))
+        total = sum(int(np.prod(variable.shape)) for variable in self.model.trainable_variables)
+        yield GradientFacts(bool(norms), norms, unreached, total)
+
+    def optimizer_step(self) -> Iterator[Fact]:
+        """See `Pipeline.optimizer_step`."""
+        yield optimizer_facts(self.model)
+
+    def overfit(self) -> Iterator[Fact]:
+        """See `Pipeline.overfit`."""
+        copy = self._copy
+        if copy is None:
+            raise CannotJudge("the model was not run")
+        if not self.model.trainable_variables:
+            raise CannotJudge("the model has no trainable weights")
+        arrays = [array for value in named(self._x).values() if (array := as_array(value)) is not None]
+        rows = [tuple(array[row] for array in arrays) for row in range(len(arrays[0]))] if arrays else []
+        with users_code():
+            yield from overfit(
+                lambda plan: copy.run(plan, lambda: optimizer_like(self.model.optimizer)),
+                floor=self._recognised.floor,
+                distinct_inputs=len({row_digest((*row, None), input_columns((*row, None))) for row in rows}),
+                their_rate=full_rate(self.model.optimizer),
+                warms_up=warms_up(self.model.optimizer),
+            )
+
+    def evaluation(self) -> Iterator[Fact]:
+        """See `Pipeline.evaluation`."""
+        yield from ()
+        raise CannotJudge("Keras' own metrics are taken to be right")
+
+    # --- parts ----------------------------------------------------------------------------------------------
+
+    def _split_facts(self, data: KerasData, evaluation: KerasData) -> Iterator[Fact]:
+        for split in compared_rows(rows_of(data, SECONDS), rows_of(evaluation, SECONDS)):
+            yield replace(split, training_size=data.size, evaluation_size=evaluation.size)
+
+    def _recognise(self, value: float, prediction: Any, penalty: float) -> Recognised:
+        """Say which loss it is that gives `value`, the penalty apart, and add the penalty to its floor."""
+        single = self._single(prediction)
+        if single is None or self._y is None or keras.tree.is_nested(self._y):
+            return Recognised()
+        found = recognise_loss(value, single, np.asarray(self._y), self.model.loss)
+        if found.floor is None or penalty <= 0:
+            return found
+        if penalty > LARGE_PENALTY * found.floor:
+            return Recognised()
+        return replace(found, floor=found.floor + penalty)
+
+    def _masked(self, prediction: Any) -> bool | None:
+        """Say whether a mask or sample weights leave something out of the loss."""
+        if self._weights is not None or any(
+            getattr(part, "_keras_mask", None) is not None for part in keras.tree.flatten(prediction)
+        ):
+            return True
+        return False if self._recognised.kind != "other" else None
+
+    def _build_loss(self, prediction: Any) -> None:
+        """Let Keras pair losses with outputs, which it cannot do while values are replaced."""
+        pairing = getattr(self.model, "_compile_loss", None)
+        if pairing is not None and not pairing.built and self._y is not None:
+            with users_code():
+                pairing.build(self._y, prediction)
+
+    def _single(self, prediction: Any) -> np.ndarray | None:
+        """Return the prediction (n, ...) if there is one output, else None."""
+        flat = keras.tree.flatten(prediction)
+        return np.asarray(tf.cast(flat[0], tf.float32)) if len(flat) == 1 else None
+
+    def _output_facts(self, prediction: Any) -> OutputFacts:
+        values = self._single(prediction)
+        if values is None:
+            return OutputFacts((), None)
+        finite = np.isfinite(values)
+        classes = int(values.shape[-1]) if values.ndim > 1 and values.shape[-1] > 1 else None
+        indexed = classes is not None and expects_indices(self.model.loss)
+        sums_to_one = None
+        if classes is not None:
+            sums_to_one = bool((values >= 0).all() and (np.abs(values.sum(-1) - 1) <= PROBABILITY_SUM).all())
+        return OutputFacts(
+            shape=tuple(values.shape),
+            num_classes=classes if indexed else None,
+            non_finite_rows=tuple(np.flatnonzero(~finite.reshape(len(values), -1).all(1)).tolist()),
+            lowest=float(values[finite].min()) if finite.any() else None,
+            highest=float(values[finite].max()) if finite.any() else None,
+            sums_to_one=sums_to_one,
+            last_activation=last_activation(self.model),
+        )
+
+    def _non_finite_rows(self) -> tuple[int, ...] | None:
+        assert self._copy is not None
+        size = len(keras.tree.flatten(self._x)[0])
+        try:
+            losses = self._copy.row_losses(size)
+        except Exception:  # a model or loss that needs the whole batch
+            return None
+        return tuple(row for row, loss in enumerate(losses) if not math.isfinite(loss))
