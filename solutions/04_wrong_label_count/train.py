@@ -40,7 +40,7 @@ def preprocess(examples):
 
 tokenized = raw.map(preprocess, batched=True)
 
-# model: the encoder from the checkpoint, a new head with one output a class
+# model: the encoder from the checkpoint, and a new head
 model = AutoModelForSequenceClassification.from_pretrained(MODEL, num_labels=3)
 
 
