@@ -12,6 +12,9 @@ STEPS = 30  # a run; a healthy classifier passes the floor in 5 to 20
 STEPS_WITHOUT_FLOOR = 10  # only to move the weights, where no loss can be called low enough
 ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more steps would prove no more
 
+SETTLED = 0.8  # of the floor: no rule would complain of such a batch, so nothing more is tried
+LAST_STEPS = 150  # once, at the best of our rates, before anything is said: a small model may only be slow
+
 # Tried with AdamW where the user's own settings do not get there: its usual rate first; a wide transformer from
 # scratch needs a smaller one, a large target scale a larger one.
 OUR_RATES = (1e-3, 1e-4, 1e-2)
@@ -100,8 +103,8 @@ def overfit(
     rates: list[float] = []
     rescaled_runs: list[Run] = []
 
-    def go(rate: float, theirs: bool, factor: float = 1.0, rescaled: bool = False) -> Run:
-        runs.append(run(Plan(rate, theirs, factor, STEPS, enough, rescaled)))
+    def go(rate: float, theirs: bool, factor: float = 1.0, rescaled: bool = False, steps: int = STEPS) -> Run:
+        runs.append(run(Plan(rate, theirs, factor, steps, enough, rescaled)))
         rates.append(rate)
         return runs[-1]
 
@@ -121,14 +124,19 @@ def overfit(
             better_losses=runs[-1].losses if better else (),
             warms_up=warms_up,
         )
+
+    def settled() -> bool:
+        return min((r.lowest for r in runs), default=math.inf) <= SETTLED * floor
+
+    ours: list[tuple[float, float]] = []
     for rate in OUR_RATES:
-        if runs and min(r.lowest for r in runs) <= enough:
-            break
-        go(rate, theirs=False)
+        if not settled():
+            ours.append((go(rate, theirs=False).lowest, rate))
     for rate in RESCALED_RATES if rescalable else ():
-        if min(r.lowest for r in runs) <= enough:
-            break
-        rescaled_runs.append(go(rate, theirs=False, rescaled=True))
+        if not settled():
+            rescaled_runs.append(go(rate, theirs=False, rescaled=True))
+    if not settled():
+        go(min(ours)[1], theirs=False, steps=LAST_STEPS)
     best = min(runs, key=lambda r: r.lowest)
     yield _facts(best, tuple(rates), distinct_inputs, best in rescaled_runs)
 

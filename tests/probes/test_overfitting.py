@@ -3,7 +3,7 @@
 import pytest
 
 from diagnostics.facts import OverfitFacts, TrialFacts
-from diagnostics.probes.overfitting import OUR_RATES, STEPS, STEPS_WITHOUT_FLOOR, Run, overfit
+from diagnostics.probes.overfitting import LAST_STEPS, OUR_RATES, STEPS, STEPS_WITHOUT_FLOOR, Run, overfit
 
 FLOOR = 1.0
 LEARNS, STALLS = (1.4, 0.9, 0.4), (1.4, 1.2) + (1.1,) * 28
@@ -37,12 +37,22 @@ class TestWithOurOwnOptimizer:
 
     def test_the_best_run_is_told_if_none_gets_there(self):
         better = (1.4, 0.95)
-        facts, plans = walk([STALLS, better, STALLS])
-        assert facts == [OverfitFacts(better, OUR_RATES, 8, 0.5)]
-        assert [plan.learning_rate for plan in plans] == list(OUR_RATES)
+        facts, plans = walk([STALLS, better, STALLS, STALLS])
+        assert facts == [OverfitFacts(better, (*OUR_RATES, OUR_RATES[1]), 8, 0.5)]
+        assert [plan.learning_rate for plan in plans] == [*OUR_RATES, OUR_RATES[1]]
+
+    def test_before_anything_is_said_the_best_rate_gets_a_longer_run(self):
+        slow = (1.4, 0.93, 0.91)
+        facts, plans = walk([STALLS, STALLS, slow, LEARNS])
+        assert [(plan.learning_rate, plan.steps) for plan in plans[2:]] == [(1e-2, STEPS), (1e-2, LAST_STEPS)]
+        assert facts[0].losses == LEARNS
+
+    def test_a_gain_that_no_rule_would_complain_of_ends_it(self):
+        _, plans = walk([(1.4, 0.79)])
+        assert len(plans) == 1
 
     def test_nan_is_the_worst_of_all(self):
-        ((fact,), _) = walk([(float("nan"),), STALLS, STALLS])
+        ((fact,), _) = walk([(float("nan"),), STALLS, STALLS, STALLS])
         assert fact.losses == STALLS
 
 
@@ -66,7 +76,7 @@ class TestWithTheUsersOptimizer:
         assert [plan.factor for plan in plans] == [1.0, 10.0]
 
     def test_where_it_is_on_its_way_ours_decide(self):
-        on_its_way = (1.4, 0.8, 0.7)
+        on_its_way = (1.4, 0.9, 0.85)
         facts, plans = walk([on_its_way, LEARNS], their_rate=1e-3)
         assert (facts[0].losses, facts[0].better_rate) == (on_its_way, None)
         assert [plan.theirs for plan in plans] == [True, False]
@@ -85,5 +95,5 @@ class TestRegressionOnALargeScale:
         assert not facts[0].rescaled
 
     def test_other_losses_are_never_rescaled(self):
-        _, plans = walk([STALLS] * 3)
+        _, plans = walk([STALLS] * 4)
         assert not any(plan.rescaled for plan in plans)

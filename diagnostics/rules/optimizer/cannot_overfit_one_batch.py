@@ -50,10 +50,11 @@ class CannotOverfitOneBatch(Rule):
     ## Known problems
     Not judged where the best constant answer is not known (a loss that is not recognised) or already right
     (one label only), where more than half of the examples repeat others, where there are fewer trainable
-    scalars than examples, where more than half of the model is frozen (the features of a frozen backbone can
-    be so much alike that a head takes thousands of steps), or where the loss was still falling fast enough to
-    get there in as many steps again. Strong label smoothing over very many classes keeps the loss up however
-    well the model learns; so does noise in the targets of a model too small to learn it by heart.
+    scalars than labels (one an example, or one for each word or pixel), where more than half of the model is
+    frozen (the features of a frozen backbone can be so much alike that a head takes thousands of steps), or
+    where the loss was still falling fast enough to get there in as many steps again. Strong label smoothing
+    over very many classes keeps the loss up however well the model learns; so does noise in the targets of a
+    model too small to learn it by heart.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face
@@ -74,8 +75,8 @@ class CannotOverfitOneBatch(Rule):
             raise NotApplicable("needs a batch in which at least two labels differ")
         if overfit.distinct_inputs < max(2, DISTINCT_SHARE * batch.size):
             raise NotApplicable("needs a batch whose inputs differ from each other")
-        if model is not None and model.num_trainable < overfit.distinct_inputs:
-            raise NotApplicable("needs at least as many trainable scalars as examples")
+        if model is not None and model.num_trainable < _answers(batch):
+            raise NotApplicable("needs at least as many trainable scalars as labels")
         if model is not None and model.num_trainable < MOSTLY_TRAINABLE * model.num_parameters:
             raise NotApplicable("needs a model most of which learns: a head alone may take thousands of steps")
         losses = [value for value in overfit.losses if math.isfinite(value)]
@@ -103,6 +104,13 @@ class CannotOverfitOneBatch(Rule):
                 "learning_rates": list(overfit.learning_rates),
             },
         )
+
+
+def _answers(batch: BatchFacts) -> int:
+    """Count what would have to be learned by heart: one label an example, or one for each word or pixel."""
+    kept = batch.class_labels
+    labels = batch.labels if kept is None else kept
+    return batch.size if labels is None else labels.size
 
 
 def _rounding(loss: LossFacts, batch: BatchFacts) -> float:

@@ -99,8 +99,14 @@ class TestNotApplicable:
 
     def test_to_a_regression_line_of_two_parameters(self):
         line = ModelFacts("Linear", "torch", 2, 2)
-        with pytest.raises(NotApplicable, match="needs at least as many trainable scalars as examples"):
+        with pytest.raises(NotApplicable, match="needs at least as many trainable scalars as labels"):
             CannotOverfitOneBatch().from_overfit(overfit(STALLED), LOSS, BATCH, line)
+
+    def test_to_a_small_convolution_that_labels_every_pixel(self):
+        pixels = BatchFacts(8, {}, np.arange(8 * 32 * 32).reshape(8, 32, 32) % 3)
+        convolution = ModelFacts("Sequential", "torch", 2_595, 2_595)
+        with pytest.raises(NotApplicable, match="needs at least as many trainable scalars as labels"):
+            CannotOverfitOneBatch().from_overfit(overfit(STALLED), LOSS, pixels, convolution)
 
     def test_to_a_head_on_a_frozen_backbone(self):
         mostly_frozen = ModelFacts("BertForSequenceClassification", "transformers", 80_000, 1_300)
