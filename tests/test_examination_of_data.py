@@ -6,7 +6,17 @@ import time
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, TensorDataset
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 import diagnostics
 from diagnostics.probes import torch_data
@@ -124,6 +134,28 @@ class TestWhatIsRead:
         assert stage(report, "dataset")[1] == "163 parameters; 10,000,000 rows, 512 read"
         assert len(read) == 512 + 32
         assert (min(read), max(read)) == (0, 9_999_999)
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda rows: RandomSampler(rows),
+            lambda rows: SubsetRandomSampler(range(len(rows))),
+            lambda rows: WeightedRandomSampler(torch.ones(len(rows)), len(rows)),
+            lambda rows: DistributedSampler(rows, num_replicas=2, rank=0),
+        ],
+        ids=["random", "subset", "weighted", "distributed"],
+    )
+    def test_ten_million_rows_are_not_shuffled_for_one_batch(self, make, monkeypatch):
+        def refuse(*_arguments, **_options):
+            pytest.fail("all rows were shuffled")
+
+        rows = Rows(10_000_000)
+        loader = DataLoader(rows, batch_size=32, sampler=make(rows))
+        monkeypatch.setattr(torch, "randperm", refuse)
+        monkeypatch.setattr(torch, "multinomial", refuse)
+        report = diagnostics.examine(classifier(), loader, LOSS)
+        assert report.ok, str(report)
+        assert stage(report, "batch")[1] == "32 examples: input (32, 6), target (32,)"
 
     @pytest.mark.parametrize("workers", [0, 2])
     def test_no_worker_is_started(self, workers):

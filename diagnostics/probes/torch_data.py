@@ -223,16 +223,15 @@ def collate_batch(loader: DataLoader[Any]) -> Any:
 def _indices(loader: DataLoader[Any]) -> list[int] | None:
     """Draw the rows of one batch; None where the sampler's own order is quick to have."""
     sampler, size = loader.sampler, loader.batch_size
-    draw = np.random.default_rng(0)
+    if _has_own_order(loader) or not getattr(sampler, "shuffle", not isinstance(sampler, SequentialSampler)):
+        return None
+    known: Sequence[int] = getattr(sampler, "indices", range(len(loader.dataset)))
     weights = None
     if isinstance(sampler, WeightedRandomSampler):
         weights = sampler.weights.double().cpu().numpy()
         weights = weights / weights.sum()
-        rows = len(weights)
-    elif isinstance(sampler, RandomSampler) or (isinstance(sampler, DistributedSampler) and sampler.shuffle):
-        rows = len(loader.dataset)
-    else:
-        return None
+        known = range(len(weights))
+    rows = len(known)
     if len(sampler) < (size or 1) and loader.drop_last:
         return None
     replace = bool(getattr(sampler, "replacement", False))
@@ -240,8 +239,8 @@ def _indices(loader: DataLoader[Any]) -> list[int] | None:
     count = min(size or 1, len(sampler), *([] if replace else [different]))
     if not count or not different:
         return None
-    drawn: list[int] = draw.choice(rows, count, replace=replace, p=weights).tolist()
-    return drawn
+    drawn = np.random.default_rng(0).choice(rows, count, replace=replace, p=weights)
+    return [known[place] for place in drawn.tolist()]
 
 
 def _first(batches: Iterator[Any], loader: DataLoader[Any]) -> Any:
