@@ -58,4 +58,10 @@ def test_there_are_programs_of_every_kind_that_the_library_promises_to_leave_alo
         "token_classification",
         "frozen_backbone",
         "trainer_gpt2",
+        "keras_regression",
+        "keras_softmax",
+        "keras_multi_label",
+        "keras_cnn_batch_norm",
+        "keras_two_inputs",
+        "keras_class_weights",
     } <= kinds
