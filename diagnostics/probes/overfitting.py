@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from diagnostics.facts import OverfitFacts, TrialFacts
 
+from .pipeline import CannotJudge
+
+SECONDS = 120.0  # after which no further run is begun: a large model on a CPU may take that for one
 STEPS = 30  # a run; a healthy classifier passes the floor in 5 to 20
 STEPS_WITHOUT_FLOOR = 10  # only to move the weights, where no loss can be called low enough
 ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more steps would prove no more
@@ -91,6 +95,9 @@ def overfit(
         rescalable: whether this is a regression, whose targets may be on a scale that none of our rates suits:
             prices in dollars take an output layer thousands of steps to reach. Then a last run asks whether the
             model can learn them on a scale of 1.
+
+    Raises:
+        CannotJudge: no run got there in `SECONDS`.
     """
     if not floor:
         rate = OUR_RATES[0]
@@ -99,11 +106,18 @@ def overfit(
         return
 
     enough = ENOUGH * floor
+    started = time.monotonic()
     runs: list[Run] = []
     rates: list[float] = []
     rescaled_runs: list[Run] = []
 
     def go(rate: float, theirs: bool, factor: float = 1.0, rescaled: bool = False, steps: int = STEPS) -> Run:
+        took = time.monotonic() - started
+        if runs and took > SECONDS:
+            count = sum(len(r.losses) for r in runs)
+            raise CannotJudge(
+                f"{count} steps on a copy took {took:.0f} s and did not settle it; no more were tried"
+            )
         runs.append(run(Plan(rate, theirs, factor, steps, enough, rescaled)))
         rates.append(rate)
         return runs[-1]

@@ -3,7 +3,9 @@
 import pytest
 
 from diagnostics.facts import OverfitFacts, TrialFacts
+from diagnostics.probes import overfitting
 from diagnostics.probes.overfitting import LAST_STEPS, OUR_RATES, STEPS, STEPS_WITHOUT_FLOOR, Run, overfit
+from diagnostics.probes.pipeline import CannotJudge
 
 FLOOR = 1.0
 LEARNS, STALLS = (1.4, 0.9, 0.4), (1.4, 1.2) + (1.1,) * 28
@@ -97,3 +99,18 @@ class TestRegressionOnALargeScale:
     def test_other_losses_are_never_rescaled(self):
         _, plans = walk([STALLS] * 4)
         assert not any(plan.rescaled for plan in plans)
+
+
+class TestSlowModels:
+    def test_no_further_run_is_begun_when_the_time_is_over(self, monkeypatch):
+        clock = iter([0.0, 0.0, 130.0])
+        monkeypatch.setattr(overfitting.time, "monotonic", lambda: next(clock))
+        with pytest.raises(CannotJudge) as raised:
+            walk([STALLS])
+        assert str(raised.value) == "30 steps on a copy took 130 s and did not settle it; no more were tried"
+
+    def test_a_slow_run_that_gets_there_counts(self, monkeypatch):
+        clock = iter([0.0, 0.0])
+        monkeypatch.setattr(overfitting.time, "monotonic", lambda: next(clock))
+        facts, _ = walk([LEARNS])
+        assert facts[0].losses == LEARNS
