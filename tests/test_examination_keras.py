@@ -431,6 +431,31 @@ class TestData:
         )
         assert rules(report) == []
 
+    def test_one_that_is_not_batched(self):
+        report = diagnostics.examine(mlp(), tf.data.Dataset.from_tensor_slices((X, Y)))
+        assert report.stages[1].detail == (
+            "The data (a tf.data.Dataset) yields single rows, not batches. Batch it first: dataset.batch(32)."
+        )
+        assert rules(report) == []
+
+    def test_one_without_a_target(self):
+        report = diagnostics.examine(mlp(loss="mse"), X)
+        assert report.stages[2].detail == (
+            'The data has no target: a batch is its inputs alone, and the loss, loss="mse", compares the '
+            "prediction with one. Give inputs and target as a pair: (x, y)."
+        )
+        assert report.crash is None
+
+    def test_a_model_compiled_without_a_loss(self):
+        model = keras.Sequential([layers.Input((FEATURES,)), layers.Dense(CLASSES)])
+        model.compile("adam")
+        report = diagnostics.examine(model, (X, Y))
+        assert report.stages[2].detail == (
+            "The model is compiled without a loss, and adds none itself, so there is nothing to train on. Give "
+            "one: model.compile(optimizer=..., loss=...)."
+        )
+        assert report.crash is None
+
     def test_an_endless_one(self):
         report = diagnostics.examine(mlp(), shuffled().repeat())
         assert rules(report) == []

@@ -60,6 +60,12 @@ class KerasCopy:
             self._call(self._batch[0], training=False)
             return float(sum(float(tf.reduce_sum(loss)) for loss in self._model.losses))
 
+    def adds_losses(self) -> bool:
+        """Whether the model adds losses by itself."""
+        with self._scope(*self.start()):
+            self._call(self._batch[0], training=False)
+            return bool(self._model.losses)
+
     def activations(self) -> tuple[ActivationFacts, ...]:
         """Look at the model's activation functions."""
         with self._scope(*self.start()):
@@ -165,7 +171,7 @@ class KerasCopy:
         """Compile as the user compiled the model: eagerly, as a graph, or with XLA."""
         if self._model.run_eagerly:
             return function
-        compiled: Any = tf.function(function, jit_compile=bool(self._model.jit_compile))
+        compiled: Any = tf.function(function, autograph=False, jit_compile=bool(self._model.jit_compile))
         # Each examination traces anew, which TensorFlow would call a mistake in the user's program.
         compiled._omit_frequent_tracing_warning = True
         return cast(Callable[..., Any], compiled)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from typing import Any
 
 import keras
@@ -40,7 +39,7 @@ def describe_model(model: keras.Model) -> ModelFacts:
             if isinstance(layer, keras.layers.Dropout | keras.layers.BatchNormalization)
         ),
         outputs_setting=_outputs_setting(model),
-        computes_loss=_computes_loss(model),
+        computes_loss=computes_loss(model),
     )
 
 
@@ -80,7 +79,7 @@ def with_weights(model: keras.Model, x: Any) -> keras.Model:
     return twin
 
 
-def _computes_loss(model: keras.Model) -> bool | None:
+def computes_loss(model: keras.Model) -> bool | None:
     """Whether the loss is all the model's own: it is compiled with none."""
     own = has_own_train_step(model) or type(model).compute_loss is not keras.Model.compute_loss
     return None if own else model.loss is None
@@ -126,10 +125,9 @@ def optimizer_facts(model: keras.Model) -> OptimizerFacts:
     trainable = model.trainable_variables
     # An optimizer is given its variables when training begins; until then it is everything that is trainable.
     held = {id(v) for v in optimizer._trainable_variables} if optimizer.built else {id(v) for v in trainable}
-    rate = full_rate(optimizer)
     return OptimizerFacts(
         name=type(optimizer).__name__,
-        learning_rates=(math.nan if rate is None else rate,),
+        learning_rates=(full_rate(optimizer),),
         missing={v.path: int(np.prod(v.shape)) for v in trainable if id(v) not in held},
         held=sum(id(v) in held for v in trainable),
         foreign=len(held - {id(v) for v in model.variables}),
@@ -137,12 +135,12 @@ def optimizer_facts(model: keras.Model) -> OptimizerFacts:
     )
 
 
-def full_rate(optimizer: Any) -> float | None:
+def full_rate(optimizer: Any) -> float:
     """Return the learning rate; of a schedule, the largest that it comes to."""
     schedule = _inner(optimizer)._learning_rate
     if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
         return max(float(schedule(step)) for step in _SCHEDULE_STEPS)
-    return float(schedule) or None
+    return float(schedule)
 
 
 def warms_up(optimizer: Any) -> bool | None:
@@ -158,7 +156,7 @@ def optimizer_like(optimizer: Any) -> keras.optimizers.Optimizer:
     inner = _inner(optimizer)
     settings = {
         **inner.get_config(),
-        "learning_rate": full_rate(inner) or 0.0,
+        "learning_rate": full_rate(inner),
         "gradient_accumulation_steps": None,
     }
     return type(inner).from_config(settings)

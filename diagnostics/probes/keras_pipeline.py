@@ -26,6 +26,7 @@ from .keras_copy import KerasCopy
 from .keras_data import EMPTY, KerasData, as_array, class_labels, dataset_facts, kind_of, named, rows_of, unpack
 from .keras_loss import as_written, expects_indices, recognise_loss
 from .keras_model import (
+    computes_loss,
     describe_model,
     full_rate,
     has_own_train_step,
@@ -107,6 +108,11 @@ class KerasPipeline:
                 None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part)
                 for part in (x, y, weights)
             )
+        if any(part.ndim == 0 for part in keras.tree.flatten((self._x, self._y)) if tf.is_tensor(part)):
+            raise StageFailed(
+                f"The data ({kind_of(self._given)}) yields single rows, not batches. Batch it first: "
+                "dataset.batch(32)."
+            )
         arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
         labels = class_labels({}, y)
         if labels is None and y is not None and not isinstance(y, dict | list | tuple):
@@ -137,6 +143,16 @@ class KerasPipeline:
             raise CannotJudge(
                 f"{type(self.model).__name__} has a train_step of its own: what its loss is cannot be known "
                 "without taking a step, so loss, backward and overfit are left out"
+            )
+        if self.model.loss is not None and self._y is None:
+            raise StageFailed(
+                f"The data has no target: a batch is its inputs alone, and the loss, {as_written(self.model.loss)}"
+                ", compares the prediction with one. Give inputs and target as a pair: (x, y)."
+            )
+        if computes_loss(self.model) and not copy.adds_losses():
+            raise StageFailed(
+                "The model is compiled without a loss, and adds none itself, so there is nothing to train on. "
+                "Give one: model.compile(optimizer=..., loss=...)."
             )
         self._copy = copy
         self._build_loss(prediction)
