@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.crash_facts import CrashFacts, NoPathToParameters
-from diagnostics.facts import GradientFacts
+from diagnostics.facts import GradientFacts, ModelFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import Rule
 
@@ -12,6 +12,10 @@ RECONNECT = (
     "torch.no_grad() or torch.inference_mode() around it"
 )
 UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only those that should learn"
+RECONNECT_KERAS = (
+    "compute the loss from the model's own output with keras.ops: no .numpy(), argmax or stop_gradient on the way"
+)
+UNFREEZE_KERAS = "model.trainable = True  # or only the layers that should learn; then compile again"
 
 
 class NoGradient(Rule):
@@ -55,22 +59,23 @@ class NoGradient(Rule):
     severity = "error"
     no_exhibit = "the framework names this bug itself, at the line where it strikes; there is little to find out"
 
-    def from_gradients(self, gradients: GradientFacts) -> Finding | None:
+    def from_gradients(self, gradients: GradientFacts, model: ModelFacts | None = None) -> Finding | None:
         """Look whether the loss reached any trainable parameter."""
         if gradients.connected:
             return None
+        keras = model is not None and model.library == "keras"
         if not gradients.num_trainable:
             return self.found(
                 "None of the model's parameters asks for a gradient: all of them are frozen. The loss has nothing "
                 "to change, so training would leave the model exactly as it is.",
-                fix=UNFREEZE,
+                fix=UNFREEZE_KERAS if keras else UNFREEZE,
                 evidence={"connected": False, "num_trainable": 0},
             )
         return self.found(
             f"The model has {gradients.num_trainable:,} trainable scalars, and the loss depends on none of them: "
             "somewhere between the model's output and the loss the path is cut. So no parameter gets a gradient, "
             "and training would leave the model exactly as it is.",
-            fix=RECONNECT,
+            fix=RECONNECT_KERAS if keras else RECONNECT,
             evidence={"connected": False, "num_trainable": gradients.num_trainable},
         )
 

@@ -1,5 +1,5 @@
 from diagnostics.crash_facts import CrashFacts, FrameFacts, NoPathToParameters
-from diagnostics.facts import GradientFacts
+from diagnostics.facts import GradientFacts, ModelFacts
 from diagnostics.finding import Where
 from diagnostics.rules.gradient.no_gradient import NoGradient
 
@@ -37,6 +37,16 @@ class TestFromGradients:
         )
         assert finding.fix == (
             "for p in model.parameters(): p.requires_grad_(True)  # or only those that should learn"
+        )
+
+    def test_keras_is_told_in_its_own_words(self):
+        model = ModelFacts("Sequential", "keras", 100, 0)
+        frozen = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0), model)
+        assert frozen.fix == "model.trainable = True  # or only the layers that should learn; then compile again"
+        cut = NoGradient().from_gradients(GradientFacts(False, {}, {"kernel": 100}, 100), model)
+        assert cut.fix == (
+            "compute the loss from the model's own output with keras.ops: no .numpy(), argmax or stop_gradient on "
+            "the way"
         )
 
     def test_a_single_parameter_within_reach_is_enough(self):
