@@ -56,8 +56,8 @@ def explain(failure: Any) -> Report:
 
 def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:
     """Read a live exception; if nothing is recognised in it, then what it was raised from or while handling."""
+    from .probes.crashes import symptoms
     from .probes.frames import within
-    from .probes.torch_crashes import symptoms
 
     crash = whole = _read(error)
     link: BaseException | None = error
@@ -90,8 +90,8 @@ def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
     Raises:
         InvalidInput: the text holds no traceback.
     """
+    from .probes.crashes import symptoms
     from .probes.frames import Crash, within
-    from .probes.torch_crashes import symptoms
     from .probes.traceback_text import failures
 
     printed = failures(text)

@@ -28,18 +28,6 @@ from .frames import Crash
 from .tensors import is_tensor, outputs_setting, to_array
 
 
-def symptoms(crash: Crash) -> list[Symptom]:
-    """Return what is recognised in a crash; empty if nothing is."""
-    return [fact for recognise in _RECOGNISERS if (fact := _recognised(recognise, crash)) is not None]
-
-
-def _recognised(recognise: Callable[[Crash], Symptom | None], crash: Crash) -> Symptom | None:
-    try:
-        return recognise(crash)
-    except Exception:  # the variables in a frame can be anything: then the message alone must do
-        return recognise(Crash(crash.facts))
-
-
 def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     found = re.search(r"Target (-?\d+) is out of bounds", crash.facts.message)
     if found is None:
@@ -256,7 +244,7 @@ def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
     return MetricGotLogits()
 
 
-_RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _label_beyond_outputs,
     _ragged_columns,
     _token_beyond_embedding,

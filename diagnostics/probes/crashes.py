@@ -1,0 +1,24 @@
+"""Everything that is recognised in a crash, whichever framework it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from diagnostics.crash_facts import Symptom
+
+from . import torch_crashes
+from .frames import Crash
+
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (*torch_crashes.RECOGNISERS,)
+
+
+def symptoms(crash: Crash) -> list[Symptom]:
+    """Return what is recognised in a crash; empty if nothing is."""
+    return [fact for recognise in RECOGNISERS if (fact := _recognised(recognise, crash)) is not None]
+
+
+def _recognised(recognise: Callable[[Crash], Symptom | None], crash: Crash) -> Symptom | None:
+    try:
+        return recognise(crash)
+    except Exception:  # the variables in a frame can be anything: then the message alone must do
+        return recognise(Crash(crash.facts))
