@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
+from .card_facts import Holder
 from .facts import OUTPUTS_SETTING, Array
 from .finding import Where
 
@@ -62,6 +64,7 @@ class LabelBeyondOutputs:
         num_outputs: size of the class axis.
         ignore_index: label that the loss leaves out; None if it leaves out none.
         outputs_setting: how the number of outputs is set, with ``{}`` where the number goes.
+        labels_from: where `labels` were read: ``this batch``, ``the 512 training rows that were read``.
     """
 
     label: int | None = None
@@ -69,6 +72,7 @@ class LabelBeyondOutputs:
     num_outputs: int | None = None
     ignore_index: int | None = None
     outputs_setting: str = OUTPUTS_SETTING
+    labels_from: str = "this batch"
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,104 @@ class ShapesDiffer:
     target: tuple[int, ...] | None = None
 
 
+@dataclass(frozen=True)
+class AsynchronousError:
+    """A device failed at some work, and the host heard of it later.
+
+    Attributes:
+        kind: ``assert``: a kernel's own check failed. ``memory access``: a kernel left its memory. ``launch``: a
+            kernel died without saying more. ``library``: cuBLAS, cuDNN or another of the vendor's libraries could
+            not start. ``nccl``: the ranks' communication failed.
+        said: the words that gave it away: ``device-side assert triggered``.
+        surfaced: the user's own line at which the host heard of it.
+        candidates: the user's own lines, in order of execution, that may have launched what failed. The last of
+            them may be `surfaced` itself.
+        blocking: whether every launch was waited for, so that the line that failed is the one named; None if that
+            is not known.
+        kernel: the kernel whose check failed, if the log names it.
+        assertion: the check, if the log names it: ``t >= 0 && t < n_classes``.
+        simulated: whether the device says of itself that it is a simulation.
+    """
+
+    kind: Literal["assert", "memory access", "launch", "library", "nccl"]
+    said: str
+    surfaced: FrameFacts | None = None
+    candidates: tuple[FrameFacts, ...] = ()
+    blocking: bool | None = None
+    kernel: str | None = None
+    assertion: str | None = None
+    simulated: bool = False
+
+
+@dataclass(frozen=True)
+class ModelMemory:
+    """What training a model holds in memory before any batch, in bytes, and the batch that came.
+
+    Attributes:
+        weights: parameters and buffers.
+        gradients: one for each trainable parameter.
+        optimizer: class name; None if none was found.
+        optimizer_state: None if there is no optimizer, or its class is not known.
+        library: ``torch`` or ``keras``: decides only the wording of a fix.
+        batch_rows: examples in the batch; None if no batch was found.
+        batch_length: tokens in each row of it; None if it holds no tokens.
+    """
+
+    model: str
+    weights: int
+    gradients: int
+    optimizer: str | None = None
+    optimizer_state: int | None = None
+    library: Literal["torch", "keras"] = "torch"
+    batch_rows: int | None = None
+    batch_length: int | None = None
+
+    @property
+    def total(self) -> int:
+        """Bytes of all of it, as far as known."""
+        return self.weights + self.gradients + (self.optimizer_state or 0)
+
+
+@dataclass(frozen=True)
+class OutOfMemory:
+    """Memory was asked for that was not to be had. Sizes in bytes; None is "not known".
+
+    Attributes:
+        framework: ``PyTorch``, ``TensorFlow``, ``NumPy``; None if the operating system ended the process.
+        device: ``GPU 0``, ``GPU`` if it is not said which, ``CPU``.
+        tried: what was asked for.
+        capacity: of the device, or what this process may use of it.
+        free: what was left of `capacity`.
+        allocated: held by this process's tensors.
+        reserved: held by its framework, tensors included.
+        shape: of the tensor that was to be made.
+        dtype: of its elements, as the framework names it.
+        others: the other processes that hold the same device; None if not known.
+        killed: whether the operating system ended the process: nothing could be raised.
+        worker: whether that was a worker of a data loader, not the training process.
+        need: what the model takes by itself.
+    """
+
+    framework: str | None
+    device: str
+    tried: int | None = None
+    capacity: int | None = None
+    free: int | None = None
+    allocated: int | None = None
+    reserved: int | None = None
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    others: tuple[Holder, ...] | None = None
+    killed: bool = False
+    worker: bool = False
+    need: ModelMemory | None = None
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it was a graphics card's memory that ran out."""
+        return self.device.startswith("GPU")
+
+
 Symptom = (
     LabelBeyondOutputs
     | RaggedColumns
@@ -189,5 +291,7 @@ Symptom = (
     | MetricGotLogits
     | LabelsInInputs
     | ShapesDiffer
+    | AsynchronousError
+    | OutOfMemory
 )
 """What is recognised in a crash."""

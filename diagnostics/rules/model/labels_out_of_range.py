@@ -58,7 +58,9 @@ class LabelsOutOfRange(Rule):
         """Read labels and outputs out of the frames, or say what the text leaves open."""
         labels = class_labels(symptom.labels, symptom.ignore_index)
         if labels is not None and symptom.num_outputs is not None:
-            finding = self._compare(labels, symptom.num_outputs, symptom.outputs_setting, crash.where)
+            finding = self._compare(
+                labels, symptom.num_outputs, symptom.outputs_setting, crash.where, symptom.labels_from
+            )
             if finding is not None:
                 return finding
         if symptom.label is not None and symptom.label < 0:
@@ -80,7 +82,12 @@ class LabelsOutOfRange(Rule):
         )
 
     def _compare(
-        self, labels: Array, num_outputs: int, setting: str, where: Where | None = None
+        self,
+        labels: Array,
+        num_outputs: int,
+        setting: str,
+        where: Where | None = None,
+        labels_from: str = "this batch",
     ) -> Finding | None:
         outside = labels[(labels < 0) | (labels >= num_outputs)]
         if not outside.size:
@@ -98,7 +105,7 @@ class LabelsOutOfRange(Rule):
             "examples_outside": int(outside.size),
             "labels_in_batch": int(labels.size),
         }
-        counted = f"{outside.size} of the {labels.size} labels in this batch {carried}"
+        counted = f"{outside.size} of the {labels.size} labels in {labels_from} {carried}"
         if low < 0:
             return self.found(
                 f"The labels run from {low} to {high}, but classes are counted from 0: {counted}.",
