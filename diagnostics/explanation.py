@@ -105,7 +105,7 @@ def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
         )
     for failure in reversed(printed):
         last, *before = reversed(failure)
-        whole = Crash(last)
+        whole = Crash(last, log=text)
         for facts in (None, *before):
             if facts is not None:
                 whole = within(whole, Crash(facts))

@@ -6,10 +6,13 @@ from collections.abc import Callable
 
 from diagnostics.crash_facts import Symptom
 
-from . import torch_crashes
+from . import cuda_crashes, torch_crashes
 from .frames import Crash
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (*torch_crashes.RECOGNISERS,)
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+    *torch_crashes.RECOGNISERS,
+    *cuda_crashes.RECOGNISERS,
+)
 
 
 def symptoms(crash: Crash) -> list[Symptom]:
@@ -21,4 +24,4 @@ def _recognised(recognise: Callable[[Crash], Symptom | None], crash: Crash) -> S
     try:
         return recognise(crash)
     except Exception:  # the variables in a frame can be anything: then the message alone must do
-        return recognise(Crash(crash.facts))
+        return recognise(Crash(crash.facts, log=crash.log))

@@ -21,10 +21,15 @@ _STANDARD = tuple(
 
 @dataclass(frozen=True)
 class Crash:
-    """A crash, with the variables of each of its frames; `variables` is empty if only the text is known."""
+    """A crash, with the variables of each of its frames; `variables` is empty if only the text is known.
+
+    Attributes:
+        log: all of the text that it was found in; what a device prints stands there, outside the traceback.
+    """
 
     facts: CrashFacts
     variables: tuple[Mapping[str, Any], ...] = ()
+    log: str = ""
 
     def inward(self, *functions: str) -> Iterator[Mapping[str, Any]]:
         """Yield the variables of the frames, innermost first; only of these functions if any are named."""
@@ -69,4 +74,4 @@ def read_exception(error: BaseException) -> Crash:
 def within(outer: Crash, inner: Crash) -> Crash:
     """Return `inner` with the frames of the exception that came of it before its own: they led there, too."""
     facts = replace(inner.facts, frames=(*outer.facts.frames, *inner.facts.frames))
-    return Crash(facts, (*outer.variables, *inner.variables))
+    return Crash(facts, (*outer.variables, *inner.variables), outer.log)
