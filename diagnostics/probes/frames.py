@@ -6,7 +6,7 @@ import linecache
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,8 +67,18 @@ def read_exception(error: BaseException) -> Crash:
         code = linecache.getline(file, line, frame.f_globals).strip()
         frames.append(FrameFacts(shorten(file), line, frame.f_code.co_name, code or None, is_yours(file)))
         variables.append(dict(frame.f_locals))
-    facts = CrashFacts(type(error).__name__, str(error), tuple(frames), live=True)
+    facts = CrashFacts(type(error).__name__, str(error), outside_dispatch(frames), live=True)
     return Crash(facts, tuple(variables))
+
+
+def outside_dispatch(frames: Iterable[FrameFacts]) -> tuple[FrameFacts, ...]:
+    """Take for not the user's own what runs within a tensor's dispatch: that is the work of a device."""
+    found: list[FrameFacts] = []
+    dispatched = False
+    for frame in frames:
+        dispatched = dispatched or frame.function in ("__torch_dispatch__", "__torch_function__")
+        found.append(replace(frame, yours=False) if dispatched else frame)
+    return tuple(found)
 
 
 def within(outer: Crash, inner: Crash) -> Crash:

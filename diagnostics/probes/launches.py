@@ -17,10 +17,10 @@ MOST_LINES = 12  # a step with more calls than that is not narrowed down by list
 
 # Methods that work on the host alone, only move data, or wait for the device instead of giving it work.
 _HOST_METHODS = frozenset(
-    ["append", "extend", "update", "items", "keys", "values", "get", "format", "write", "split", "join", "strip"]
-    + ["set_postfix", "set_description", "info", "debug", "warning", "time", "perf_counter", "monotonic"]
-    + ["to", "cuda", "cpu", "item", "tolist", "numpy", "synchronize", "size"]
-    + ["train", "eval", "zero_grad", "parameters", "state_dict", "no_grad", "autocast", "manual_seed"]
+    {"append", "extend", "update", "items", "keys", "values", "get", "format", "write", "split", "join", "strip"}
+    | {"set_postfix", "set_description", "info", "debug", "warning", "time", "perf_counter", "monotonic"}
+    | {"to", "cuda", "cpu", "item", "tolist", "numpy", "synchronize", "size"}
+    | {"train", "eval", "zero_grad", "parameters", "state_dict", "no_grad", "autocast", "manual_seed"}
 )
 _HOST_FUNCTIONS = frozenset([*dir(builtins), "tqdm", "set_seed"])
 
@@ -111,4 +111,4 @@ def _gives_work(nodes: Iterable[ast.AST]) -> bool:
 def _is_host_only(function: ast.expr) -> bool:
     if isinstance(function, ast.Attribute):
         return function.attr in _HOST_METHODS
-    return isinstance(function, ast.Name) and function.id in _HOST_FUNCTIONS
+    return isinstance(function, ast.Name) and function.id in _HOST_METHODS | _HOST_FUNCTIONS

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from diagnostics.crash_facts import CrashFacts, FrameFacts
 
-from .frames import is_yours, shorten
+from .frames import is_yours, outside_dispatch, shorten
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _START = "Traceback (most recent call last)"
@@ -82,7 +82,7 @@ def _parse_one(lines: list[str]) -> CrashFacts | None:
         if exception is not None and (_is_exception(exception["name"]) or (frames and line[0].isupper())):
             message = "\n".join([exception["message"] or "", *_rest_of_message(lines[number + 1 :])])
             name = exception["name"].rpartition(".")[2]
-            return CrashFacts(name, message.strip(), tuple(frames), live=False)
+            return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)
     return None
 
 
