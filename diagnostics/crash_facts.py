@@ -33,17 +33,27 @@ class CrashFacts:
     Attributes:
         frames: outermost first.
         live: whether the exception itself was at hand (its frames could be read), not only its text.
+        unhide: where a compiled graph hides the line that failed, what would show it.
     """
 
     exception: str
     message: str
     frames: tuple[FrameFacts, ...]
     live: bool
+    unhide: str | None = None
 
     @property
     def first_line(self) -> str:
         """The first line of the message."""
         return next(iter(self.message.strip().splitlines()), "")
+
+    @property
+    def in_keras(self) -> bool:
+        """Whether it surfaced in Keras or TensorFlow, as far as the frames tell."""
+        for frame in reversed(self.frames):
+            if not frame.yours:
+                return frame.file.startswith(("keras", "tensorflow", "tf_keras"))
+        return False
 
     @property
     def where(self) -> Where | None:
@@ -82,10 +92,12 @@ class RaggedColumns:
     Attributes:
         lengths: lengths of the examples by column, for columns where they differ; empty if not known.
         clash: the two lengths that the message names.
+        column: the column that the message names, where its lengths are not known.
     """
 
     lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     clash: tuple[int, int] | None = None
+    column: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,10 +107,12 @@ class TokenBeyondEmbedding:
     Attributes:
         ids: the ids asked for, any shape.
         rows: rows of the embedding table.
+        offending: the one id that the message names, where the others are not known.
     """
 
     ids: Array | None = None
     rows: int | None = None
+    offending: int | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +126,19 @@ class TokensMissing:
 
     received: tuple[str, ...] | None = None
     text_columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class TextInInputs:
+    """A model that computes with numbers was given strings, under whatever name.
+
+    Attributes:
+        columns: the inputs that hold strings; empty if they have no names or are not known.
+        reads_tokens: whether the model is known to begin with token ids.
+    """
+
+    columns: tuple[str, ...] = ()
+    reads_tokens: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,10 +190,23 @@ class LabelsInInputs:
     Attributes:
         inputs: names in the input dict; None if not known.
         labels: the name among them that holds the labels; None if not known.
+        certain: whether it is known that there was no target; else only that nothing got a gradient.
     """
 
     inputs: tuple[str, ...] | None = None
     labels: str | None = None
+    certain: bool = True
+
+
+@dataclass(frozen=True)
+class TargetMissing:
+    """A loss was given, and no target, neither apart from the inputs nor among them.
+
+    Attributes:
+        inputs: names of the inputs; empty if they have none.
+    """
+
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,12 +214,25 @@ class ShapesDiffer:
     """Prediction and target have shapes that the loss cannot bring together.
 
     Attributes:
-        prediction: shape, if known.
-        target: shape, if known.
+        prediction: shape, if known; None in it for a size that is open, as the batch's is in a graph.
+        target: the same.
     """
 
-    prediction: tuple[int, ...] | None = None
-    target: tuple[int, ...] | None = None
+    prediction: tuple[int | None, ...] | None = None
+    target: tuple[int | None, ...] | None = None
+
+
+@dataclass(frozen=True)
+class NotProbabilities:
+    """A loss that takes the prediction for probabilities was given numbers that are none.
+
+    Attributes:
+        lowest: smallest prediction, if known; all are finite then.
+        highest: largest prediction.
+    """
+
+    lowest: float | None = None
+    highest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -285,12 +338,15 @@ Symptom = (
     | RaggedColumns
     | TokenBeyondEmbedding
     | TokensMissing
+    | TextInInputs
     | LossMissing
     | NoPathToParameters
     | DevicesDiffer
     | MetricGotLogits
     | LabelsInInputs
+    | TargetMissing
     | ShapesDiffer
+    | NotProbabilities
     | AsynchronousError
     | OutOfMemory
 )
