@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -9,6 +10,8 @@ from typing import Literal
 from .card_facts import Holder
 from .facts import OUTPUTS_SETTING, Array
 from .finding import Where
+
+_KERAS = {"keras", "keras_hub", "tensorflow", "tf_keras"}
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class CrashFacts:
         """Whether it surfaced in Keras or TensorFlow, as far as the frames tell."""
         for frame in reversed(self.frames):
             if not frame.yours:
-                return frame.file.startswith(("keras", "tensorflow", "tf_keras"))
+                return bool(_KERAS & set(re.split(r"[\\/]", frame.file)))
         return False
 
     @property
@@ -273,6 +276,8 @@ class ModelMemory:
         gradients: one for each trainable parameter.
         optimizer: class name; None if none was found.
         optimizer_state: None if there is no optimizer, or its class is not known.
+        present: how much of all this was there when memory ran out: gradients and state come with the first step;
+            None if not known.
         library: ``torch`` or ``keras``: decides only the wording of a fix.
         batch_rows: examples in the batch; None if no batch was found.
         batch_length: tokens in each row of it; None if it holds no tokens.
@@ -283,6 +288,7 @@ class ModelMemory:
     gradients: int
     optimizer: str | None = None
     optimizer_state: int | None = None
+    present: int | None = None
     library: Literal["torch", "keras"] = "torch"
     batch_rows: int | None = None
     batch_length: int | None = None
@@ -298,8 +304,8 @@ class OutOfMemory:
     """Memory was asked for that was not to be had. Sizes in bytes; None is "not known".
 
     Attributes:
-        framework: ``PyTorch``, ``TensorFlow``, ``NumPy``; None if the operating system ended the process.
-        device: ``GPU 0``, ``GPU`` if it is not said which, ``CPU``.
+        framework: ``PyTorch``, ``TensorFlow``, ``NumPy``; None if not known.
+        device: ``GPU 0``, ``GPU`` if it is not said which, ``CPU``, ``shared memory``.
         tried: what was asked for.
         capacity: of the device, or what this process may use of it.
         free: what was left of `capacity`.
@@ -308,6 +314,7 @@ class OutOfMemory:
         shape: of the tensor that was to be made.
         dtype: of its elements, as the framework names it.
         others: the other processes that hold the same device; None if not known.
+        elsewhere: held on the device by other processes, named or not.
         killed: whether the operating system ended the process: nothing could be raised.
         worker: whether that was a worker of a data loader, not the training process.
         need: what the model takes by itself.
@@ -323,6 +330,7 @@ class OutOfMemory:
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
     others: tuple[Holder, ...] | None = None
+    elsewhere: int | None = None
     killed: bool = False
     worker: bool = False
     need: ModelMemory | None = None

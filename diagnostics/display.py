@@ -82,6 +82,8 @@ def _crash(crash: CrashFacts) -> Padding:
     if crash.where is not None:
         code = next((f.code for f in reversed(crash.frames) if f.yours), None)
         lines.append(f"\nyour line   {crash.where}" + (f": {code}" if code else ""), style="dim")
+    if crash.unhide is not None:
+        lines.append(f"\nThe graph hides the line that failed; {crash.unhide} shows it.", style="dim")
     return Padding(lines, (0, 0, 1, 2))
 
 

@@ -42,7 +42,7 @@ def is_yours(file: str) -> bool:
     """Whether a file is the user's own: not installed, not standard library, not this library."""
     if "site-packages" in file or "dist-packages" in file or file.startswith(("<frozen", "<__array_function__")):
         return False
-    if file.startswith(_OURS):
+    if file.startswith(_OURS) or "__autograph_generated_file" in file:
         return False
     in_standard_library = file.startswith(_STANDARD) or "/lib/python3" in file.replace(os.sep, "/")
     return not in_standard_library

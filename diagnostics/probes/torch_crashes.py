@@ -17,7 +17,9 @@ from diagnostics.crash_facts import (
     LossMissing,
     MetricGotLogits,
     NoPathToParameters,
+    NotProbabilities,
     RaggedColumns,
+    ShapesDiffer,
     Symptom,
     TokenBeyondEmbedding,
     TokensMissing,
@@ -74,12 +76,13 @@ def _ragged_columns(crash: Crash) -> RaggedColumns | None:
             named = found.groupdict()
             return RaggedColumns(
                 lengths=_ragged_lengths(crash, named.get("column")),
-                clash=_clash(named.get("one") or "", named.get("other") or ""),
+                clash=differing_sizes(named.get("one") or "", named.get("other") or ""),
+                column=named.get("column"),
             )
     return None
 
 
-def _clash(one: str, other: str) -> tuple[int, int] | None:
+def differing_sizes(one: str, other: str) -> tuple[int, int] | None:
     """Return the first sizes in which two shapes, written as `3, 32, 40`, differ."""
     sizes = ([int(size) for size in shape.split(",") if size.strip()] for shape in (one, other))
     return next(((a, b) for a, b in zip(*sizes, strict=False) if a != b), None)
@@ -209,6 +212,48 @@ def _no_path_to_parameters(crash: Crash) -> NoPathToParameters | None:
     return NoPathToParameters()
 
 
+_SIZE = r"\(torch\.Size\(\[(?P<{}>[^\]]*)\]\)\)"
+_SHAPES_DIFFER = (
+    rf"Using a target size {_SIZE.format('target')} that is different to the input size "
+    rf"{_SIZE.format('prediction')}",
+    rf"Target size {_SIZE.format('target')} must be the same as input size {_SIZE.format('prediction')}",
+    r"Expected input batch_size \(\d+\) to match target batch_size",
+    r"Expected target size \[[^\]]*\], got \[",
+    r"0D or 1D target tensor expected, multi-target not supported",
+)
+_STRETCHING = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_BROADCAST = "must match the size of tensor b"  # any operation says so: it counts only within one of these losses
+
+
+def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
+    message = crash.facts.message
+    found = next((found for pattern in _SHAPES_DIFFER if (found := re.search(pattern, message))), None)
+    stretched = _BROADCAST in message and any(frame.function in _STRETCHING for frame in crash.facts.frames[-3:])
+    if found is None and not stretched:
+        return None
+    for variables in crash.inward():
+        prediction, target = variables.get("input"), variables.get("target")
+        if is_tensor(prediction) and is_tensor(target):
+            return ShapesDiffer(_shape(prediction), _shape(target))
+    if found is None or "target" not in found.groupdict():
+        return ShapesDiffer()
+    sizes = (
+        tuple(int(size) for size in found[name].split(",") if size.strip()) for name in ("prediction", "target")
+    )
+    return ShapesDiffer(*sizes)
+
+
+def _not_probabilities(crash: Crash) -> NotProbabilities | None:
+    if "all elements of input should be between 0 and 1" not in crash.facts.message:
+        return None
+    for variables in crash.inward("binary_cross_entropy"):
+        prediction = to_array(variables.get("input"))
+        if prediction is not None and prediction.size:
+            finite = bool(np.isfinite(prediction).all())  # NaN fails alike, and is another bug
+            return NotProbabilities(float(prediction.min()), float(prediction.max())) if finite else None
+    return NotProbabilities()
+
+
 def _devices_differ(crash: Crash) -> DevicesDiffer | None:
     message = crash.facts.message
     if not re.search(
@@ -251,6 +296,8 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _tokens_missing,
     _loss_missing,
     _no_path_to_parameters,
+    _shapes_differ,
+    _not_probabilities,
     _devices_differ,
     _metric_got_logits,
 )

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from diagnostics.crash_facts import CrashFacts, FrameFacts
 
+from . import keras_traceback
 from .frames import is_yours, outside_dispatch, shorten
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -40,7 +41,7 @@ def parse(text: str) -> list[CrashFacts]:
 def failures(text: str) -> list[list[CrashFacts]]:
     """Find the same, each with the exceptions that it came of: they were printed before it and stand before it."""
     lines = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    starts = [number for number, line in enumerate(lines) if _START in line and f"Original {_START}" not in line]
+    starts = [number for number, line in enumerate(lines) if _START in line and not _is_within(lines, number)]
     if not starts:
         crash = _parse_one([line for line in lines if line.strip()])
         return [] if crash is None else [[crash]]
@@ -62,12 +63,18 @@ def failures(text: str) -> list[list[CrashFacts]]:
     return found
 
 
+def _is_within(lines: list[str], number: int) -> bool:
+    """Whether a traceback is part of the message of another."""
+    before = lines[number - 1] if number else ""
+    return f"Original {_START}" in lines[number] or keras_traceback.PASSED_ON in before
+
+
 def unwrapped(crash: CrashFacts) -> CrashFacts:
-    """Return what was raised in a data loader's worker, which the main process only passes on as text."""
+    """Return the error within the message of another: of a data loader's worker, or of a graph of TensorFlow's."""
     wrapped = _FROM_WORKER.search(crash.message)
     original = None if wrapped is None else _parse_one(wrapped["original"].split("\n"))
     if original is None:
-        return crash
+        return keras_traceback.unwrapped(crash)
     return replace(crash, message=original.message, frames=(*crash.frames, *original.frames))
 
 

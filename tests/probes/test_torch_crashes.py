@@ -200,15 +200,15 @@ class TestRaggedColumns:
             DataCollatorWithPadding(tokenizer())(features)
 
         crash, symptom = live(run)
-        assert symptom == RaggedColumns({"labels": (4, 5)})  # input_ids were padded by then
+        assert symptom == RaggedColumns({"labels": (4, 5)}, column="labels")  # input_ids were padded by then
         assert crash.where.function == "run"
         crash, symptom = text(run)
-        assert symptom == RaggedColumns()
+        assert symptom == RaggedColumns(column="labels")
         assert crash.where.function == "run"
 
     def test_a_tokenizer_called_without_padding(self):
         _, symptom = live(lambda: tokenizer()(["a b", "a"], return_tensors="pt"))
-        assert symptom == RaggedColumns({"input_ids": (4, 3)})
+        assert symptom == RaggedColumns({"input_ids": (4, 3)}, column="input_ids")
 
     def test_in_the_worker_of_a_data_loader(self):
         run = first_batch(lambda n: (torch.zeros(n), 1), num_workers=2)

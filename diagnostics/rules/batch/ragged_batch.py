@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from diagnostics.crash_facts import CrashFacts, RaggedColumns
 from diagnostics.finding import Finding
@@ -17,6 +17,10 @@ PAD_LABELS = (
     "data_collator=DataCollatorForTokenClassification(tokenizer), or DataCollatorForSeq2Seq(tokenizer): "
     "they pad the labels too; or pad_sequence(..., batch_first=True, padding_value=-100) in a collate_fn "
     "of your own"
+)
+PAD_KERAS = (
+    'dataset.to_tf_dataset(..., collate_fn=DataCollatorWithPadding(tokenizer, return_tensors="np")); or '
+    'dataset.padded_batch(32) instead of batch(32); or keras.utils.pad_sequences(rows, padding="post")'
 )
 
 
@@ -65,28 +69,40 @@ class RaggedBatch(Rule):
             "clash": list(symptom.clash or ()),
         }
         if symptom.lengths:
+            count = max(map(len, symptom.lengths.values()))
+            examples = f"{count} examples" if crash.in_keras else f"{count} examples of this batch"
             return self.found(
-                f"The {max(map(len, symptom.lengths.values()))} examples of this batch differ in length: "
-                f"{_ranges(symptom.lengths)}. {rectangular}.",
-                fix=PAD_LABELS if "labels" in symptom.lengths else PAD,
+                f"The {examples} differ in length: {_ranges(symptom.lengths)}. {rectangular}.",
+                fix=_fix(symptom.lengths, crash.in_keras),
                 evidence=evidence,
                 where=crash.where,
             )
+        column = symptom.column
+        of = "" if column is None else f" in {column}"
         seen = (
-            f"One example has {symptom.clash[0]} values where another has {symptom.clash[1]}, so they "
+            f"One example has {symptom.clash[0]} values{of} where another has {symptom.clash[1]}, so they "
             "cannot be stacked"
             if symptom.clash
-            else "Examples of different lengths cannot be stacked"
+            else f"Examples of different lengths{of} cannot be stacked"
         )
-        unknown = (
-            "Which column it is could not be read from the exception's frames."
-            if crash.live
-            else "Which column it is, and how long the others are, cannot be known from the text: pass the "
-            "exception itself to diagnostics.explain."
-        )
+        unknown = ""
+        if not crash.live:
+            which = "How long the others are" if column else "Which column it is, and how long the others are,"
+            unknown = f" {which} cannot be known from the text: pass the exception itself to diagnostics.explain."
+        elif column is None:
+            unknown = " Which column it is could not be read from the exception's frames."
         return self.found(
-            f"{seen} into one batch. {rectangular}. {unknown}", fix=PAD, evidence=evidence, where=crash.where
+            f"{seen} into one batch. {rectangular}.{unknown}",
+            fix=_fix([column] if column else [], crash.in_keras),
+            evidence=evidence | ({"column": column} if column else {}),
+            where=crash.where,
         )
+
+
+def _fix(columns: Collection[str], in_keras: bool) -> str:
+    if in_keras:
+        return PAD_KERAS
+    return PAD_LABELS if {"labels", "label"} & set(columns) else PAD
 
 
 def _ranges(lengths: Mapping[str, tuple[int, ...]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostics.crash_facts import CrashFacts, LossMissing
+from diagnostics.crash_facts import CrashFacts, LossMissing, TargetMissing
 from diagnostics.facts import BatchFacts, ModelFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
@@ -12,21 +12,25 @@ FIX = (
     "language "
     "model: data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)"
 )
+FIX_KERAS = (
+    "model.fit(x, y), or a dataset of pairs: tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(32)"
+)
 
 
 class LabelsMissing(Rule):
-    """The loss is to come from the model, and the batch has no labels to compute it from.
+    """A loss is to be computed, and the batch has no labels to compute it from.
 
     ## What it does
     Looks for labels in a batch when the training loop takes the loss from what the model returns, as
     `Trainer` does unless told otherwise. After a crash it reads what the model was given and what it gave
-    back.
+    back, or what `fit` was given.
 
     ## Why it is bad
     A Hugging Face model computes its loss only when it is given `labels`. Without them it returns logits and
     no loss, and there is nothing to differentiate. The column is often there under another name: `Trainer`
     keeps `label` and `labels` and drops, without an error, every other column that the model does not
-    accept.
+    accept. Keras computes the loss outside the model and hands it None for a target: `None values not
+    supported`.
 
     ## Example
     ```python
@@ -85,5 +89,16 @@ class LabelsMissing(Rule):
             "loss only when it is given labels, so there is nothing to minimise.",
             fix=FIX,
             evidence={"received": list(symptom.received), "returned": list(symptom.returned)},
+            where=crash.where,
+        )
+
+    def from_fit(self, crash: CrashFacts, symptom: TargetMissing) -> Finding | None:
+        """Say that `fit` was given inputs and nothing else."""
+        inputs = f" ({', '.join(symptom.inputs)})" if symptom.inputs else ""
+        return self.found(
+            f"The model was given inputs{inputs}, but no labels, so the loss got no target. A loss given to "
+            "compile() compares the prediction with a target; without one there is nothing to minimise.",
+            fix=FIX_KERAS,
+            evidence={"received": list(symptom.inputs)},
             where=crash.where,
         )

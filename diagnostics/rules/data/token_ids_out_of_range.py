@@ -15,6 +15,11 @@ FIX = (
     "load tokenizer and model from the same name; after tokenizer.add_tokens(...): "
     "model.resize_token_embeddings(len(tokenizer))"
 )
+NOT_NEGATIVE = "put the pad token's id, not -100, where the input is padded"
+FIX_KERAS = (
+    "load tokenizer and model from the same preset; in a model of your own: keras.layers.Embedding(n, ...), with "
+    "n the largest id + 1"
+)
 
 
 class TokenIdsOutOfRange(Rule):
@@ -83,6 +88,8 @@ class TokenIdsOutOfRange(Rule):
             finding = self._compare(symptom.ids, symptom.rows, "ids", why, crash.where)
             if finding is not None:
                 return finding
+        if symptom.offending is not None and symptom.rows is not None:
+            return self._one(symptom.offending, symptom.rows, crash)
         unknown = (
             "Neither could be read from the exception's frames."
             if crash.live
@@ -95,6 +102,21 @@ class TokenIdsOutOfRange(Rule):
             fix=FIX,
             where=crash.where,
         )
+
+    def _one(self, offending: int, rows: int, crash: CrashFacts) -> Finding:
+        """Say it of the one id that the message names."""
+        table = f"the embedding has {rows} rows, for ids 0 to {rows - 1}"
+        if offending < 0:
+            seen = f"An id in this batch is {offending}, but rows are counted from 0 and {table}."
+            fix = NOT_NEGATIVE
+        else:
+            seen = (
+                f"An id in this batch is {offending}, but {table}. If it is a token, the tokenizer knows more of "
+                "them than the model was built for."
+            )
+            fix = FIX_KERAS if crash.in_keras else FIX
+        evidence = {"highest_id": offending, "embedding_rows": rows}
+        return self.found(seen, fix=fix, evidence=evidence, where=crash.where)
 
     def _compare(self, ids: Array, rows: int, called: str, why: str, where: Where | None = None) -> Finding | None:
         outside = ids[(ids < 0) | (ids >= rows)]
@@ -116,7 +138,7 @@ class TokenIdsOutOfRange(Rule):
                 f"The {called} run from {low} to {high}, but rows are counted from 0 and {table}. {counted} "
                 f"{verb} outside. A negative number such as -100 belongs in the labels, to mark what the "
                 "loss leaves out.",
-                fix="put the pad token's id, not -100, where the input is padded",
+                fix=NOT_NEGATIVE,
                 evidence=evidence,
                 where=where,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnostics.crash_facts import CrashFacts, TokensMissing
+from diagnostics.crash_facts import CrashFacts, TextInInputs, TokensMissing
 from diagnostics.facts import BatchFacts, DatasetFacts, ModelFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
@@ -88,6 +88,24 @@ class UntokenizedDataset(Rule):
         if received is not None and _any_tokens(received):
             return None
         return self._raw(received, symptom.text_columns, "arrived", crash)
+
+    def from_text(self, crash: CrashFacts, symptom: TextInInputs) -> Finding | None:
+        """Say that a string reached a layer."""
+        held = f"plain text ({', '.join(symptom.columns)})" if symptom.columns else "plain text"
+        raw = "these rows were never tokenized, or the raw dataset was handed over instead of the tokenized one"
+        if symptom.reads_tokens:
+            why = f"The model reads token ids and cannot read a string: {raw}."
+        else:
+            why = (
+                f"A layer computes with numbers and cannot read a string. If the text is sentences, {raw}; if it "
+                "is names of categories, they have to be numbered first (keras.layers.StringLookup)."
+            )
+        return self.found(
+            f"The rows hold {held} where the model expects numbers. {why}",
+            fix=_fix(symptom.columns),
+            evidence={"arrived": None, "text_columns": list(symptom.columns) or None},
+            where=crash.where,
+        )
 
     def _raw(
         self,

@@ -81,6 +81,13 @@ class NoGradient(Rule):
 
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
         """Say what a backward pass without anything to differentiate means."""
+        if crash.in_keras:
+            return self.found(
+                "No variable got a gradient: the loss was computed without a path to any variable that should "
+                "learn. Somewhere between the model's output and the loss the path is cut.",
+                fix=RECONNECT_KERAS,
+                where=crash.where,
+            )
         return self.found(
             "backward() found nothing to differentiate: the loss was computed without a path to any parameter "
             "that asks for a gradient. The path is cut, or all is frozen.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import PurePath
 
 import numpy as np
 
@@ -12,7 +11,11 @@ from diagnostics.facts import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import Rule
 
-Shape = tuple[int, ...]
+Shape = tuple[int | None, ...]  # None: a size that is open, as the batch's is in a graph
+ONE_HOT = (
+    "loss_fn(prediction, target.argmax(-1)), or target.float(), which CrossEntropyLoss takes for probabilities"
+)
+ONE_HOT_KERAS = "keras.losses.CategoricalCrossentropy, which reads one-hot targets, or hand over target.argmax(-1)"
 
 
 class BroadcastLoss(Rule):
@@ -82,29 +85,38 @@ class BroadcastLoss(Rule):
     def from_crash(self, crash: CrashFacts, symptom: ShapesDiffer) -> Finding | None:
         """Name the shapes that the loss could not bring together."""
         prediction, target = symptom.prediction, symptom.target
+        evidence = {
+            "prediction_shape": list(prediction) if prediction is not None else None,
+            "target_shape": list(target) if target is not None else None,
+        }
+        if prediction is not None and prediction == target:
+            return self.found(
+                f"The prediction has shape {prediction} and the target too, but this loss reads class indices: "
+                "one number for each prediction, where the target has a vector.",
+                fix=ONE_HOT_KERAS if crash.in_keras else ONE_HOT,
+                evidence=evidence,
+                where=crash.where,
+            )
         if prediction is not None and target is not None:
             seen = (
                 f"The prediction has shape {prediction} and the target {target}, and the loss cannot bring them "
                 f"together{_clash(prediction, target)}."
             )
         else:
-            seen = (
-                "Prediction and target have shapes that the loss cannot bring together; which ones cannot be "
-                "known from the text."
+            unknown = (
+                "could not be read from the exception's frames" if crash.live else "cannot be known from the text"
             )
+            seen = f"Prediction and target have shapes that the loss cannot bring together; which ones {unknown}."
         return self.found(
             f"{seen} A loss wants one target for each prediction, along the same axes; where the shapes happen "
             "to stretch to fit, it would compare the wrong ones without a word.",
-            fix=_fix(prediction, target, any("keras" in PurePath(frame.file).parts for frame in crash.frames)),
-            evidence={
-                "prediction_shape": list(prediction) if prediction is not None else None,
-                "target_shape": list(target) if target is not None else None,
-            },
+            fix=_fix_indices(prediction, target, crash.in_keras) or _fix(prediction, target, crash.in_keras),
+            evidence=evidence,
             where=crash.where,
         )
 
 
-def _table(prediction: Shape, target: Shape | None) -> str:
+def _table(prediction: tuple[int, ...], target: tuple[int, ...] | None) -> str:
     """Say what is compared with what once both are stretched."""
     if target is None:
         return ", and compares values that do not belong together"
@@ -126,11 +138,27 @@ def _clash(prediction: Shape, target: Shape) -> str:
     """Say which axis is at fault, where one is."""
     if not prediction or not target:
         return ""
-    if prediction[0] != target[0]:
+    if _clashing_batches(prediction, target):
         return f": there are {prediction[0]} predictions for {target[0]} targets"
     if len(prediction) == len(target) and prediction[:-1] == target[:-1]:
         return f": for each example there are {prediction[-1]} predictions and {target[-1]} targets"
     return ""
+
+
+def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool) -> str | None:
+    """Say what to do about one class index for each prediction, in an axis of its own."""
+    if not prediction or len(prediction) < 2 or target != (*prediction[:-1], 1):
+        return None
+    indices = (
+        "take a loss that reads indices (SparseCategoricalCrossentropy)"
+        if in_keras
+        else "loss_fn(prediction, target.squeeze(-1))"
+    )
+    return f"if the targets are class indices, {indices}; if they are values, give the last layer one output"
+
+
+def _clashing_batches(prediction: Shape, target: Shape) -> bool:
+    return None not in (prediction[0], target[0]) and prediction[0] != target[0]
 
 
 def _fix(prediction: Shape | None, target: Shape | None, in_keras: bool) -> str:
@@ -141,7 +169,7 @@ def _fix(prediction: Shape | None, target: Shape | None, in_keras: bool) -> str:
         return f"loss_fn({squeeze.format('prediction')}, target)" if not in_keras else squeeze.format("y_pred")
     if target == (*prediction, 1):
         return f"loss_fn(prediction, {squeeze.format('target')})" if not in_keras else squeeze.format("y_true")
-    if prediction[0] != target[0]:
+    if _clashing_batches(prediction, target):
         return (
             "keep the batch axis first and as it is in every reshape, view or flatten between input and loss: "
             "x.reshape(x.shape[0], -1)"

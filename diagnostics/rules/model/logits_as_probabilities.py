@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diagnostics.crash_facts import CrashFacts, NotProbabilities
 from diagnostics.facts import LossFacts, ModelFacts, OutputFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
@@ -97,6 +98,31 @@ class LogitsAsProbabilities(Rule):
                 "loss": loss.name,
                 "loss_reads": loss.reads,
             },
+        )
+
+    def from_crash(self, crash: CrashFacts, symptom: NotProbabilities) -> Finding | None:
+        """Say what a loss means that refuses the prediction."""
+        must = "the loss takes them for probabilities, which lie between 0 and 1"
+        if symptom.lowest is not None and symptom.highest is not None:
+            seen = (
+                f"The model's outputs run from {symptom.lowest:.3g} to {symptom.highest:.3g}: they are raw scores "
+                f"(logits), but {must}."
+            )
+        else:
+            unknown = (
+                "could not be read from the exception's frames"
+                if crash.live
+                else "cannot be known from the text: pass the exception itself to diagnostics.explain"
+            )
+            seen = (
+                f"The model's outputs do not all lie between 0 and 1, but {must}. Most often they are raw scores "
+                f"(logits); a NaN among them fails alike. Which it is {unknown}."
+            )
+        return self.found(
+            seen,
+            fix="loss_fn = torch.nn.BCEWithLogitsLoss()",
+            evidence={"lowest_output": symptom.lowest, "highest_output": symptom.highest},
+            where=crash.where,
         )
 
 

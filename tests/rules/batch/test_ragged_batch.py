@@ -58,3 +58,28 @@ class TestFromCrash:
             "could not be read from the exception's frames."
         )
         assert finding.evidence == {"lengths": {}, "clash": []}
+
+    def test_names_the_column_that_the_message_names(self):
+        finding = RULE.from_crash(TEXT, RaggedColumns(column="label"))
+        assert finding.message == (
+            f"Examples of different lengths in label cannot be stacked into one batch. {CAUSE} How long the "
+            "others are cannot be known from the text: pass the exception itself to diagnostics.explain."
+        )
+        assert finding.fix.startswith("data_collator=DataCollatorForTokenClassification(tokenizer), or")
+        assert finding.evidence == {"lengths": {}, "clash": [], "column": "label"}
+
+    def test_speaks_keras_to_keras(self):
+        frames = (*FRAMES, FrameFacts("tensorflow/python/data/ops/iterator_ops.py", 826, "__next__"))
+        crash = CrashFacts("InvalidArgumentError", "Cannot batch tensors", frames, live=True)
+        finding = RULE.from_crash(crash, RaggedColumns(clash=(3, 4), column="ids"))
+        assert finding.message == (
+            "One example has 3 values in ids where another has 4, so they cannot be stacked into one batch. "
+            f"{CAUSE}"
+        )
+        assert finding.fix == (
+            'dataset.to_tf_dataset(..., collate_fn=DataCollatorWithPadding(tokenizer, return_tensors="np")); or '
+            'dataset.padded_batch(32) instead of batch(32); or keras.utils.pad_sequences(rows, padding="post")'
+        )
+        assert RULE.from_crash(crash, RaggedColumns({"ids": (3, 4)})).message == (
+            f"The 2 examples differ in length: 3 to 4 values in ids. {CAUSE}"
+        )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts, LossMissing
+from diagnostics.crash_facts import CrashFacts, FrameFacts, LossMissing, TargetMissing
 from diagnostics.facts import BatchFacts, ModelFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.labels_missing import LabelsMissing
@@ -82,3 +82,25 @@ class TestFromCrash:
     def test_is_silent_if_the_labels_were_there(self):
         symptom = LossMissing(("last_hidden_state",), ("input_ids", "labels"))
         assert RULE.from_crash(CRASH, symptom) is None
+
+
+class TestFromFit:
+    CRASH = CrashFacts("ValueError", "None values not supported.", CRASH.frames, live=True)
+
+    def test_names_the_inputs_that_fit_was_given(self):
+        finding = RULE.from_fit(self.CRASH, TargetMissing(("token_ids", "padding_mask")))
+        assert finding.message == (
+            "The model was given inputs (token_ids, padding_mask), but no labels, so the loss got no target. A "
+            "loss given to compile() compares the prediction with a target; without one there is nothing to "
+            "minimise."
+        )
+        assert finding.fix == (
+            "model.fit(x, y), or a dataset of pairs: tf.data.Dataset.from_tensor_slices((inputs, labels))"
+            ".batch(32)"
+        )
+        assert finding.evidence == {"received": ["token_ids", "padding_mask"]}
+        assert str(finding.where) == "train.py:31 in main"
+
+    def test_does_without_names(self):
+        finding = RULE.from_fit(self.CRASH, TargetMissing())
+        assert finding.message.startswith("The model was given inputs, but no labels, so the loss got no target.")

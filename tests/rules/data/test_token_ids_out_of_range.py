@@ -12,6 +12,13 @@ FRAMES = (FrameFacts("train.py", 31, "<module>", yours=True),)
 LIVE = CrashFacts("IndexError", "index out of range in self", FRAMES, live=True)
 TEXT = CrashFacts("IndexError", "index out of range in self", FRAMES, live=False)
 
+KERAS = CrashFacts(
+    "InvalidArgumentError",
+    "indices[0,0] = 30522 is not in [0, 1000)",
+    (*FRAMES, FrameFacts("keras/src/layers/core/embedding.py", 196, "call")),
+    live=True,
+)
+
 
 class TestFromBatch:
     def test_counts_the_ids_past_the_table(self):
@@ -104,3 +111,23 @@ class TestFromCrash:
         assert RULE.from_crash(LIVE, TokenBeyondEmbedding()).message.endswith(
             "a position past the longest sequence. Neither could be read from the exception's frames."
         )
+
+    def test_says_it_of_one_id_if_the_message_names_no_other(self):
+        finding = RULE.from_crash(KERAS, TokenBeyondEmbedding(offending=30522, rows=1000))
+        assert finding.message == (
+            "An id in this batch is 30522, but the embedding has 1000 rows, for ids 0 to 999. If it is a token, "
+            "the tokenizer knows more of them than the model was built for."
+        )
+        assert finding.fix == (
+            "load tokenizer and model from the same preset; in a model of your own: keras.layers.Embedding(n, "
+            "...), with n the largest id + 1"
+        )
+        assert finding.evidence == {"highest_id": 30522, "embedding_rows": 1000}
+
+    def test_says_it_of_one_negative_id(self):
+        finding = RULE.from_crash(KERAS, TokenBeyondEmbedding(offending=-100, rows=1000))
+        assert finding.message == (
+            "An id in this batch is -100, but rows are counted from 0 and the embedding has 1000 rows, for ids 0 "
+            "to 999."
+        )
+        assert finding.fix == "put the pad token's id, not -100, where the input is padded"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts, TokensMissing
+from diagnostics.crash_facts import CrashFacts, FrameFacts, TextInInputs, TokensMissing
 from diagnostics.facts import BatchFacts, DatasetFacts, ModelFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.untokenized_dataset import UntokenizedDataset
@@ -143,3 +143,19 @@ class TestFromCrash:
 
     def test_is_silent_if_tokens_did_arrive(self):
         assert RULE.from_crash(LIVE, TokensMissing(("input_ids", "inputs_embeds"), ("text",))) is None
+
+
+class TestFromText:
+    def test_names_the_inputs_that_hold_it(self):
+        finding = RULE.from_text(LIVE, TextInInputs(("text",), reads_tokens=True))
+        assert finding.message == f"The rows hold plain text (text) where the model expects numbers. {CAUSE}"
+        assert 'tokenizer(rows["text"], truncation=True)' in finding.fix
+        assert finding.evidence == {"arrived": None, "text_columns": ["text"]}
+
+    def test_leaves_open_what_the_text_is_if_the_model_is_not_known(self):
+        assert RULE.from_text(TEXT, TextInInputs()).message == (
+            "The rows hold plain text where the model expects numbers. A layer computes with numbers and cannot "
+            "read a string. If the text is sentences, these rows were never tokenized, or the raw dataset was "
+            "handed over instead of the tokenized one; if it is names of categories, they have to be numbered "
+            "first (keras.layers.StringLookup)."
+        )

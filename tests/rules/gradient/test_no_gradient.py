@@ -67,3 +67,16 @@ class TestFromCrash:
             "what should learn"
         )
         assert finding.where == Where("train.py", 12, "<module>")
+
+    def test_it_speaks_keras_to_keras(self):
+        frames = (CRASH.frames[0], FrameFacts("keras/src/optimizers/base_optimizer.py", 860, "apply"))
+        crash = CrashFacts("ValueError", "No gradients provided for any variable.", frames, live=True)
+        finding = NoGradient().from_crash(crash, NoPathToParameters())
+        assert finding.message == (
+            "No variable got a gradient: the loss was computed without a path to any variable that should learn. "
+            "Somewhere between the model's output and the loss the path is cut."
+        )
+        assert finding.fix == (
+            "compute the loss from the model's own output with keras.ops: no .numpy(), argmax or stop_gradient on "
+            "the way"
+        )

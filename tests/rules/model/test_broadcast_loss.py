@@ -8,6 +8,7 @@ from diagnostics.rules.model.broadcast_loss import BroadcastLoss
 RULE = BroadcastLoss()
 STRETCHED = LossFacts(1.9, "mean_squared_error", 0.9, broadcast=True)
 KERAS = ModelFacts("Sequential", "keras", 9, 9)
+KERAS_LINE = FrameFacts("keras/src/backend/tensorflow/nn.py", 7, "categorical_crossentropy")
 FRAMES = (FrameFacts("train.py", 31, "step", yours=True),)
 
 
@@ -17,8 +18,8 @@ def found(prediction, target, model=None):
     )
 
 
-def crashed(prediction, target, *inside):
-    crash = CrashFacts("ValueError", "sizes do not match", (*FRAMES, *inside), live=True)
+def crashed(prediction, target, *inside, live=True):
+    crash = CrashFacts("ValueError", "sizes do not match", (*FRAMES, *inside), live)
     return RULE.from_crash(crash, ShapesDiffer(prediction, target))
 
 
@@ -107,9 +108,47 @@ class TestFromCrash:
         )
 
     def test_says_what_a_bare_text_leaves_open(self):
-        finding = crashed(None, None)
+        finding = crashed(None, None, live=False)
         assert finding.message.startswith(
             "Prediction and target have shapes that the loss cannot bring together; which ones cannot be known "
             "from the text. A loss wants"
         )
         assert finding.evidence == {"prediction_shape": None, "target_shape": None}
+        assert "which ones could not be read from the exception's frames." in crashed(None, None).message
+
+    def test_sizes_that_are_open_are_not_compared(self):
+        finding = crashed((None, 3), (8,), KERAS_LINE)
+        assert "cannot bring them together. A loss wants" in finding.message
+
+    @pytest.mark.parametrize(
+        ("inside", "fix"),
+        [
+            ((), "loss_fn(prediction, target.argmax(-1)), or target.float(), which CrossEntropyLoss takes for "),
+            (
+                (KERAS_LINE,),
+                "keras.losses.CategoricalCrossentropy, which reads one-hot targets, or hand over target",
+            ),
+        ],
+        ids=["PyTorch", "Keras"],
+    )
+    def test_sees_one_hot_targets_under_a_loss_of_indices(self, inside, fix):
+        finding = crashed((4, 3), (4, 3), *inside)
+        assert finding.message == (
+            "The prediction has shape (4, 3) and the target too, but this loss reads class indices: one number "
+            "for each prediction, where the target has a vector."
+        )
+        assert finding.fix.startswith(fix)
+
+    @pytest.mark.parametrize(
+        ("inside", "indices"),
+        [
+            ((), "loss_fn(prediction, target.squeeze(-1))"),
+            ((KERAS_LINE,), "take a loss that reads indices (SparseCategoricalCrossentropy)"),
+        ],
+        ids=["PyTorch", "Keras"],
+    )
+    def test_sees_class_indices_in_an_axis_of_their_own(self, inside, indices):
+        finding = crashed((4, 3), (4, 1), *inside)
+        assert finding.fix == (
+            f"if the targets are class indices, {indices}; if they are values, give the last layer one output"
+        )

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from diagnostics.crash_facts import CrashFacts, FrameFacts, NotProbabilities
 from diagnostics.facts import LossFacts, ModelFacts, OutputFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.model.logits_as_probabilities import LogitsAsProbabilities
@@ -116,3 +119,26 @@ class TestNotApplicable:
         loss = LossFacts(float("nan"), "cross_entropy", 1.08, reads="probabilities")
         with pytest.raises(NotApplicable, match="finite predictions"):
             RULE.from_loss(loss, OutputFacts((8, 3), 3, tuple(range(8))))
+
+
+class TestFromCrash:
+    FRAMES = (FrameFacts("train.py", 31, "main", yours=True),)
+    LIVE = CrashFacts("RuntimeError", "all elements of input should be between 0 and 1", FRAMES, live=True)
+
+    def test_gives_the_range_of_the_scores(self):
+        finding = RULE.from_crash(self.LIVE, NotProbabilities(-1.32, 2.5))
+        assert finding.message == (
+            "The model's outputs run from -1.32 to 2.5: they are raw scores (logits), but the loss takes them for "
+            "probabilities, which lie between 0 and 1."
+        )
+        assert finding.fix == "loss_fn = torch.nn.BCEWithLogitsLoss()"
+        assert finding.evidence == {"lowest_output": -1.32, "highest_output": 2.5}
+        assert str(finding.where) == "train.py:31 in main"
+
+    def test_says_what_the_text_leaves_open(self):
+        finding = RULE.from_crash(replace(self.LIVE, live=False), NotProbabilities())
+        assert finding.message == (
+            "The model's outputs do not all lie between 0 and 1, but the loss takes them for probabilities, which "
+            "lie between 0 and 1. Most often they are raw scores (logits); a NaN among them fails alike. Which it "
+            "is cannot be known from the text: pass the exception itself to diagnostics.explain."
+        )
