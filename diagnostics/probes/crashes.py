@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from diagnostics.crash_facts import Symptom
 
-from . import cuda_crashes, keras_crashes, torch_crashes
+from . import cuda_crashes, keras_crashes, memory_crashes, torch_crashes
 from .frames import Crash
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *torch_crashes.RECOGNISERS,
     *keras_crashes.RECOGNISERS,
     *cuda_crashes.RECOGNISERS,
+    *memory_crashes.RECOGNISERS,
 )
 
 

@@ -122,7 +122,7 @@ def _outputs(crash: Crash) -> tuple[int, str] | None:
                 setting = setting or outputs_setting(value)
     for variables in _yours(crash):
         for name in ("logits", "outputs", "output", "pred", "preds", "predictions"):
-            scores = getattr(variables.get(name), "logits", variables.get(name))
+            scores: Any = getattr(variables.get(name), "logits", variables.get(name))
             if is_tensor(scores) and scores.ndim == 2 and scores.shape[1] > 1:  # shapes outlive the device
                 return int(scores.shape[1]), setting or OUTPUTS_SETTING
         for value in variables.values():

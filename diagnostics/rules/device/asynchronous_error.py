@@ -130,7 +130,7 @@ class AsynchronousError(Rule):
                 "kernel": symptom.kernel,
                 "assertion": symptom.assertion,
             },
-            where=surfaced and Where(surfaced.file, surfaced.line, surfaced.function),
+            where=None if surfaced is None else Where(surfaced.file, surfaced.line, surfaced.function),
         )
 
 

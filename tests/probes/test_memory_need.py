@@ -1,0 +1,137 @@
+"""What a model takes by itself: PyTorch's and Keras' own arrays are the oracle."""
+
+import pytest
+import torch
+from torch import nn
+
+from diagnostics.probes.frames import read_exception
+from diagnostics.probes.memory_need import model_memory
+
+
+def crash(run):
+    try:
+        run()
+    except Exception as error:
+        return read_exception(error)
+    raise AssertionError("it did not fail")
+
+
+def fail_with(**held):
+    raise RuntimeError(", ".join(held))
+
+
+def need_of(model, optimizer=None, **held):
+    return model_memory(crash(lambda: fail_with(model=model, optimizer=optimizer, **held)))
+
+
+def linear():
+    return nn.Sequential(nn.Linear(100, 50), nn.BatchNorm1d(50), nn.Linear(50, 10))
+
+
+def state_bytes(optimizer):
+    tensors = [value for state in optimizer.state.values() for value in state.values() if torch.is_tensor(value)]
+    return sum(
+        tensor.nbytes for tensor in tensors if tensor.ndim
+    )  # without counters, of which each weight has one
+
+
+class TestWeights:
+    def test_are_parameters_and_buffers_as_they_are_stored(self):
+        model = linear().half()
+        need = need_of(model)
+        assert need.model == "Sequential"
+        assert need.weights == sum(t.nbytes for t in [*model.parameters(), *model.buffers()])
+        assert need.gradients == sum(p.nbytes for p in model.parameters())
+
+    def test_that_are_tied_count_once(self):
+        model = nn.Sequential(nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False))
+        model[1].weight = model[0].weight
+        assert need_of(model).weights == 8 * 8 * 4
+
+    def test_that_are_frozen_take_no_gradient(self):
+        model = linear()
+        model[0].requires_grad_(False)
+        assert need_of(model).gradients == sum(p.nbytes for p in model.parameters() if p.requires_grad)
+
+    def test_of_the_largest_model_are_meant_not_those_of_its_layer(self):
+        model = linear()
+        found = model_memory(crash(lambda: model(torch.zeros(4, 99))))
+        assert found.model == "Sequential"
+        assert found.weights == need_of(model).weights
+
+
+class TestOptimizerState:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda p: torch.optim.AdamW(p),
+            lambda p: torch.optim.Adam(p, amsgrad=True),
+            lambda p: torch.optim.SGD(p),
+            lambda p: torch.optim.SGD(p, momentum=0.9),
+            lambda p: torch.optim.RMSprop(p),
+            lambda p: torch.optim.RMSprop(p, momentum=0.9, centered=True),
+            lambda p: torch.optim.Adagrad(p),
+            lambda p: torch.optim.Adadelta(p),
+            lambda p: torch.optim.Adamax(p),
+            lambda p: torch.optim.NAdam(p),
+            lambda p: torch.optim.RAdam(p),
+        ],
+    )
+    def test_is_foretold_as_the_first_step_will_make_it(self, make):
+        model = linear()
+        optimizer = make(model.parameters())
+        foretold = need_of(model, optimizer).optimizer_state
+        model(torch.randn(4, 100)).sum().backward()
+        optimizer.step()
+        assert foretold == state_bytes(optimizer)
+        assert need_of(model, optimizer).optimizer_state == state_bytes(optimizer)
+
+    def test_of_an_unknown_kind_is_left_open(self):
+        class Own(torch.optim.Optimizer):
+            def __init__(self, parameters):
+                super().__init__(parameters, {})
+
+        model = linear()
+        need = need_of(model, Own(model.parameters()))
+        assert (need.optimizer, need.optimizer_state) == ("Own", None)
+        assert need.total == need.weights + need.gradients
+
+    def test_and_gradients_are_present_only_after_the_first_step(self):
+        model = linear()
+        optimizer = torch.optim.AdamW(model.parameters())
+        assert need_of(model, optimizer).present == need_of(model).weights
+        model(torch.randn(4, 100)).sum().backward()
+        optimizer.step()
+        need = need_of(model, optimizer)
+        assert need.present == need.total
+
+
+class TestBatch:
+    def test_is_the_one_that_the_model_was_called_with(self):
+        class Broken(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, input_ids, attention_mask):
+                raise RuntimeError("here memory runs out")
+
+        batch = {"input_ids": torch.ones(32, 128, dtype=torch.long), "attention_mask": torch.ones(32, 128)}
+        need = model_memory(crash(lambda: Broken()(**batch)))
+        assert (need.batch_rows, need.batch_length) == (32, 128)
+
+    def test_is_found_in_the_loop_where_the_backward_pass_failed(self):
+        def train(model):
+            batch = (torch.zeros(16, 3, 8, 8), torch.zeros(16, dtype=torch.long))
+            fail_with(model=model, images=batch[0])
+
+        need = model_memory(crash(lambda: train(linear())))
+        assert (need.batch_rows, need.batch_length) == (16, None)
+
+    def test_is_left_open_where_there_is_none(self):
+        assert need_of(linear()).batch_rows is None
+
+
+class TestNothing:
+    def test_is_said_without_a_model(self):
+        assert model_memory(crash(lambda: fail_with(model="distilbert", optimizer="adam"))) is None

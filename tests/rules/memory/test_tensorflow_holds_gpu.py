@@ -1,0 +1,67 @@
+import pytest
+
+from diagnostics.card_facts import CardFacts, Holder
+from diagnostics.crash_facts import CrashFacts, FrameFacts, OutOfMemory
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.memory.tensorflow_holds_gpu import FIX, TensorflowHoldsGpu
+
+RULE = TensorflowHoldsGpu()
+GIB = 2**30
+CRASH = CrashFacts("OutOfMemoryError", "", (FrameFacts("train.py", 31, "<module>", yours=True),), live=True)
+HUNGRY = Holder(4711, 22 * GIB, "ada", ("TensorFlow",))
+GROWING = Holder(4711, 3 * GIB, "ada", ("TensorFlow",))
+TORCH = Holder(99, GIB, "ada", ("PyTorch",))
+FOREIGN = Holder(4711, 22 * GIB, "bob", None)
+
+
+def card(*holders):
+    return CardFacts(0, "NVIDIA A10", 24 * GIB, 24 * GIB - sum(h.size for h in holders), holders)
+
+
+def symptom(*others, device="GPU 0"):
+    return OutOfMemory("PyTorch", device, GIB, 24 * GIB, 0, others=others or None)
+
+
+class TestFromCard:
+    def test_notes_a_process_that_holds_nearly_all_alone(self):
+        finding = RULE.from_card(card(HUNGRY))
+        assert finding.severity == "note"
+        assert finding.message == (
+            "Process 4711 (ada, TensorFlow): 22.0 GiB of the 24.0 GiB of GPU 0 (NVIDIA A10), 92%. Unless it is "
+            "told otherwise, TensorFlow reserves nearly all there is on first use, whatever it needs; how much of "
+            "it is in use can be seen only inside that process."
+        )
+        assert finding.fix == FIX
+
+    def test_warns_once_another_is_there(self):
+        finding = RULE.from_card(card(HUNGRY, TORCH))
+        assert finding.severity == "warning"
+        assert "92%. 1 other process has the rest. Unless" in finding.message
+
+    @pytest.mark.parametrize("holders", [(GROWING, TORCH), (TORCH,), ()], ids=["growth", "torch", "nobody"])
+    def test_is_silent_about_those_that_take_what_they_need(self, holders):
+        assert RULE.from_card(card(*holders)) is None
+
+    def test_cannot_be_judged_where_nobody_can_be_looked_into(self):
+        with pytest.raises(NotApplicable, match="needs to know which libraries"):
+            RULE.from_card(card(FOREIGN))
+
+
+class TestFromCrash:
+    def test_names_the_process_that_left_no_room(self):
+        finding = RULE.from_crash(CRASH, symptom(TORCH, HUNGRY))
+        assert finding.severity == "error"
+        assert finding.message == (
+            "Process 4711 (ada, TensorFlow): 22.0 GiB of the 24.0 GiB of GPU 0, 92%. Unless it is told otherwise, "
+            "TensorFlow reserves nearly all there is on first use, whatever it needs, and gives nothing back "
+            "until it ends: this process had to make do with the rest."
+        )
+        assert finding.evidence == {"pid": 4711, "held_bytes": 22 * GIB, "capacity_bytes": 24 * GIB}
+
+    def test_is_silent_where_no_tensorflow_holds_it(self):
+        assert RULE.from_crash(CRASH, symptom(TORCH, GROWING)) is None
+
+    @pytest.mark.parametrize("unfit", [symptom(), symptom(HUNGRY, device="CPU")], ids=["unknown", "host"])
+    def test_cannot_be_judged_without_a_card_and_its_holders(self, unfit):
+        with pytest.raises(NotApplicable, match="needs a card's memory that ran out"):
+            RULE.from_crash(CRASH, unfit)
