@@ -54,8 +54,9 @@ class CrashFacts:
     def in_keras(self) -> bool:
         """Whether it surfaced in Keras or TensorFlow, as far as the frames tell."""
         for frame in reversed(self.frames):
-            if not frame.yours:
-                return bool(_KERAS & set(re.split(r"[\\/]", frame.file)))
+            packages = set(re.split(r"[\\/]", frame.file))
+            if not frame.yours and packages & {*_KERAS, "torch"}:
+                return "torch" not in packages
         return False
 
     @property
@@ -315,6 +316,7 @@ class OutOfMemory:
         dtype: of its elements, as the framework names it.
         others: the other processes that hold the same device; None if not known.
         elsewhere: held on the device by other processes, named or not.
+        card: all there is on the card; `capacity` may be only what this process may use of it.
         killed: whether the operating system ended the process: nothing could be raised.
         worker: whether that was a worker of a data loader, not the training process.
         need: what the model takes by itself.
@@ -331,6 +333,7 @@ class OutOfMemory:
     dtype: str | None = None
     others: tuple[Holder, ...] | None = None
     elsewhere: int | None = None
+    card: int | None = None
     killed: bool = False
     worker: bool = False
     need: ModelMemory | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from diagnostics.card_facts import Holder
+from diagnostics.card_facts import CardFacts, Holder
 from diagnostics.crash_facts import CrashFacts, OutOfMemory, Symptom
 
 from .frames import Crash
@@ -93,6 +93,7 @@ def _of_torch(exception: str, message: str, log: str) -> OutOfMemory | None:
         reserved=reserved,
         others=others if others or own is not None else None,
         elsewhere=_elsewhere(capacity, free, own if own is not None else reserved, others),
+        card=capacity,
     )
 
 
@@ -240,16 +241,20 @@ def _with_holders(found: OutOfMemory) -> OutOfMemory:
         return replace(found, others=tuple(described(holder) for holder in found.others))
     if found.others is not None:
         return found
-    try:
-        seen: dict[str, tuple[Holder, ...]] = {f"GPU {card.index}": card.holders for card in cards()}
-    except NoCards:
+    with contextlib.suppress(NoCards):
+        for card in cards():
+            if found.device in (f"GPU {card.index}", "GPU"):
+                return _beside(found, card)
+    return found
+
+
+def _beside(found: OutOfMemory, card: CardFacts) -> OutOfMemory:
+    """Add who else is on the card; nobody can be told from this process in a container, where numbers differ."""
+    if os.getpid() not in {holder.pid for holder in card.holders}:
         return found
-    holders = seen.get(found.device if found.device != "GPU" else "GPU 0")
-    if holders is None:
-        return found
-    others = tuple(holder for holder in holders if holder.pid != os.getpid())
-    sizes = [holder.size for holder in others if holder.size is not None]
-    return replace(found, others=others, elsewhere=sum(sizes) if found.elsewhere is None else found.elsewhere)
+    others = tuple(holder for holder in card.holders if holder.pid != os.getpid())
+    held = sum(holder.size for holder in others if holder.size is not None)
+    return replace(found, others=others, card=card.total, elsewhere=held)
 
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_out_of_memory,)

@@ -13,9 +13,10 @@ import pytest
 
 import diagnostics
 from diagnostics import InvalidInput
-from diagnostics.card_facts import Holder
+from diagnostics.card_facts import CardFacts, Holder
 from diagnostics.crash_facts import OutOfMemory
-from diagnostics.explanation import facts_of_text
+from diagnostics.explanation import facts_of_exception, facts_of_text
+from diagnostics.probes import nvml
 
 MIB, GIB = 2**20, 2**30
 BEFORE_1_5 = (
@@ -92,6 +93,7 @@ class TestCard:
                     "GPU 0",
                     tried=50 * MIB,
                     capacity=6 * GIB,
+                    card=6 * GIB,
                     free=round(3.5 * GIB),
                     allocated=693 * MIB,
                     reserved=711 * MIB,
@@ -105,6 +107,7 @@ class TestCard:
                     "GPU 1",
                     tried=2 * GIB,
                     capacity=6 * GIB,
+                    card=6 * GIB,
                     free=GIB,
                     allocated=781 * MIB,
                     reserved=round(1.5 * GIB),
@@ -118,6 +121,7 @@ class TestCard:
                     "GPU 0",
                     tried=138 * MIB,
                     capacity=16 * GIB,
+                    card=16 * GIB,
                     free=8 * MIB,
                     allocated=GIB,
                     reserved=GIB + 128 * MIB,
@@ -132,6 +136,7 @@ class TestCard:
                     "GPU 0",
                     tried=22 * GIB,
                     capacity=round(31.5 * GIB),
+                    card=round(31.5 * GIB),
                     free=round(12.5 * GIB),
                     allocated=9 * GIB,
                     reserved=round(17.5 * GIB),
@@ -146,6 +151,7 @@ class TestCard:
                     "GPU 0",
                     tried=20 * MIB,
                     capacity=64 * MIB,
+                    card=64 * MIB,
                     free=512,
                     allocated=63 * MIB,
                     reserved=63 * MIB,
@@ -330,3 +336,25 @@ class TestKilled:
     def test_is_not_seen_in_a_log_that_happens_to_say_so(self, text):
         with pytest.raises(InvalidInput, match="1 line without a traceback"):
             facts_of_text(text)
+
+
+class TestHolders:
+    """A driver's answers are recorded ones here; the process asked about is this one."""
+
+    def explained(self, monkeypatch, holders):
+        card = CardFacts(1, "NVIDIA A10", 24 * GIB, GIB, holders)
+        monkeypatch.setattr(nvml, "cards", lambda: (CardFacts(0, "NVIDIA A10", 24 * GIB, 24 * GIB), card))
+        try:
+            raise RuntimeError(BEFORE_2_1.partition(": ")[2])
+        except RuntimeError as error:
+            return facts_of_exception(error)[1]
+
+    def test_are_asked_of_the_driver_where_the_message_names_none(self, monkeypatch):
+        hungry = Holder(4711, 20 * GIB, "ada", ("TensorFlow",))
+        symptom = self.explained(monkeypatch, (hungry, Holder(os.getpid(), 3 * GIB)))
+        assert symptom.others == (hungry,)
+        assert (symptom.elsewhere, symptom.card, symptom.capacity) == (20 * GIB, 24 * GIB, 6 * GIB)
+
+    def test_are_left_open_where_this_process_goes_by_another_number(self, monkeypatch):
+        symptom = self.explained(monkeypatch, (Holder(4711, 20 * GIB), Holder(4712, 3 * GIB)))
+        assert symptom.others is None

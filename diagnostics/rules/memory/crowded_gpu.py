@@ -61,7 +61,7 @@ class CrowdedGpu(Rule):
 
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemory) -> Finding | None:
         """Compare what others hold with the card and with the request."""
-        elsewhere, capacity = symptom.elsewhere, symptom.capacity
+        elsewhere, capacity = symptom.elsewhere, symptom.card
         if not symptom.on_gpu or elsewhere is None or capacity is None:
             raise NotApplicable("needs a card's memory that ran out, and what other processes hold of it")
         fits_without_them = symptom.tried is None or symptom.tried <= (symptom.free or 0) + elsewhere

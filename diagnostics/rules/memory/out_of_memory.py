@@ -140,7 +140,8 @@ def _room(symptom: Symptom) -> str:
     capacity, free = symptom.capacity, symptom.free
     others = ""
     # Where the message does not say what is this process's own, the driver's share counts as others'.
-    if symptom.elsewhere and capacity and symptom.elsewhere > capacity * (0.5 if symptom.others is None else 0.1):
+    share = 0.5 if symptom.others is None else 0.1
+    if symptom.elsewhere and symptom.card and symptom.elsewhere > share * symptom.card:
         held = listed(symptom.others) if symptom.others else in_bytes(symptom.elsewhere)
         others = f" Other processes hold part of it: {held}."
     if capacity is None:
@@ -193,7 +194,7 @@ def _added(symptom: Symptom) -> str:
 
 def _fix(symptom: Symptom) -> str:
     need = symptom.need
-    if symptom.elsewhere and symptom.capacity and symptom.elsewhere > 0.5 * symptom.capacity:
+    if symptom.elsewhere and symptom.card and symptom.elsewhere > 0.5 * symptom.card:
         return "make room first: most of the card is other processes'. `diagnose gpu` lists them"
     library = "keras" if symptom.framework == "TensorFlow" else "torch" if need is None else need.library
     unused = _unused(symptom)

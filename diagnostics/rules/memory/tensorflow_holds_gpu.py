@@ -33,13 +33,11 @@ class TensorflowHoldsGpu(Rule):
 
     ## Example
     ```python
-    import tensorflow as tf
     model.fit(small_dataset)                # uses 1 GiB, reserves 22
     ```
 
     ## Instead
     ```python
-    import tensorflow as tf
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, True)     # take what is needed, when it is needed
     model.fit(small_dataset)
@@ -90,18 +88,18 @@ class TensorflowHoldsGpu(Rule):
 
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemory) -> Finding | None:
         """Look for such a process among those that left no room."""
-        if not symptom.on_gpu or symptom.others is None or symptom.capacity is None:
+        if not symptom.on_gpu or symptom.others is None or symptom.card is None:
             raise NotApplicable("needs a card's memory that ran out, and which processes hold it")
-        holder = _tensorflow(symptom.others, symptom.capacity)
+        holder = _tensorflow(symptom.others, symptom.card)
         if holder is None or holder.size is None:
             return None
         return self.found(
-            f"{_capital(holder)} of the {in_bytes(symptom.capacity)} of {symptom.device}, "
-            f"{holder.size / symptom.capacity:.0%}. Unless it is told otherwise, TensorFlow reserves nearly all "
+            f"{_capital(holder)} of the {in_bytes(symptom.card)} of {symptom.device}, "
+            f"{holder.size / symptom.card:.0%}. Unless it is told otherwise, TensorFlow reserves nearly all "
             "there is on first use, whatever it needs, and gives nothing back until it ends: this process had to "
             "make do with the rest.",
             fix=FIX,
-            evidence={"pid": holder.pid, "held_bytes": holder.size, "capacity_bytes": symptom.capacity},
+            evidence={"pid": holder.pid, "held_bytes": holder.size, "capacity_bytes": symptom.card},
             where=crash.where,
             severity="error",
         )

@@ -16,7 +16,9 @@ FIX = (
 
 
 def symptom(elsewhere=21 * GIB, tried=GIB, device="GPU 0", others=OTHERS):
-    return OutOfMemory("PyTorch", device, tried, 24 * GIB, 100 * MIB, others=others, elsewhere=elsewhere)
+    return OutOfMemory(
+        "PyTorch", device, tried, 24 * GIB, 100 * MIB, others=others, elsewhere=elsewhere, card=24 * GIB
+    )
 
 
 class TestFromCrash:

@@ -88,7 +88,9 @@ class TestFromCrash:
 
     def test_names_the_others_and_sends_to_them_where_they_hold_most(self):
         others = (Holder(4711, 3 * GIB, "ada", ("PyTorch",)), Holder(12, 3 * GIB))
-        symptom = Symptom("PyTorch", "GPU 0", GIB, 8 * GIB, 0, GIB, GIB, others=others, elsewhere=6 * GIB)
+        symptom = Symptom(
+            "PyTorch", "GPU 0", GIB, 8 * GIB, 0, GIB, GIB, others=others, elsewhere=6 * GIB, card=8 * GIB
+        )
         finding = RULE.from_crash(TEXT, symptom)
         assert finding.message == (
             "The memory of GPU 0 ran out: 1.0 GiB more was asked for. Of 8.0 GiB there was 0 B free. Other "

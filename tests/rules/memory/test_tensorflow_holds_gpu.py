@@ -19,7 +19,7 @@ def card(*holders):
 
 
 def symptom(*others, device="GPU 0"):
-    return OutOfMemory("PyTorch", device, GIB, 24 * GIB, 0, others=others or None)
+    return OutOfMemory("PyTorch", device, GIB, 24 * GIB, 0, others=others or None, card=24 * GIB)
 
 
 class TestFromCard:
