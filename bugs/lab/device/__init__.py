@@ -20,16 +20,18 @@ It is a simulation, and says "simulated" in its name and its errors. It differs 
   can end at different lines; here it always ends at the same one;
 * every kind of failure but an assertion is an "unspecified launch failure"; the assertion's line names the threads
   of a loss's bad rows, and thread 0 otherwise;
-* results, and random numbers under the same seed, are the CPU's to the last bit, where a card's differ in the last
-  digits and in the random numbers. As on a card, the device has a generator of its own, seeded by
+* results are the CPU's to the last bit, and so are random numbers under the same seed; a card's differ in the last
+  digits, and in all random numbers. (For `silu` and `mish` PyTorch has a formula for foreign devices that rounds
+  otherwise.) As on a card, the device has a generator of its own, seeded by
   `torch.manual_seed`;
 * operations are as fast as the CPU's, with the CPU's kernels, neither fused nor split as a card's; launching one
   takes the host some 50 microseconds where CUDA takes 5;
 * memory is counted to the byte, without the caching, the blocks of 512 bytes and the fragmentation of PyTorch's
   allocator, and without the workspaces of cuBLAS and cuDNN and the driver's own share. What kernels use for
   themselves while they run is not counted;
-* a tensor cannot change its shape in place (`resize_`, `unsqueeze_`, `t_`), complex conjugates are not lazy, and
-  there are no graphs, events, other streams, or sharing between processes.
+* a tensor cannot change its shape in place (`resize_`, `unsqueeze_`, `t_`), and there are no LSTM and GRU, autocast,
+  sparse tensors, lazy conjugates, graphs, events, or sharing between processes; a saved tensor comes back on the
+  CPU.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ module is also `torch.simulated`, where PyTorch looks for the functions that `to
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ _MAKERS: Final = (  # what makes tensors from none; the rest of torch.zeros, one
     aten.scalar_tensor.default,
 )
 _recorder = Recorder()
+_initialized = True  # activation checkpointing asks for this before it saves our random state
 _registrations: list[torch.library.Library] = []  # undone when they are collected
 
 
@@ -85,11 +87,13 @@ def _engine() -> Engine:
 
 
 def is_available() -> bool:
+    """No: whoever asks wants to use it unasked, as a DataLoader that pins memory for it."""
+    return False
+
+
+def is_initialized() -> bool:
     """Whether the device has been started."""
     return SimulatedTensor.engine is not None
-
-
-is_initialized = is_available
 
 
 def device_count() -> int:
@@ -103,16 +107,21 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Does nothing: there is one device."""
+    """Do nothing: there is one device."""
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """None: `torch.autocast("simulated")` warns, and changes nothing."""
+    return []
+
+
+def device(index: Any) -> AbstractContextManager[None]:
+    """Do nothing: there is one device."""
+    return nullcontext()
 
 
 def _is_in_bad_fork() -> bool:
     return SimulatedTensor.engine is not None and SimulatedTensor.engine.stream.foreign
-
-
-def get_amp_supported_dtype() -> list[torch.dtype]:
-    """What `torch.autocast("simulated")` may use."""
-    return [torch.bfloat16, torch.float16]
 
 
 def manual_seed_all(seed: int) -> None:

@@ -112,6 +112,7 @@ class Inference:
 
         Raises:
             RuntimeError: the shapes do not go together, in PyTorch's own words.
+            NotImplementedError: the CPU has no such operation, or it would change a tensor's shape in place.
         """
         try:
             return self._plans[key]
@@ -154,6 +155,8 @@ def _infer(
     options: Mapping[str, Any],
     stand_ins: list[torch.Tensor],
 ) -> Plan:
+    if not torch._C._dispatch_has_computed_kernel_for_dispatch_key(operation.name(), "CPU"):
+        raise NotImplementedError(f"{traits.name}: the simulated device runs on the CPU, which has no such operation")
     before = [Layout.of(tensor) for tensor in stand_ins]
     returned = operation(*arguments, **options)
     for tensor, layout in zip(stand_ins, before, strict=True):
