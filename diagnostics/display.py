@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .finding import Finding
     from .report import Report, StageResult
 
+SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
 TEXT_WIDTH = 100  # columns; a longer line is hard to read, however wide the window is
 
 _COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -75,7 +76,10 @@ def _walk(stages: tuple[StageResult, ...], width: int) -> Table:
 
 def _crash(crash: CrashFacts) -> Padding:
     lines = Text()
-    lines.append(f"{crash.exception}: ", style="bold").append(crash.first_line)
+    sentence = crash.first_line
+    if len(sentence) > SENTENCE:
+        sentence = sentence[:SENTENCE].rstrip() + " …"
+    lines.append(f"{crash.exception}: ", style="bold").append(sentence)
     if crash.frames:
         frame = crash.frames[-1]
         lines.append(f"\nsurfaced at {frame.file}:{frame.line} in {frame.function}", style="dim")

@@ -61,11 +61,15 @@ class _Call:
 
 def _calls(crash: Crash) -> Iterator[_Call]:
     """Yield the innermost call of `fit` or its like, and the validation within it."""
-    for variables in crash.inward("error_handler"):
+    for variables in crash.inward("error_handler", "train_on_batch", "test_on_batch"):
         function: Any = variables.get("fn")
-        if getattr(function, "__name__", None) not in _STEPS:
+        given: Mapping[str, Any]
+        if getattr(function, "__name__", None) in _STEPS:
+            given = inspect.signature(function).bind(*variables["args"], **variables["kwargs"]).arguments
+        elif {"self", "x", "y"} <= set(variables):  # not every step has the handler
+            given = variables
+        else:
             continue
-        given = inspect.signature(function).bind(*variables["args"], **variables["kwargs"]).arguments
         yield _call(given["self"], given.get("x"), given.get("y"))
         validation = given.get("validation_data")
         if isinstance(validation, tuple | list):
@@ -101,7 +105,7 @@ def _no_target(crash: Crash) -> LabelsInInputs | TargetMissing | None:
     seen = list(_calls(crash))
     if not seen:
         in_fit = last is not None and _CALLS_STEP.search(facts.frames[last].code or "")
-        return LabelsInInputs() if in_fit and not facts.live else None
+        return LabelsInInputs() if in_fit else None
     without = next((call for call in seen if not call.has_target), None)
     if without is None:
         return None
@@ -244,9 +248,12 @@ def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     one_id = re.match(r"indices(?:\[[\d,]*\])? = (-?\d+) is not in \[0, (\d+)\)", message)
     if one_id is not None and "embedding" in within:
         return TokenBeyondEmbedding(offending=int(one_id[1]), rows=int(one_id[2]))
-    positions = re.match(r"Expected size\[0\] in \[0, (\d+)\], but got (\d+)", message)
-    if positions is not None and "position_embedding" in within:
-        return TokenBeyondEmbedding(ids=np.arange(int(positions[2])), rows=int(positions[1]))
+    if "position_embedding" not in within:
+        return None
+    if found := re.match(r"Expected size\[0\] in \[0, (?P<rows>\d+)\], but got (?P<length>\d+)", message):
+        return TokenBeyondEmbedding(ids=np.arange(int(found["length"])), rows=int(found["rows"]))
+    if found := re.match(r"Paddings must be non-negative, with input shapes: \[(\d+),.*<\[0 -(\d+)\]", message):
+        return TokenBeyondEmbedding(ids=np.arange(int(found[1])), rows=int(found[1]) - int(found[2]))
     return None
 
 
@@ -310,7 +317,7 @@ def _leaves(spec: Any, name: str | None = None) -> list[str | None]:
     if isinstance(spec, Mapping):
         return [leaf for key in sorted(spec) for leaf in _leaves(spec[key], str(key))]
     if isinstance(spec, tuple | list):
-        return [leaf for part in spec for leaf in _leaves(part, name)]
+        return [leaf for number, part in enumerate(spec) for leaf in _leaves(part, name or str(number))]
     return [name]
 
 

@@ -7,8 +7,8 @@ name before the sentence and its arguments after it; AutoGraph prints a tracebac
 from __future__ import annotations
 
 import ast
+import linecache
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 
 from diagnostics.crash_facts import CrashFacts, FrameFacts
@@ -55,14 +55,15 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
     """
     message = _ANSI.sub("", _unquoted(crash.message))
     name, listed, after = crash.exception, [], []
-    hidden = message.startswith("Graph execution error:")
+    in_data = "IteratorGetNext" in message and "{{node" in message  # in a function that the dataset calls
+    hidden = message.startswith("Graph execution error:") or in_data
     if user_code := _IN_USER_CODE.match(message):
         listed += _frames(user_code["list"])
         name, message = user_code["name"], user_code["rest"]
     if wrapped := _WRAPPED.match(message):
         message = wrapped["sentence"]
         after += [f"In {wrapped['layer']}", wrapped["arguments"]]
-    if hidden:
+    if message.startswith("Graph execution error:"):
         message = message.removeprefix("Graph execution error:").lstrip("\n")
         nodes = list(_DEFINED_AT.finditer(message))
         listed += next((frames for node in reversed(nodes) if (frames := _frames(node["list"]))), [])
@@ -77,13 +78,13 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
     message, decorations = _bare(message)
     if (name, message, listed) == (crash.exception, crash.message, []):
         return crash
-    new = _beyond(crash.frames, listed)
+    new = _beyond(crash, listed)
     return replace(
         crash,
         exception=name,
         message="\n".join([message, *decorations, *after]).strip(),
         frames=(*crash.frames, *new),
-        unhide=_unhide(crash, message) if hidden and not any(frame.yours for frame in new) else None,
+        unhide=_unhide(crash, in_data) if hidden and not any(frame.yours for frame in new) else None,
     )
 
 
@@ -120,21 +121,23 @@ def _frames(text: str) -> list[FrameFacts]:
     ]
 
 
-def _beyond(known: Iterable[FrameFacts], listed: list[FrameFacts]) -> list[FrameFacts]:
+def _beyond(crash: CrashFacts, listed: list[FrameFacts]) -> list[FrameFacts]:
     """Leave out the lines down to the last that the traceback has too.
 
     Files are called as the traceback calls them: XLA cuts the front of a path off.
     """
-    yours = [frame for frame in known if frame.yours]
+    yours = [frame for frame in crash.frames if frame.yours]
     shared = [
         number
         for number, frame in enumerate(listed)
         if any((frame.line, frame.function) == (y.line, y.function) and _same(frame, y) for y in yours)
     ]
-    return [
-        replace(frame, file=next((y.file for y in yours if frame.yours and _same(frame, y)), frame.file))
-        for frame in listed[max(shared, default=-1) + 1 :]
-    ]
+    new = []
+    for frame in listed[max(shared, default=-1) + 1 :]:
+        file = next((y.file for y in yours if frame.yours and _same(frame, y)), frame.file)
+        code = linecache.getline(file, frame.line).strip() if crash.live and frame.yours else ""
+        new.append(replace(frame, file=file, code=code or None))
+    return new
 
 
 def _same(one: FrameFacts, other: FrameFacts) -> bool:
@@ -144,8 +147,8 @@ def _same(one: FrameFacts, other: FrameFacts) -> bool:
     return one.file == other.file or one.file.endswith(f"/{other.file}") or other.file.endswith(f"/{one.file}")
 
 
-def _unhide(crash: CrashFacts, message: str) -> str:
-    if "IteratorGetNext" in message:
+def _unhide(crash: CrashFacts, in_data: bool) -> str:
+    if in_data:
         return EAGER_DATA
     in_fit = any(frame.function == "error_handler" and frame.file.startswith("keras") for frame in crash.frames)
     return EAGER if in_fit else EAGER_FUNCTION

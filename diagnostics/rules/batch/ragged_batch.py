@@ -78,7 +78,7 @@ class RaggedBatch(Rule):
                 where=crash.where,
             )
         column = symptom.column
-        of = "" if column is None else f" in {column}"
+        of = "" if column is None else f" in {_called(column)}"
         seen = (
             f"One example has {symptom.clash[0]} values{of} where another has {symptom.clash[1]}, so they "
             "cannot be stacked"
@@ -105,10 +105,13 @@ def _fix(columns: Collection[str], in_keras: bool) -> str:
     return PAD_LABELS if {"labels", "label"} & set(columns) else PAD
 
 
+def _called(column: str) -> str:
+    return f"item {column} of each" if column.isdigit() else column
+
+
 def _ranges(lengths: Mapping[str, tuple[int, ...]]) -> str:
     """Say the shortest and the longest, once for columns that agree in both."""
     columns: dict[tuple[int, int], list[str]] = {}
     for name, sizes in lengths.items():
-        called = f"item {name} of each" if name.isdigit() else name
-        columns.setdefault((min(sizes), max(sizes)), []).append(called)
+        columns.setdefault((min(sizes), max(sizes)), []).append(_called(name))
     return "; ".join(f"{low} to {high} values in {', '.join(names)}" for (low, high), names in columns.items())

@@ -146,8 +146,13 @@ def _clash(prediction: Shape, target: Shape) -> str:
 
 
 def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool) -> str | None:
-    """Say what to do about one class index for each prediction, in an axis of its own."""
-    if not prediction or len(prediction) < 2 or target != (*prediction[:-1], 1):
+    """Say what to do about class indices: in an axis of their own, or fewer than there are predictions."""
+    if not prediction or not target or len(prediction) < 2:
+        return None
+    if len(prediction) > len(target) + 1 and prediction[: len(target)] == target:
+        pool = "keras.layers.GlobalAveragePooling1D()" if in_keras else "x.mean(dim=1)"
+        return f"bring the axes between batch and outputs down to one row for each target, before the end: {pool}"
+    if target != (*prediction[:-1], 1):
         return None
     indices = (
         "take a loss that reads indices (SparseCategoricalCrossentropy)"
