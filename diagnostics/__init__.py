@@ -4,12 +4,23 @@ report = diagnostics.examine(trainer)                             # Hugging Face
 report = diagnostics.examine(model, loader, loss_fn, optimizer)   # plain PyTorch
 report = diagnostics.examine(model, dataset)                      # Keras on TensorFlow, compiled
 report = diagnostics.explain(exception)                           # after it blew up
+search = diagnostics.largest_batch(step)                          # which batch fits, by trying
 """
 
+from .batch_search import largest_batch
 from .errors import DiagnosticsError, FindingsPresent, InvalidInput
 from .examination import examine
 from .explanation import explain
 from .finding import Finding
 from .report import Report
 
-__all__ = ["DiagnosticsError", "Finding", "FindingsPresent", "InvalidInput", "Report", "examine", "explain"]
+__all__ = [
+    "DiagnosticsError",
+    "Finding",
+    "FindingsPresent",
+    "InvalidInput",
+    "Report",
+    "examine",
+    "explain",
+    "largest_batch",
+]

@@ -15,6 +15,7 @@ def test_the_exported_names_are_these_and_no_others():
         "Report",
         "examine",
         "explain",
+        "largest_batch",
     ]
     assert all(hasattr(diagnostics, name) for name in diagnostics.__all__)
 
