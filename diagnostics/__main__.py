@@ -8,6 +8,7 @@ import inspect
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from .errors import DiagnosticsError, InvalidInput
@@ -53,6 +54,10 @@ def _parser() -> argparse.ArgumentParser:
     rules.add_argument("name", metavar="NAME", nargs="?", help="a rule, as a report names it")
     rules.add_argument("--format", choices=("text", "json"), default="text")
     rules.set_defaults(command=_rules)
+
+    gpu = commands.add_parser("gpu", help="say who holds each NVIDIA card")
+    gpu.add_argument("--format", choices=("text", "json"), default="text")
+    gpu.set_defaults(command=_gpu)
     return parser
 
 
@@ -115,6 +120,28 @@ def _rules(options: argparse.Namespace) -> int:
             Markdown(f"# {rule.name}\n\n*{rule.severity}, {rule.stage}*\n\n{page}"), width=min(100, console.width)
         )
     return CLEAN
+
+
+def _gpu(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from .cards import look_at_cards, tables
+    from .probes.nvml import NoCards
+    from .report import Report
+
+    try:
+        cards, report = look_at_cards()
+    except NoCards as reason:
+        if not reason.looked:
+            raise InvalidInput(str(reason)) from None
+        cards, report = (), Report(str(reason))
+    if options.format == "json":
+        print(json.dumps({**json.loads(report.to_json()), "cards": [asdict(card) for card in cards]}, indent=2))
+    elif not cards:
+        print(report.title)
+    else:
+        Console(highlight=False).print(*tables(cards), report, sep="\n")
+    return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from diagnostics.__main__ import main
+from diagnostics.card_facts import CardFacts, Holder
+from diagnostics.probes import nvml
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -90,3 +92,84 @@ class TestRules:
             main(["rule"])
         assert stopped.value.code == 2
         assert "invalid choice: 'rule'" in capsys.readouterr().err
+
+
+GIB = 2**30
+HUNGRY = Holder(4711, 22 * GIB, "ada", ("TensorFlow",), "python -m ipykernel_launcher")
+SLIVER = Holder(4712, GIB, "bob", ("PyTorch",), "python train.py")
+
+
+class TestGpu:
+    """NVIDIA's answers are recorded ones."""
+
+    @pytest.fixture
+    def answers(self, monkeypatch):
+        def give(*cards):
+            monkeypatch.setattr(nvml, "cards", lambda library=None: cards)
+
+        return give
+
+    def test_says_in_one_line_that_there_is_no_card(self, monkeypatch, capsys):
+        def refuse(library=None):
+            raise nvml.NoCards("No NVIDIA driver is installed here, so there is no card to look at.", looked=True)
+
+        monkeypatch.setattr(nvml, "cards", refuse)
+        assert main(["gpu"]) == 0
+        line = "No NVIDIA driver is installed here, so there is no card to look at."
+        assert capsys.readouterr().out == line + "\n"
+        assert main(["gpu", "--format", "json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (report["title"], report["cards"], report["findings"], report["ok"]) == (line, [], [], True)
+
+    def test_on_this_machine_itself_ends_with_an_answer_or_a_way_to_one(self, capsys):
+        code = main(["gpu"])
+        printed = capsys.readouterr()
+        assert code in (0, 1, 2)
+        assert ("GPU 0" in printed.out or "no card to look at" in printed.out) is (code != 2)
+        assert ("pip install nvidia-ml-py" in printed.err) is (code == 2)
+
+    def test_says_what_to_install_where_a_card_cannot_be_asked(self, monkeypatch, capsys):
+        def refuse(library=None):
+            raise nvml.NoCards("Who holds a card can be asked only through nvidia-ml-py", looked=False)
+
+        monkeypatch.setattr(nvml, "cards", refuse)
+        assert main(["gpu"]) == 2
+        assert capsys.readouterr().err == "diagnose: Who holds a card can be asked only through nvidia-ml-py\n"
+
+    def test_lists_who_holds_what_and_warns_of_a_hungry_framework(self, answers, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "100")
+        answers(CardFacts(0, "NVIDIA A10", 24 * GIB, GIB, (HUNGRY, SLIVER)))
+        assert main(["gpu"]) == 1
+        lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert lines[:4] == [
+            "GPU 0  NVIDIA A10  1.0 GiB of 24.0 GiB free",
+            "  process  user  memory    share  framework   command",
+            "  4711     ada   22.0 GiB  92%    TensorFlow  python -m ipykernel_launcher",
+            "  4712     bob   1.0 GiB   4%     PyTorch     python train.py",
+        ]
+        assert any(line.startswith("warning: tensorflow-holds-gpu") for line in lines)
+        assert any(line.startswith("warning: crowded-gpu") for line in lines)
+        assert lines[-1] == "2 warnings."
+
+    def test_is_content_with_a_card_in_use(self, answers, capsys):
+        answers(CardFacts(0, "NVIDIA A10", 24 * GIB, 4 * GIB, (SLIVER,)), CardFacts(1, "NVIDIA A10", 24, 24))
+        assert main(["gpu"]) == 0
+        printed = capsys.readouterr().out
+        assert "nobody holds it" in printed
+        assert printed.endswith("Nothing found.\n")
+
+    def test_prints_json_for_programs(self, answers, capsys):
+        foreign = Holder(4713, None, None, None, None)
+        answers(CardFacts(0, "NVIDIA A10", 24 * GIB, 2 * GIB, (HUNGRY,)), CardFacts(1, "A", GIB, GIB, (foreign,)))
+        assert main(["gpu", "--format", "json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert [(f["rule"], f["severity"]) for f in report["findings"]] == [("tensorflow-holds-gpu", "note")]
+        assert report["not_applicable"] == ["tensorflow-holds-gpu"]
+        assert report["cards"][0]["holders"][0] == {
+            "pid": 4711,
+            "size": 22 * GIB,
+            "user": "ada",
+            "frameworks": ["TensorFlow"],
+            "command": "python -m ipykernel_launcher",
+        }
+        assert report["cards"][1]["holders"][0]["frameworks"] is None

@@ -1,0 +1,75 @@
+"""`diagnose gpu`: who holds each card, and what is wrong with that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .card_facts import CardFacts, Holder, in_bytes
+from .report import Report
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from .finding import Finding
+
+UNSEEN = "?"  # of a process in another container, or another user's
+
+
+def look_at_cards(library: Any = None) -> tuple[tuple[CardFacts, ...], Report]:
+    """Return every card, and a report of what is wrong with how they are held.
+
+    Args:
+        library: what answers as `pynvml` does; that module itself if None.
+
+    Raises:
+        NoCards: there is no card, or nobody to ask; see `probes.nvml`.
+    """
+    from .probes.nvml import cards
+    from .rule import Judge, all_rules
+
+    found = cards(library)
+    findings: list[Finding] = []
+    faults: list[str] = []
+    open_questions: dict[str, str] = {}
+    about_cards = {rule.name for rule in all_rules() if hasattr(rule, "from_card")}
+    for card in found:
+        judge = Judge()  # a card each: a rule that one card breaks may be broken by the next
+        findings += judge.add(card)
+        faults += judge.faults
+        open_questions |= {name: why for name, why in judge.not_applicable.items() if name in about_cards}
+    count = f"{len(found)} card{'' if len(found) == 1 else 's'}"
+    return found, Report(
+        f"looked at {count}", tuple(findings), not_applicable=open_questions, faults=tuple(faults)
+    )
+
+
+def tables(cards: tuple[CardFacts, ...]) -> list[RenderableType]:
+    """Render each card with those that hold it."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for card in cards:
+        free = f"{in_bytes(card.free)} of {in_bytes(card.total)} free"
+        parts.append(Text(f"GPU {card.index}  {card.name}  {free}", style="bold"))
+        if not card.holders:
+            parts.append(Padding(Text("nobody holds it", style="dim"), (0, 0, 1, 2)))
+            continue
+        table = Table("process", "user", "memory", "share", "framework", box=None, pad_edge=False)
+        table.add_column("command", no_wrap=True, overflow="ellipsis")
+        for holder in card.holders:
+            table.add_row(*_row(holder, card.total))
+        parts.append(Padding(table, (0, 0, 1, 2)))
+    return parts
+
+
+def _row(holder: Holder, total: int) -> tuple[str, ...]:
+    return (
+        str(holder.pid),
+        holder.user or UNSEEN,
+        UNSEEN if holder.size is None else in_bytes(holder.size),
+        UNSEEN if holder.size is None else f"{holder.size / total:.0%}",
+        UNSEEN if holder.frameworks is None else ", ".join(holder.frameworks) or "none",
+        holder.command or UNSEEN,
+    )
