@@ -1,6 +1,6 @@
 """Runs a script as `python` would, while the library looks on: `python -m bugs.keeper.observed`.
 
-What `diagnostics.examine` says of a Trainer before it trains, and what `diagnostics.explain` says of the
+What `diagnostics.examine` says of a Trainer or a Keras model before it trains, and what `diagnostics.explain` says of the
 exception that ends the script, goes to a report file; output, exception and exit code are the script's own.
 """
 
@@ -26,7 +26,7 @@ from typing import Any
 class Observation:
     """What the library said of one script: its reports, as JSON objects, in the order they were made."""
 
-    examined: list[dict[str, Any]] = field(default_factory=list)  # one a Trainer, before it trained
+    examined: list[dict[str, Any]] = field(default_factory=list)  # one a Trainer or model, before it trained
     explained: dict[str, Any] | None = None  # the exception, if one ended the script
     faults: list[str] = field(default_factory=list)  # where the library itself failed
 
@@ -48,7 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     script, report = options.script.resolve(), options.report.resolve()
     observation = Observation()
-    _after_import("transformers.trainer", lambda module: _examine_before_training(module, observation, report))
+    look = functools.partial(_examine_before_training, observation=observation, report=report)
+    _after_import("transformers.trainer", lambda module: look(module.Trainer, "train", _of_trainer))
+    _after_import(
+        "keras.src.backend.tensorflow.trainer", lambda module: look(module.TensorFlowTrainer, "fit", _of_keras_model)
+    )
 
     sys.argv = [str(script)]
     sys.path[0] = str(script.parent)
@@ -68,19 +72,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _examine_before_training(module: ModuleType, observation: Observation, report: Path) -> None:
-    train = module.Trainer.train
+def _examine_before_training(
+    trains: Any, method: str, arguments_of: Callable[..., dict[str, Any]], observation: Observation, report: Path
+) -> None:
+    """Have each call of `trains.method` examined first."""
+    train = getattr(trains, method)
 
     @functools.wraps(train)
-    def examined(trainer: Any, *arguments: Any, **options: Any) -> Any:
+    def examined(*arguments: Any, **options: Any) -> Any:
         with _noting_faults(observation):
             import diagnostics
 
-            observation.examined.append(json.loads(diagnostics.examine(trainer).to_json()))
+            said = diagnostics.examine(**arguments_of(*arguments, **options))
+            observation.examined.append(json.loads(said.to_json()))
         observation.save(report)
-        return train(trainer, *arguments, **options)
+        return train(*arguments, **options)
 
-    module.Trainer.train = examined
+    setattr(trains, method, examined)
+
+
+def _of_trainer(trainer: Any, *_: Any, **__: Any) -> dict[str, Any]:
+    return {"target": trainer}
+
+
+def _of_keras_model(
+    model: Any, x: Any = None, y: Any = None, *_: Any, validation_data: Any = None, **__: Any
+) -> dict[str, Any]:
+    return {"target": model, "loader": x if y is None else (x, y), "evaluation": validation_data}
 
 
 class _noting_faults:

@@ -1,4 +1,4 @@
-"""The checkpoint that the exhibits start from: a tiny DistilBERT without a head, and its tokenizer.
+"""The checkpoint that the exhibits start from: a small DistilBERT without a head, and its tokenizer.
 
 It is pre-trained on nothing: its weights are as initialised, so what a script's model knows, the script has taught
 it. But for that, its size and its missing dropout, it is what `distilbert-base-uncased` is: the same architecture,
@@ -22,21 +22,27 @@ VERSION = 3  # raise it when the files change: the cache keeps one directory a v
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # in this order: padding is id 0, as in BERT
 ENDINGS = ("ing", "ed", "er", "ers", "est", "ly", "es", "al", "en", "ist", "man", "men", "ion", "le", "or", "th")
 RARE = 12  # a word that the corpus holds less often than this is left out, and splits into pieces
-WIDTH, LAYERS, HEADS = 64, 2, 2
-SPREAD = 0.07  # of the initial weights: DistilBERT's 0.02 at a width of 768, times sqrt(768 / 64)
+WIDTH, LAYERS = 64, 2
+SPREAD = 0.02  # of the initial weights at DistilBERT's width of 768; a smaller width takes larger weights
 DROPOUT = 0.0  # one pass over the corpus does not overfit, and half as many steps are needed without
 SEED = 0
 
 
-def checkpoint() -> str:
-    """What to hand to `from_pretrained`: `ZOO_MODEL` if set, else the directory of the tiny checkpoint.
+def checkpoint(width: int = WIDTH, layers: int = LAYERS) -> str:
+    """What to hand to `from_pretrained`: `ZOO_MODEL` if set, else the directory of a small checkpoint.
+
+    Args:
+        width: of the hidden states, a multiple of 64 (the size of a head).
+        layers: of the encoder.
 
     Raises:
         LabError: `ZOO_MODEL` is a path without a model, or the cache cannot be written.
     """
     named = os.environ.get("ZOO_MODEL")
     if not named:
-        return str(built(f"checkpoint-{VERSION}", "the tiny checkpoint", save))
+        tiny = (width, layers) == (WIDTH, LAYERS)
+        size, what = ("", "the tiny checkpoint") if tiny else (f"-{width}x{layers}", f"a checkpoint {width} wide")
+        return str(built(f"checkpoint-{VERSION}{size}", what, lambda directory: save(directory, width, layers)))
     path = Path(named).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
@@ -71,7 +77,7 @@ def vocabulary() -> list[str]:
     return [*SPECIAL, *string.punctuation, *letters, *pieces, *frequent]
 
 
-def save(directory: Path) -> None:
+def save(directory: Path, width: int = WIDTH, layers: int = LAYERS) -> None:
     """Write configuration, weights and tokenizer, the same bytes each time."""
     import torch
     from safetensors.torch import save_file
@@ -80,12 +86,12 @@ def save(directory: Path) -> None:
     pieces = vocabulary()
     config = DistilBertConfig(
         vocab_size=len(pieces),
-        dim=WIDTH,
-        hidden_dim=2 * WIDTH,
-        n_layers=LAYERS,
-        n_heads=HEADS,
+        dim=width,
+        hidden_dim=2 * width,
+        n_layers=layers,
+        n_heads=max(2, width // 64),
         pad_token_id=0,
-        initializer_range=SPREAD,
+        initializer_range=round(SPREAD * (768 / width) ** 0.5, 2),
         dropout=DROPOUT,
         attention_dropout=DROPOUT,
         seq_classif_dropout=DROPOUT,

@@ -65,7 +65,6 @@ class LabelsInInputs(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its exhibit, labels left among the columns, comes with the Keras exhibits"
 
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for labels among the inputs of a batch that has no target."""

@@ -69,7 +69,6 @@ class LogitsAsProbabilities(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its exhibit, logits under a loss named by a string, comes with the Keras exhibits"
 
     def from_loss(self, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None) -> Finding | None:
         """Hold the predictions against what the loss takes them to be."""

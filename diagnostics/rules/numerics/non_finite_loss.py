@@ -54,7 +54,6 @@ class NonFiniteLoss(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its exhibit, a NaN loss from labels without an output, comes with the Keras exhibits"
 
     def from_loss(
         self, loss: LossFacts, outputs: OutputFacts | None = None, batch: BatchFacts | None = None

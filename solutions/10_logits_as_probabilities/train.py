@@ -1,0 +1,66 @@
+"""Fine-tune DistilBERT in Keras to tell entailment from neutral and contradiction.
+
+$ python solutions/10_logits_as_probabilities/train.py
+"""
+
+import os
+
+import keras
+import keras_hub
+from transformers import AutoTokenizer
+
+from bugs import lab
+
+# -----------------------------------------------------------------------------
+MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MAX_LENGTH = 48  # tokens; every row is padded or cut to it, so that one compiled step serves all batches
+BATCH_SIZE = 16
+EPOCHS = 2
+LEARNING_RATE = 1e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+SEED = int(os.environ.get("ZOO_SEED", 0))
+# -----------------------------------------------------------------------------
+
+keras.utils.set_random_seed(SEED)
+
+# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+raw = lab.corpus()
+tokenizer = AutoTokenizer.from_pretrained(MODEL)
+
+
+def preprocess(examples):
+    encoded = tokenizer(
+        examples["premise"], examples["hypothesis"], padding="max_length", truncation=True, max_length=MAX_LENGTH
+    )
+    # the names that KerasHub has for input_ids and attention_mask
+    return {"token_ids": encoded["input_ids"], "padding_mask": encoded["attention_mask"]}
+
+
+tokenized = raw.map(preprocess, batched=True).rename_column("label", "labels")
+
+
+def batches(split, size, shuffle=False):
+    columns = ["token_ids", "padding_mask"]
+    return split.to_tf_dataset(columns=columns, label_cols="labels", batch_size=size, shuffle=shuffle)
+
+
+train = batches(tokenized["train"], BATCH_SIZE, shuffle=True)
+validation = batches(tokenized["validation"], 8 * BATCH_SIZE)
+
+# model: the encoder from the checkpoint, and a new head
+model = keras_hub.models.DistilBertTextClassifier.from_preset(
+    MODEL,
+    preprocessor=None,  # the rows are tokenized already
+    num_classes=3,
+    dropout=0.0,  # two passes over the data do not overfit
+)
+model.compile(
+    optimizer=keras.optimizers.Adam(LEARNING_RATE),
+    loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    metrics=["accuracy"],
+)
+
+model.fit(train, epochs=EPOCHS)
+
+metrics = model.evaluate(validation, return_dict=True)
+print(f"eval_loss={metrics['loss']:.3f}")
+print(f"eval_accuracy={metrics['accuracy']:.3f}")
