@@ -78,7 +78,7 @@ class LabelBeyondOutputs:
         num_outputs: size of the class axis.
         ignore_index: label that the loss leaves out; None if it leaves out none.
         outputs_setting: how the number of outputs is set, with ``{}`` where the number goes.
-        labels_from: where `labels` were read: ``this batch``, ``the 512 training rows that were read``.
+        labels_from: where `labels` were read: ``this batch``, ``the rows of loader that were read``.
     """
 
     label: int | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal
 
 from diagnostics.crash_facts import (
@@ -40,6 +41,7 @@ _ASSERTION = re.compile(
 _ABOUT_LABELS = re.compile(r"\bn_classes\b|cur_target")
 _ABOUT_ROWS = re.compile(r"srcIndex < srcSelectDimSize|vectorized gather kernel index out of bounds")
 
+DATASETS_READ = 4  # each may take seconds
 ROWS_READ = 512  # labels of a dataset; enough for a class of 1% to be among them with probability 0.994
 
 
@@ -146,12 +148,25 @@ def _labels(crash: Crash) -> Iterator[tuple[Array, str]]:
                 for name in LABEL_NAMES:
                     if (labels := _on_host(value.get(name))) is not None:
                         yield labels, "this batch"
+    for name, dataset in islice(_datasets(crash), DATASETS_READ):
+        if (labels := _of_dataset(dataset)) is not None:
+            yield labels, f"the rows of {name} that were read"
+
+
+def _datasets(crash: Crash) -> Iterator[tuple[str, Any]]:
+    """Yield the datasets in the frames by the names of their variables: those of trainers and loaders first."""
     for variables in crash.inward():
-        for value in variables.values():
-            if hasattr(value, "train_dataset") or hasattr(value, "batch_sampler"):  # a Trainer, a DataLoader
-                dataset = getattr(value, "train_dataset", None) or getattr(value, "dataset", None)
-                if (labels := _of_dataset(dataset)) is not None:
-                    yield labels, f"the {labels.size} training rows that were read"
+        for name, value in variables.items():
+            if hasattr(value, "train_dataset"):
+                yield "train_dataset", value.train_dataset
+            elif hasattr(value, "batch_sampler") and not isinstance(value, type):
+                yield name, value.dataset
+    for variables in _yours(crash):
+        for name, value in variables.items():
+            if isinstance(value, Mapping):
+                name, value = f'{name}["train"]', value.get("train")
+            if any(kind.__name__ == "Dataset" for kind in type(value).__mro__):
+                yield name, value
 
 
 def _on_host(value: Any) -> Array | None:

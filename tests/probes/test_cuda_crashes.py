@@ -3,11 +3,16 @@
 The sentences are PyTorch's, TensorFlow's and NVIDIA's own, as users have posted them; no card is needed.
 """
 
+import json
+import os
+import subprocess
+import sys
 import textwrap
 import traceback
 
 import pytest
 import torch
+from datasets import Dataset, DatasetDict
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
@@ -167,8 +172,19 @@ class TestLabels:
 
         _, labels = symptoms(train)
         assert labels.num_outputs == 2
-        assert labels.labels_from == "the 90 training rows that were read"
+        assert labels.labels_from == "the rows of loader that were read"
         assert sorted(set(labels.labels.tolist())) == [0, 1, 2]
+
+    def test_are_read_from_the_split_that_a_loader_was_made_of(self):
+        corpus = DatasetDict({"train": Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, 2]})})
+
+        def train():
+            splits, logits = corpus, torch.zeros(3, 2, device="meta")
+            wait(f"{splits} {logits.shape} {ASSERT}")
+
+        _, labels = symptoms(train)
+        assert sorted(labels.labels.tolist()) == [0, 1, 2]
+        assert labels.labels_from == 'the rows of splits["train"] that were read'
 
     def test_and_the_fix_is_in_the_words_of_the_model(self):
         def step():
@@ -256,3 +272,55 @@ class TestExplain:
             f"{script}:6 loss = loss_fn(model(batch))",
             f"{script}:7 __torch_dispatch__(wait)",
         ]
+
+
+class TestSimulatedDevice:
+    """The zoo's device, which fails late as a card does."""
+
+    SCRIPT = """
+        import torch, diagnostics
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+        from bugs.lab.device import device as lab_device
+
+        device = lab_device()
+        rows = TensorDataset(torch.randn(60, 4), torch.arange(60) % 3)
+        loader = DataLoader(rows, 16)
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to(device)
+        loss_fn = nn.CrossEntropyLoss()
+        try:
+            for inputs, labels in loader:
+                logits = model(inputs.to(device))
+                loss = loss_fn(logits, labels.to(device))
+                loss.backward()
+                print(loss.item())
+        except torch.AcceleratorError as error:
+            print(diagnostics.explain(error).to_json(indent=None))
+    """
+
+    @pytest.mark.parametrize("blocking", ["0", "1"])
+    def test_is_explained_with_the_line_the_lines_that_remain_and_the_cause(self, tmp_path, blocking):
+        script = tmp_path / "train.py"
+        script.write_text(textwrap.dedent(self.SCRIPT))
+        environment = os.environ | {
+            "ZOO_DEVICE": "simulated",
+            "CUDA_LAUNCH_BLOCKING": blocking,
+            "OMP_NUM_THREADS": "1",
+        }
+        command = [sys.executable, str(script)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+        assert done.returncode == 0, done.stderr
+        labels, late = json.loads(done.stdout.splitlines()[-1])["findings"]
+        assert (labels["rule"], labels["evidence"]["highest_label"]) == ("labels-out-of-range", 2)
+        assert late["rule"] == "asynchronous-error"
+        assert late["evidence"]["line_is_right"] is (blocking == "1")
+        code = script.read_text().splitlines()[late["where"]["line"] - 1].strip()
+        if blocking == "1":
+            assert code == "loss = loss_fn(logits, labels.to(device))"
+        else:
+            assert code == "print(loss.item())"
+            assert [line.partition(" ")[2] for line in late["evidence"]["candidates"]] == [
+                "logits = model(inputs.to(device))",
+                "loss = loss_fn(logits, labels.to(device))",
+                "loss.backward()",
+            ]
