@@ -148,7 +148,8 @@ def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
             lines += [f"### {seen(exhibit)}", ""]
             if isinstance(exhibit.signature, ExceptionSignature):
                 path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
-                lines += [f"- **Surfaces** in `{function}` of `{path}`"]
+                anywhere = "wherever the last of it is asked for"  # of memory
+                lines += [f"- **Surfaces** {anywhere if '*' in path else f'in `{function}` of `{path}`'}"]
             lines += [
                 f"- **Cage** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)",
                 f"- **Rule** {rules}",

@@ -45,7 +45,7 @@ class ExceptionSignature:
 
     exception: str  # the class, without its module
     message: str  # regular expression, searched in the exception's message
-    surfaces: str  # innermost frame of the traceback: "path/suffix.py in function"
+    surfaces: str  # innermost frame of the traceback: "path/suffix.py in function"; either part may hold "*"
     caused: str  # text of train.py where the mistake is
 
     @property

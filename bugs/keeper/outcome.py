@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -166,7 +167,10 @@ def _differences(signature: ExceptionSignature, exception: CrashFacts) -> list[s
 
 def _surfaces(signature: ExceptionSignature, frame: FrameFacts) -> bool:
     path = "/" + frame.file.replace("\\", "/").lstrip("/")
-    return path.endswith("/" + signature.surface_path) and frame.function == signature.surface_function
+    # "*.py in *" is for memory, which runs out wherever the last straw falls.
+    return fnmatchcase(path, "*/" + signature.surface_path) and fnmatchcase(
+        frame.function, signature.surface_function
+    )
 
 
 def _missing_dependency(exception: CrashFacts) -> str | None:

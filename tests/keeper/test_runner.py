@@ -79,6 +79,14 @@ class TestVerdict:
             "json.loads('labels')",
         )
 
+    def test_memory_may_run_out_anywhere(self, zoo: Any) -> None:
+        zoo.cage(
+            symptom="exhausts",
+            signature=MODULE_LEVEL | {"message": "out of bounds", "caused": "OUTPUTS", "surfaces": "*.py in *"},
+        )
+        code, said = zoo.run("04")
+        assert (code, said["verdict"]) == (0, "reproduced")
+
     def test_of_a_chain_of_exceptions_the_last_one_counts(self, zoo: Any) -> None:
         broken = (
             "try:\n    {}['label']\nexcept KeyError as error:\n    raise ValueError('rows too long') from error\n"
