@@ -29,9 +29,11 @@ It is a simulation, and says "simulated" in its name and its errors. It differs 
 * memory is counted to the byte, without the caching, the blocks of 512 bytes and the fragmentation of PyTorch's
   allocator, and without the workspaces of cuBLAS and cuDNN and the driver's own share. What kernels use for
   themselves while they run is not counted;
-* a tensor cannot change its shape in place (`resize_`, `unsqueeze_`, `t_`), and there are no LSTM and GRU, autocast,
-  sparse tensors, lazy conjugates, graphs, events, or sharing between processes; a saved tensor comes back on the
-  CPU.
+* a tensor cannot change its shape in place (`resize_`, `unsqueeze_`, `t_`); a saved tensor comes back on the CPU;
+  there are no LSTM and GRU, autocast, sparse tensors, lazy conjugates, graphs, events, or sharing between
+  processes;
+* `torch.accelerator` has neither its memory nor its `synchronize`, and `torch.simulated.is_available()` says no,
+  so that nothing takes to it unasked.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ _MAKERS: Final = (  # what makes tensors from none; the rest of torch.zeros, one
     aten.logspace.default,
     aten.eye.default,
     aten.eye.m,
-    aten.randperm.default,
-    aten.randperm.generator,
+    aten.randperm.generator,  # randperm without one would draw from the host's
     aten.tril_indices.default,
     aten.triu_indices.default,
     aten.scalar_tensor.default,

@@ -17,6 +17,13 @@ from bugs.lab.device.tensor import NAME, SimulatedTensor
 aten: Final = torch.ops.aten
 TAKES_HOST_INDICES: Final = {"index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_"}
 
+_DRAWING: Final = {  # what would draw from the host's generator, and its form that takes ours
+    aten.rand_like.default: aten.rand_like.generator,
+    aten.randn_like.default: aten.randn_like.generator,
+    aten.randint_like.default: aten.randint_like.generator,
+    aten.randint_like.low_dtype: aten.randint_like.low_generator_dtype,
+}
+
 
 class Engine:
     """Plans each operation on the host, counts its memory, and hands it to the stream."""
@@ -48,6 +55,8 @@ class Engine:
         special = self._special.get(operation)
         if special is not None:
             return special(*arguments, **options)
+        if operation in _DRAWING:
+            operation, options = _DRAWING[operation], options | {"generator": None}
         traits = self._inference.traits(operation)
         if traits.composite:
             result = operation.decompose(*arguments, **options)

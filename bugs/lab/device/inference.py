@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -38,8 +41,8 @@ class Layout(NamedTuple):
         )
 
     def stand_in(self) -> torch.Tensor:
-        """Make a tensor with this layout and arbitrary values; a fake one under a `FakeTensorMode`."""
-        flat = torch.empty(self.size // self.dtype.itemsize, dtype=self.dtype)
+        """Make a tensor of zeros with this layout; a fake one under a `FakeTensorMode`."""
+        flat = torch.zeros(self.size // self.dtype.itemsize, dtype=self.dtype)
         return flat.as_strided(self.shape, self.stride, self.offset)
 
 
@@ -86,6 +89,7 @@ class Inference:
 
     def __init__(self) -> None:
         self._mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self._lock = threading.Lock()  # the mode is for one thread at a time
         self._plans: dict[tuple[Any, ...], Plan | None] = {}
         self._traits: dict[Any, Traits] = {}
 
@@ -111,7 +115,7 @@ class Inference:
                 order of their appearance.
 
         Raises:
-            RuntimeError: the shapes do not go together, in PyTorch's own words.
+            RuntimeError, IndexError, …: the shapes do not go together, in PyTorch's own words.
             NotImplementedError: the CPU has no such operation, or it would change a tensor's shape in place.
         """
         try:
@@ -121,12 +125,30 @@ class Inference:
         if len(self._plans) >= REMEMBERED:
             self._plans.clear()
         try:
-            with self._mode, torch.no_grad():
+            with self._lock, _quiet(), self._mode, torch.no_grad():
                 plan = _infer(operation, self.traits(operation), *arguments())
         except (DynamicOutputShapeException, DataDependentOutputException, UnsupportedOperatorException):
             plan = None
+        except NotImplementedError:
+            raise
+        except Exception:
+            with torch.no_grad():
+                given, options, _ = arguments()
+                operation(*given, **options)  # on zeros, for the error in the CPU's words; if it has none, run it
+            plan = None
         self._plans[key] = plan
         return plan
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep PyTorch from logging what we go on to raise."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _traits(operation: Any) -> Traits:
@@ -156,7 +178,9 @@ def _infer(
     stand_ins: list[torch.Tensor],
 ) -> Plan:
     if not torch._C._dispatch_has_computed_kernel_for_dispatch_key(operation.name(), "CPU"):
-        raise NotImplementedError(f"{traits.name}: the simulated device runs on the CPU, which has no such operation")
+        raise NotImplementedError(
+            f"{traits.name}: the simulated device runs on the CPU, which has no such operation"
+        )
     before = [Layout.of(tensor) for tensor in stand_ins]
     returned = operation(*arguments, **options)
     for tensor, layout in zip(stand_ins, before, strict=True):

@@ -60,6 +60,7 @@ class SimulatedTensor(torch.Tensor):  # type: ignore[misc]
         torch.Tensor.data.__set__(self, value)
         self.block, self.place = value.block, value.place
 
+    @unseen
     def __repr__(self, *, tensor_contents: object = None) -> str:
         text = f"{repr(self.detach().cpu())[:-1]}, device='{self.device}'"
         if self.grad_fn is not None:
@@ -68,9 +69,11 @@ class SimulatedTensor(torch.Tensor):  # type: ignore[misc]
             text += ", requires_grad=True"
         return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + text + ")"
 
+    @unseen
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.dim() == 0 else str.__format__(repr(self), spec)
 
+    @unseen
     def tolist(self) -> Any:
         """Wait, and return the values as numbers in nested lists."""
         return self.detach().cpu().tolist()
