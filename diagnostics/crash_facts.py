@@ -344,6 +344,26 @@ class OutOfMemory:
         return self.device.startswith("GPU")
 
 
+@dataclass(frozen=True)
+class KeptGraphs:
+    """A variable of the user's holds the graphs of many batches, with their activations.
+
+    Attributes:
+        name: of the variable: ``losses``, ``history['loss']``.
+        count: how many graphs it holds.
+        each: bytes of activations that one of them holds.
+    """
+
+    name: str
+    count: int
+    each: int
+
+    @property
+    def size(self) -> int:
+        """Bytes that all of them hold, if the batches are alike."""
+        return self.count * self.each
+
+
 Symptom = (
     LabelBeyondOutputs
     | RaggedColumns
@@ -360,5 +380,6 @@ Symptom = (
     | NotProbabilities
     | AsynchronousError
     | OutOfMemory
+    | KeptGraphs
 )
 """What is recognised in a crash."""

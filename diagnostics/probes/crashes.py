@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from diagnostics.crash_facts import Symptom
 
-from . import cuda_crashes, keras_crashes, memory_crashes, torch_crashes
+from . import cuda_crashes, kept_graphs, keras_crashes, memory_crashes, torch_crashes
 from .frames import Crash
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
@@ -14,6 +14,7 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *keras_crashes.RECOGNISERS,
     *cuda_crashes.RECOGNISERS,
     *memory_crashes.RECOGNISERS,
+    *kept_graphs.RECOGNISERS,
 )
 
 
