@@ -220,6 +220,7 @@ _SHAPES_DIFFER = (
     r"Expected input batch_size \(\d+\) to match target batch_size",
     r"Expected target size \[[^\]]*\], got \[",
     r"0D or 1D target tensor expected, multi-target not supported",
+    r"Expected floating point type for target with class probabilities",
 )
 _STRETCHING = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _BROADCAST = "must match the size of tensor b"  # any operation says so: it counts only within one of these losses

@@ -10,17 +10,14 @@ import torch.nn.functional as F
 from datasets import Dataset as HubDataset
 from sklearn.metrics import accuracy_score, f1_score
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
     BertTokenizer,
-    DataCollatorWithPadding,
     GPT2Config,
     GPT2LMHeadModel,
     Trainer,
     TrainingArguments,
-    default_data_collator,
 )
 
 from diagnostics.crash_facts import (
@@ -29,12 +26,11 @@ from diagnostics.crash_facts import (
     LossMissing,
     MetricGotLogits,
     NoPathToParameters,
-    RaggedColumns,
+    NotProbabilities,
+    ShapesDiffer,
     TokenBeyondEmbedding,
-    TokensMissing,
 )
 from diagnostics.explanation import facts_of_exception, facts_of_text
-from diagnostics.probes.torch_crashes import column_lengths
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"]
@@ -142,102 +138,6 @@ class TestLabelBeyondOutputs:
         assert crash.frames[-1].function == "cross_entropy"
 
 
-class Ragged(Dataset):
-    """Rows of different lengths, made by a function of the length."""
-
-    def __init__(self, make):
-        self.make = make
-
-    def __len__(self):
-        return 4
-
-    def __getitem__(self, index):
-        return self.make((3, 4, 5, 3)[index])
-
-
-def first_batch(make, **options):
-    return lambda: next(iter(DataLoader(Ragged(make), batch_size=4, **options)))
-
-
-class TestRaggedColumns:
-    @pytest.mark.parametrize(
-        ("run", "lengths", "clash"),
-        [
-            (first_batch(lambda n: (torch.zeros(n), 1)), {"0": (3, 4, 5, 3)}, (3, 4)),
-            (first_batch(lambda n: {"ids": torch.zeros(n), "label": 1}), {"ids": (3, 4, 5, 3)}, (3, 4)),
-            (first_batch(lambda n: {"ids": [1] * n, "label": 1}), {"ids": (3, 4, 5, 3)}, None),
-            (first_batch(lambda n: np.zeros((n, 2))), {"the examples": (3, 4, 5, 3)}, (3, 4)),
-            (first_batch(lambda n: (torch.zeros(3, 8, n), 1)), {"0": (3, 4, 5, 3)}, (3, 4)),
-            (lambda: torch.tensor([[1, 2], [3]]), {}, (2, 1)),
-            (lambda: np.array([[1, 2], [3]], dtype=float), {}, None),
-            (lambda: torch.stack([torch.zeros(3, 8, 8), torch.zeros(3, 8, 9)]), {}, (8, 9)),
-        ],
-        ids=["tuples", "dicts", "lists", "arrays", "images", "torch.tensor", "np.array", "torch.stack"],
-    )
-    def test_the_frames_hold_columns_and_lengths(self, run, lengths, clash):
-        _, symptom = live(run)
-        assert symptom == RaggedColumns(lengths, clash)
-        _, symptom = text(run)
-        assert symptom == RaggedColumns({}, clash)
-
-    def test_in_the_trainer_without_anything_that_pads(self):
-        def run():
-            trainer(tokenized_rows()).train()
-
-        crash, symptom = live(run)
-        assert symptom.lengths.keys() == {"input_ids", "token_type_ids", "attention_mask"}
-        assert sorted(symptom.lengths["input_ids"]) == [3, 3, 4, 4]
-        assert set(symptom.clash) == {3, 4}
-        assert crash.where.function == "run"
-        _, symptom = text(run)
-        assert symptom.lengths == {}
-        assert set(symptom.clash) == {3, 4}
-
-    def test_labels_that_the_padding_collator_leaves_as_they_are(self):
-        features = [{"input_ids": [2] * n, "labels": [0] * n} for n in (4, 5)]
-
-        def run():
-            DataCollatorWithPadding(tokenizer())(features)
-
-        crash, symptom = live(run)
-        assert symptom == RaggedColumns({"labels": (4, 5)}, column="labels")  # input_ids were padded by then
-        assert crash.where.function == "run"
-        crash, symptom = text(run)
-        assert symptom == RaggedColumns(column="labels")
-        assert crash.where.function == "run"
-
-    def test_a_tokenizer_called_without_padding(self):
-        _, symptom = live(lambda: tokenizer()(["a b", "a"], return_tensors="pt"))
-        assert symptom == RaggedColumns({"input_ids": (4, 3)}, column="input_ids")
-
-    def test_in_the_worker_of_a_data_loader(self):
-        run = first_batch(lambda n: (torch.zeros(n), 1), num_workers=2)
-        for crash, symptom in (live(run), text(run)):
-            assert symptom == RaggedColumns({}, (3, 4))  # a worker sends its text, not its frames
-            assert crash.message.startswith("stack expects each tensor to be equal size")
-            assert crash.frames[-1].function == "collate_tensor_fn"
-            assert crash.where.function == "<lambda>"
-
-
-class TestColumnLengths:
-    def test_names_each_column_that_holds_sequences(self):
-        examples = [
-            {"ids": [1, 2], "mask": torch.ones(2), "label": 0},
-            {"ids": [1], "mask": torch.ones(1), "label": 1},
-        ]
-        assert column_lengths(examples) == {"ids": (2, 1), "mask": (2, 1)}
-
-    def test_columns_that_only_some_examples_have_are_left_out(self):
-        assert column_lengths([{"ids": [1], "extra": [1]}, {"ids": [1, 2]}]) == {"ids": (1, 2)}
-
-    def test_of_arrays_the_first_axis_that_differs(self):
-        assert column_lengths([np.zeros((3, 8, 9)), np.zeros((3, 8, 7))]) == {"the examples": (9, 7)}
-
-    @pytest.mark.parametrize("value", [None, "text", 3, [], [[1]], [1, 2], ["a", "bc"], {"a": [1]}])
-    def test_anything_else_gives_nothing(self, value):
-        assert column_lengths(value) == {}
-
-
 class TestTokenBeyondEmbedding:
     def test_the_frames_hold_ids_and_rows(self):
         def run():
@@ -255,62 +155,6 @@ class TestTokenBeyondEmbedding:
         _, symptom = live(lambda: model(input_ids=torch.zeros(1, 6, dtype=torch.long)))
         assert symptom.ids.tolist() == [[0, 1, 2, 3, 4, 5]]
         assert symptom.rows == 4
-
-
-class TestTokensMissing:
-    def test_the_raw_dataset_in_a_trainer(self):
-        def run():
-            trainer(raw_rows()).train()
-
-        crash, symptom = live(run)
-        assert symptom == TokensMissing(("labels",), ("text",))
-        assert crash.where.function == "run"
-        _, symptom = text(run)
-        assert symptom == TokensMissing(None, None)
-
-    def test_the_raw_dataset_in_a_trainer_with_a_tokenizer(self):
-        def run():
-            trainer(raw_rows(), processing_class=tokenizer()).train()
-
-        _, symptom = live(run)
-        assert symptom == TokensMissing(("label",), ("text",))
-        _, symptom = text(run)
-        assert symptom == TokensMissing(("label",), None)
-
-    def test_a_dataset_that_loses_all_its_columns(self):
-        def run():
-            trainer(raw_rows().remove_columns("label")).train()
-
-        _, symptom = live(run)
-        assert symptom == TokensMissing(None, ("text",))
-        _, symptom = text(run)
-        assert symptom == TokensMissing(None, None)
-
-    def test_text_in_the_hands_of_a_collator(self):
-        def run():
-            DataCollatorWithPadding(tokenizer())([{"text": "a", "label": 0}])
-
-        _, symptom = live(run)
-        assert symptom == TokensMissing(("text", "label"), ("text",))
-        _, symptom = text(run)
-        assert symptom == TokensMissing(("text", "label"), None)
-
-    def test_a_string_that_should_become_a_tensor(self):
-        features = [{"words": ["a", "b"], "label": 0}, {"words": ["b", "c"], "label": 1}]
-        _, symptom = live(lambda: default_data_collator(features))
-        assert symptom == TokensMissing(("words", "label"), None)
-
-    @pytest.mark.parametrize(
-        "make",
-        [
-            bert,
-            lambda: GPT2LMHeadModel(GPT2Config(vocab_size=8, n_positions=4, n_embd=16, n_layer=1, n_head=2)),
-        ],
-        ids=["BERT", "GPT-2"],
-    )
-    def test_a_model_called_without_them(self, make):
-        _, symptom = live(lambda: make()(attention_mask=torch.ones(1, 3)))
-        assert symptom == TokensMissing(None, None)
 
 
 class TestLossMissing:
@@ -343,6 +187,77 @@ class TestNoPathToParameters:
         for run in (lambda: frozen(torch.randn(2, 3)).sum().backward(), without_gradients):
             assert live(run)[1] == NoPathToParameters()
             assert text(run)[1] == NoPathToParameters()
+
+
+class TestShapesDiffer:
+    @pytest.mark.parametrize(
+        ("run", "live_symptom", "text_symptom"),
+        [
+            (
+                lambda: nn.BCEWithLogitsLoss()(torch.randn(4, 1), torch.ones(4)),
+                ShapesDiffer((4, 1), (4,)),
+                ShapesDiffer((4, 1), (4,)),
+            ),
+            (
+                lambda: nn.BCELoss()(torch.rand(4, 1), torch.ones(4)),
+                ShapesDiffer((4, 1), (4,)),
+                ShapesDiffer((4, 1), (4,)),
+            ),
+            (
+                lambda: F.cross_entropy(torch.randn(8, 3), torch.zeros(4, dtype=torch.long)),
+                ShapesDiffer((8, 3), (4,)),
+                ShapesDiffer(),
+            ),
+            (
+                lambda: F.cross_entropy(torch.randn(4, 3), torch.eye(3, dtype=torch.long)[[0, 1, 2, 1]]),
+                ShapesDiffer((4, 3), (4, 3)),
+                ShapesDiffer(),
+            ),
+            (
+                lambda: F.cross_entropy(torch.randn(4, 3), torch.zeros(4, 1, dtype=torch.long)),
+                ShapesDiffer((4, 3), (4, 1)),
+                ShapesDiffer(),
+            ),
+            (
+                lambda: F.cross_entropy(torch.randn(2, 3, 5), torch.zeros(2, 4, dtype=torch.long)),
+                ShapesDiffer((2, 3, 5), (2, 4)),
+                ShapesDiffer(),
+            ),
+            (
+                lambda: F.mse_loss(torch.randn(4, 3), torch.randn(4, 2)),
+                ShapesDiffer((4, 3), (4, 2)),
+                ShapesDiffer(),
+            ),
+        ],
+        ids=["binary logits", "binary", "batch", "one-hot", "column", "words", "values"],
+    )
+    def test_the_frames_hold_both_shapes(self, run, live_symptom, text_symptom):
+        crash, symptom = live(run)
+        assert symptom == live_symptom
+        assert crash.where.function == "<lambda>"
+        assert text(run)[1] == text_symptom
+
+    def test_shapes_that_clash_elsewhere_are_another_matter(self):
+        error = failure(lambda: torch.randn(4, 3) - torch.randn(4, 2))
+        assert (
+            len(facts_of_exception(error)) == len(facts_of_text("".join(traceback.format_exception(error)))) == 1
+        )
+
+
+class TestNotProbabilities:
+    def test_the_frames_hold_the_range(self):
+        def run():
+            nn.BCELoss()(torch.tensor([-1.5, 0.5, 2.5]), torch.ones(3))
+
+        crash, symptom = live(run)
+        assert symptom == NotProbabilities(-1.5, 2.5)
+        assert crash.where.function == "run"
+        assert text(run)[1] == NotProbabilities()
+
+    def test_a_nan_or_a_target_out_of_range_is_another_matter(self):
+        for prediction, target in (([float("nan")], [1.0]), ([0.5], [2.0])):
+            error = failure(lambda p=prediction, t=target: nn.BCELoss()(torch.tensor(p), torch.tensor(t)))
+            assert len(facts_of_exception(error)) == 1
 
 
 class TestDevicesDiffer:

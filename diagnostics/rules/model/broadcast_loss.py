@@ -90,6 +90,8 @@ class BroadcastLoss(Rule):
             "target_shape": list(target) if target is not None else None,
         }
         if prediction is not None and prediction == target:
+            if len(prediction) < 2:
+                return None  # one score for each target: it is not the shapes
             return self.found(
                 f"The prediction has shape {prediction} and the target too, but this loss reads class indices: "
                 "one number for each prediction, where the target has a vector.",

@@ -139,6 +139,9 @@ class TestFromCrash:
         )
         assert finding.fix.startswith(fix)
 
+    def test_one_score_for_each_target_is_another_matter(self):
+        assert crashed((4,), (4,)) is None
+
     @pytest.mark.parametrize(
         ("inside", "indices"),
         [
