@@ -92,11 +92,11 @@ def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
     """
     from .probes.crashes import symptoms
     from .probes.frames import Crash, within
-    from .probes.memory_crashes import killed_without_a_word
+    from .probes.last_words import last_words
     from .probes.traceback_text import failures
 
-    killed = killed_without_a_word(text)
-    printed = failures(text) or ([] if killed is None else [[killed]])
+    ended = last_words(text)
+    printed = failures(text) or ([] if ended is None else [[ended]])
     if not printed:
         count = len(text.splitlines())
         lines = f"{count} {'line' if count == 1 else 'lines'} without a traceback"

@@ -18,6 +18,7 @@ MOST_LINES = 12  # a step with more calls than that is not narrowed down by list
 # Methods that work on the host alone, only move data, or wait for the device instead of giving it work.
 _HOST_METHODS = frozenset(
     {"append", "extend", "update", "items", "keys", "values", "get", "format", "write", "split", "join", "strip"}
+    | {"pop", "copy", "sort", "index", "count", "lower", "upper", "startswith", "endswith"}
     | {"set_postfix", "set_description", "info", "debug", "warning", "time", "perf_counter", "monotonic"}
     | {"to", "cuda", "cpu", "item", "tolist", "numpy", "synchronize", "size"}
     | {"train", "eval", "zero_grad", "parameters", "state_dict", "no_grad", "autocast", "manual_seed"}

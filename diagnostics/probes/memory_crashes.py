@@ -12,13 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from diagnostics.card_facts import CardFacts, Holder
-from diagnostics.crash_facts import CrashFacts, OutOfMemory, Symptom
+from diagnostics.crash_facts import OutOfMemory, Symptom
 
 from .frames import Crash
 from .memory_need import model_memory
 
 _SIZE = r"(\d+(?:\.\d*)?) ?(bytes|[KMGT]?i?B)\b"
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}  # powers of 1024; PyTorch on a Mac writes GB and means GiB
+# TensorFlow manages a GPU's memory by this allocator, and the CPU's likewise if TF_CPU_ALLOCATOR_USE_BFC says so.
+GPU_ALLOCATOR_ON_CPU = "bfc_cpu_allocator_for_gpu"
 _LARGEST = 2**50  # bytes; a driver that does not know a process's share reports an absurd one
 
 _TF_BYTES = {
@@ -26,12 +28,9 @@ _TF_BYTES = {
     "bool": 1, "complex64": 8, "complex128": 16,
 }  # fmt: skip
 
-_KILLED = re.compile(
+KILLED = re.compile(
     r"(?P<worker>DataLoader worker \(pid\S* [\d, ]+\) is killed by signal: Killed)"
     r"|Signal 9 \(SIGKILL\)|<Signals\.SIGKILL: 9>|exitcode\s*: -9\b|Out of memory: Killed process|\boom-?kill"
-)
-_ENDED_BY_SHELL = re.compile(
-    r"^(?:.*(?:\d|\])[:\s]+)?Killed\b(?:\s+\S.*)?$|^(?:zsh|bash): killed\b.*$", re.MULTILINE
 )
 
 
@@ -45,9 +44,9 @@ def _out_of_memory(crash: Crash) -> OutOfMemory | None:
         return None
     if not crash.facts.live:
         return found
-    if found.on_gpu:
+    if found.on_gpu or GPU_ALLOCATOR_ON_CPU in message:
         found = _with_holders(found)
-    elif found.capacity is None and found.device == "CPU":
+    if found.capacity is None and found.device == "CPU":
         capacity, free = _host_room(message)
         found = replace(found, capacity=capacity, free=free)
     return replace(found, need=model_memory(crash))
@@ -117,7 +116,7 @@ def _of_host(exception: str, message: str, log: str) -> OutOfMemory | None:
         return OutOfMemory(
             "NumPy", "CPU", tried=_size("Unable to allocate SIZE", message), shape=_shape(found[1]), dtype=found[2]
         )
-    return OutOfMemory(None, "CPU") if exception == "MemoryError" else None
+    return OutOfMemory(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
 
 
 def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemory | None:
@@ -175,28 +174,16 @@ def _shape(written: str) -> tuple[int, ...]:
 def _of_system(exception: str, message: str, log: str) -> OutOfMemory | None:
     if "out of shared memory" in message:
         return OutOfMemory("PyTorch", "shared memory", worker=True)
-    found = _KILLED.search(message)
+    found = KILLED.search(message)
     if found is None and exception != "SIGKILL":
         return None
     return OutOfMemory(None, "CPU", killed=True, worker=bool(found is not None and found["worker"]))
 
 
-def killed_without_a_word(text: str) -> CrashFacts | None:
-    """Find, in a log without a traceback, that the operating system ended the process; None if it does not say so.
-
-    A shell writes no more than ``Killed``; the exception is then called ``SIGKILL``, after the signal.
-    """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for line in reversed(lines):
-        if _ENDED_BY_SHELL.match(line) or _KILLED.search(line):
-            return CrashFacts("SIGKILL", line, (), live=False)
-    return None
-
-
 def _host_room(message: str) -> tuple[int | None, int | None]:
     """Return what this process may use of the host's memory and what is left of it: its narrowest limit's."""
     budget = os.environ.get("TF_CPU_BFC_MEM_LIMIT_IN_MB", "")
-    if "by allocator bfc_cpu" in message and budget.isdigit():
+    if GPU_ALLOCATOR_ON_CPU in message and budget.isdigit():
         return int(budget) * 2**20, None
     rooms = [room for room in (_data_limit(), _container_limit(), _all_there_is()) if room is not None]
     return min(rooms, default=(None, None), key=lambda room: room[0] or 0)
@@ -243,7 +230,7 @@ def _with_holders(found: OutOfMemory) -> OutOfMemory:
         return found
     with contextlib.suppress(NoCards):
         for card in cards():
-            if found.device in (f"GPU {card.index}", "GPU"):
+            if found.device == f"GPU {card.index}" or (found.device in ("GPU", "CPU") and card.index == 0):
                 return _beside(found, card)
     return found
 
@@ -254,7 +241,8 @@ def _beside(found: OutOfMemory, card: CardFacts) -> OutOfMemory:
         return found
     others = tuple(holder for holder in card.holders if holder.pid != os.getpid())
     held = sum(holder.size for holder in others if holder.size is not None)
-    return replace(found, others=others, card=card.total, elsewhere=held)
+    device = f"GPU {card.index} ({card.name})"
+    return replace(found, device=device, others=others, card=card.total, elsewhere=held)
 
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_out_of_memory,)

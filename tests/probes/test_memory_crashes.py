@@ -354,6 +354,7 @@ class TestHolders:
         symptom = self.explained(monkeypatch, (hungry, Holder(os.getpid(), 3 * GIB)))
         assert symptom.others == (hungry,)
         assert (symptom.elsewhere, symptom.card, symptom.capacity) == (20 * GIB, 24 * GIB, 6 * GIB)
+        assert symptom.device == "GPU 1 (NVIDIA A10)"
 
     def test_are_left_open_where_this_process_goes_by_another_number(self, monkeypatch):
         symptom = self.explained(monkeypatch, (Holder(4711, 20 * GIB), Holder(4712, 3 * GIB)))
