@@ -192,14 +192,12 @@ class LabelsInInputs:
     """A loss was given, and no target apart from the inputs.
 
     Attributes:
-        inputs: names in the input dict; None if not known.
+        inputs: names in the input dict; None if not known, and then it is only likely that this is what happened.
         labels: the name among them that holds the labels; None if not known.
-        certain: whether it is known that there was no target; else only that nothing got a gradient.
     """
 
     inputs: tuple[str, ...] | None = None
     labels: str | None = None
-    certain: bool = True
 
 
 @dataclass(frozen=True)

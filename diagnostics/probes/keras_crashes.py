@@ -100,7 +100,7 @@ def _no_target(crash: Crash) -> LabelsInInputs | TargetMissing | None:
         return None
     last = next((n for n, frame in reversed(list(enumerate(facts.frames))) if frame.yours), None)
     handled = last is not None and any(frame.function == "error_handler" for frame in facts.frames[last:])
-    if not handled or facts.frames[-1].function not in ("convert_to_tensor", "convert_to_eager_tensor"):
+    if not handled or not any(frame.function.startswith("convert_to_") for frame in facts.frames[last:]):
         return None
     seen = list(_calls(crash))
     if not seen:
@@ -111,7 +111,9 @@ def _no_target(crash: Crash) -> LabelsInInputs | TargetMissing | None:
         return None
     labels = _label_among(without.names)
     unread = any(name not in without.known_inputs for name in without.names) if without.known_inputs else False
-    if labels is None and not unread and without.has_target is not None:
+    if without.has_target is None:
+        return LabelsInInputs()
+    if labels is None and not unread:
         return TargetMissing(without.names)
     return LabelsInInputs(without.names or None, labels)
 
@@ -143,7 +145,7 @@ def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInpu
     if found is None:
         return None
     # Before Keras 3 the message lists the variables, and a loss without a target did not fail by itself.
-    return LabelsInInputs(certain=False) if found["listed"] else NoPathToParameters()
+    return LabelsInInputs() if found["listed"] else NoPathToParameters()
 
 
 def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:

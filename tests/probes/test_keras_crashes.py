@@ -11,7 +11,7 @@ keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 
 import diagnostics  # noqa: E402
-from diagnostics.crash_facts import NoPathToParameters, ShapesDiffer  # noqa: E402
+from diagnostics.crash_facts import LabelsInInputs, NoPathToParameters, ShapesDiffer  # noqa: E402
 from diagnostics.explanation import facts_of_exception, facts_of_text  # noqa: E402
 
 if keras.backend.backend() != "tensorflow":
@@ -142,9 +142,10 @@ NO_TARGET = (
     "compute a gradient from."
 )
 NO_TARGET_FROM_TEXT = (
-    "The loss got no target. Most often the labels sit among the inputs, where only the model sees them; which of "
-    "the inputs holds them cannot be known from the text. A loss given to compile() compares the prediction with "
-    "a target; without one there is no loss, and nothing to compute a gradient from."
+    "Most likely the loss got no target, because the labels sit among the inputs, where only the model sees them. "
+    "Whether it is that, and which of the inputs holds them, cannot be known from the text: pass the exception "
+    "itself to diagnostics.explain. A loss given to compile() compares the prediction with a target; without one "
+    "there is no loss, and nothing to compute a gradient from."
 )
 
 
@@ -192,7 +193,9 @@ class TestNoTarget:
 
     def test_batches_that_cannot_be_read_without_taking_one(self):
         live, _ = explained(fit(Subclassed(3), (({"x": X, "labels": LABELS},) for _ in range(2))))
-        assert "which of the inputs holds them could not be read from the frames. A loss" in live.message
+        assert (
+            "which of the inputs holds them, could not be read from the exception's frames. A loss" in live.message
+        )
 
     def test_a_none_in_a_layer_is_another_matter(self):
         class Masked(Subclassed):
@@ -202,6 +205,15 @@ class TestNoTarget:
         error = fit(Masked(3), X, LABELS)
         assert recognised(error) == (None, None)
         assert diagnostics.explain(error).crash.first_line == "None values not supported."
+
+    def test_so_is_a_model_that_returns_nothing(self):
+        class Silent(Subclassed):
+            def call(self, inputs):
+                super().call(inputs)
+
+        live, text = recognised(fit(Silent(3), X, LABELS))
+        assert live is None
+        assert text == LabelsInInputs()  # the same words: only the frames tell the one from the other
 
     def test_so_is_a_none_in_the_users_own_code(self):
         assert recognised(failure(lambda: tf.convert_to_tensor(None, "float32"))) == (None, None)
@@ -216,7 +228,7 @@ class TestNoTarget:
         )
         (finding,) = diagnostics.explain(text).findings
         assert finding.rule == "labels-in-inputs"
-        assert finding.message.startswith("No variable got a gradient, as if there were no loss. Most often the")
+        assert finding.message == NO_TARGET_FROM_TEXT
 
 
 class TestShapesDiffer:

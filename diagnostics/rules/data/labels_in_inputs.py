@@ -96,15 +96,14 @@ class LabelsInInputs(Rule):
                 "holds the labels, only the model sees it."
             )
         else:
-            got = (
-                "The loss got no target."
-                if symptom.certain
-                else "No variable got a gradient, as if there were no loss."
+            unknown = (
+                "could not be read from the exception's frames"
+                if crash.live
+                else "cannot be known from the text: pass the exception itself to diagnostics.explain"
             )
-            unknown = "could not be read from the frames" if crash.live else "cannot be known from the text"
             seen = (
-                f"{got} Most often the labels sit among the inputs, where only the model sees them; which of the "
-                f"inputs holds them {unknown}."
+                "Most likely the loss got no target, because the labels sit among the inputs, where only the "
+                f"model sees them. Whether it is that, and which of the inputs holds them, {unknown}."
             )
         return self.found(
             f"{seen} A loss given to compile() compares the prediction with a target; without one there is no "
