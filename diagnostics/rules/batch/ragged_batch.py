@@ -33,7 +33,9 @@ class RaggedBatch(Rule):
     ## Why it is bad
     A batch is one tensor, and a tensor is rectangular: every example must have as many values as the next.
     The message (`expected sequence of length 11 at dim 1 (got 13)`, `stack expects each tensor to be equal
-    size`) names two lengths, but neither the column nor what is missing: padding.
+    size`; in TensorFlow `Can't convert non-rectangular Python sequence to Tensor`,
+    `Cannot batch tensors with different shapes in component 0`) names two lengths at most, but neither the
+    column nor what is missing: padding.
 
     ## Example
     ```python

@@ -33,7 +33,8 @@ class TokenIdsOutOfRange(Rule):
     ## Why it is bad
     An embedding is a table, and an id is the number of a row. PyTorch on a CPU raises `IndexError: index out
     of range in self`, which names neither the id nor the table; a GPU stops with a device-side assert that
-    surfaces somewhere else; TensorFlow on a GPU answers with zeros. Usually the tokenizer belongs to another
+    surfaces somewhere else; TensorFlow says `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and answers
+    with zeros on a GPU. Usually the tokenizer belongs to another
     checkpoint, or tokens were added to it and the embedding was not enlarged.
 
     ## Example

@@ -32,7 +32,8 @@ class UntokenizedDataset(Rule):
     A model cannot read a string. A `Trainer` also drops, without an error, every column that the model does
     not accept; the text is such a column. What then arrives is the label alone, and the failure shows itself
     far from its cause: `You must specify exactly one of input_ids or inputs_embeds`, or `You should supply
-    an encoding`. Most often the tokenized dataset exists and the other variable was passed.
+    an encoding`; in Keras, `Cast string to int32 is not supported`. Most often the tokenized dataset exists and
+    the other variable was passed.
 
     ## Example
     ```python

@@ -35,7 +35,8 @@ class LogitsAsProbabilities(Rule):
     ## Why it is bad
     Keras clips what is no probability to 0 or 1 before it takes the logarithm, and nothing gets a gradient
     through a clip: an example whose true class scores below 0 costs a lot and does not raise that score. The
-    model trains, slowly, to a poor plateau. PyTorch's `NLLLoss` takes minus the true class's score as it is:
+    model trains, slowly, to a poor plateau. PyTorch's `BCELoss` refuses it, with `all elements of input should
+    be between 0 and 1`; its `NLLLoss` takes minus the true class's score as it is:
     making all scores larger without end lowers it, and it goes below 0. A name hides the setting: the string
     `"sparse_categorical_crossentropy"` means `from_logits=False`.
 
