@@ -70,7 +70,6 @@ class AsynchronousError(Rule):
     """
 
     severity = "error"
-    no_exhibit = "it takes a device that works ahead of its host; its cage is being built"
 
     def from_crash(self, crash: CrashFacts, symptom: Symptom) -> Finding | None:
         """Say why the line is not to be trusted, which calls remain, and how to get the one that failed."""
