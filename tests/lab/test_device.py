@@ -49,6 +49,7 @@ class TestDevice:
 
     def test_there_is_one(self, device):
         assert lab.device() == device
+        assert torch.get_device_module(device) is backend
 
     def test_the_environment_can_choose_the_cpu(self, monkeypatch):
         monkeypatch.setenv("ZOO_DEVICE", "cpu")
@@ -190,6 +191,7 @@ class TestMistakes:
         with pytest.raises(RuntimeError, match=r"shapes cannot be multiplied \(2x3 and 2x3\)") as raised:
             torch.zeros(2, 3, device=device) @ torch.zeros(2, 3, device=device)
         assert raised.traceback[-1].path.name == "test_device.py"  # none of the device's own lines
+        assert raised.value.__context__ is None
         gate.set()
         backend.synchronize()
 

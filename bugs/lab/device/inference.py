@@ -124,18 +124,20 @@ class Inference:
             pass
         if len(self._plans) >= REMEMBERED:
             self._plans.clear()
+        plan, refused = None, False
         try:
             with self._lock, _quiet(), self._mode, torch.no_grad():
                 plan = _infer(operation, self.traits(operation), *arguments())
         except (DynamicOutputShapeException, DataDependentOutputException, UnsupportedOperatorException):
-            plan = None
+            pass
         except NotImplementedError:
             raise
         except Exception:
+            refused = True
+        if refused:
             with torch.no_grad():
                 given, options, _ = arguments()
-                operation(*given, **options)  # on zeros, for the error in the CPU's words; if it has none, run it
-            plan = None
+                operation(*given, **options)  # on zeros, for the error in the CPU's words
         self._plans[key] = plan
         return plan
 
