@@ -35,7 +35,7 @@ def model_memory(crash: Crash) -> ModelMemory | None:
     if _is_keras_model(model):
         return _of_keras(model, rows, length)
     optimizers = [found for found in _objects(crash) if hasattr(found, "param_groups") and hasattr(found, "state")]
-    return _of_torch(model, optimizers[0] if optimizers else None, rows, length)
+    return _of_torch(model, _bare(optimizers[0]) if optimizers else None, rows, length)
 
 
 def _objects(crash: Crash) -> Iterator[Any]:
@@ -47,6 +47,11 @@ def _objects(crash: Crash) -> Iterator[Any]:
             yield value
             if not _is_torch_model(value) and not _is_keras_model(value):
                 yield from (vars(value).get(name) for name in ("model", "optimizer") if hasattr(value, "__dict__"))
+
+
+def _bare(optimizer: Any) -> Any:
+    """Take an optimizer out of what accelerate wraps around it."""
+    return optimizer.optimizer if type(optimizer).__module__.startswith("accelerate") else optimizer
 
 
 def _is_torch_model(value: Any) -> bool:

@@ -17,6 +17,7 @@ from diagnostics.card_facts import CardFacts, Holder
 from diagnostics.crash_facts import OutOfMemory
 from diagnostics.explanation import facts_of_exception, facts_of_text
 from diagnostics.probes import nvml
+from diagnostics.probes.memory_crashes import GPU_ALLOCATOR_ON_CPU as BFC_ON_CPU
 
 MIB, GIB = 2**20, 2**30
 BEFORE_1_5 = (
@@ -341,11 +342,11 @@ class TestKilled:
 class TestHolders:
     """A driver's answers are recorded ones here; the process asked about is this one."""
 
-    def explained(self, monkeypatch, holders):
-        card = CardFacts(1, "NVIDIA A10", 24 * GIB, GIB, holders)
-        monkeypatch.setattr(nvml, "cards", lambda: (CardFacts(0, "NVIDIA A10", 24 * GIB, 24 * GIB), card))
+    def explained(self, monkeypatch, holders, index=1, message=BEFORE_2_1):
+        card = CardFacts(index, "NVIDIA A10", 24 * GIB, GIB, holders)
+        monkeypatch.setattr(nvml, "cards", lambda: (CardFacts(5, "NVIDIA A10", 24 * GIB, 24 * GIB), card))
         try:
-            raise RuntimeError(BEFORE_2_1.partition(": ")[2])
+            raise RuntimeError(message.partition(": ")[2])
         except RuntimeError as error:
             return facts_of_exception(error)[1]
 
@@ -359,3 +360,11 @@ class TestHolders:
     def test_are_left_open_where_this_process_goes_by_another_number(self, monkeypatch):
         symptom = self.explained(monkeypatch, (Holder(4711, 20 * GIB), Holder(4712, 3 * GIB)))
         assert symptom.others is None
+
+    def test_are_asked_for_tensorflows_gpu_allocator_on_the_host_too(self, monkeypatch):
+        hungry = Holder(4711, 20 * GIB, "ada", ("TensorFlow",))
+        message = TF_TENSOR.replace(
+            "device:GPU:1 by allocator GPU_1_bfc", f"device:CPU:0 by allocator {BFC_ON_CPU}"
+        )
+        symptom = self.explained(monkeypatch, (hungry, Holder(os.getpid(), GIB)), index=0, message=message)
+        assert (symptom.device, symptom.others, symptom.card) == ("GPU 0 (NVIDIA A10)", (hungry,), 24 * GIB)

@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from datasets import Dataset
 from torch import nn
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
 from diagnostics.probes.frames import read_exception
 from diagnostics.probes.memory_need import model_memory
@@ -130,6 +132,27 @@ class TestBatch:
 
     def test_is_left_open_where_there_is_none(self):
         assert need_of(linear()).batch_rows is None
+
+
+class TestTrainer:
+    def test_is_looked_into_for_the_bare_optimizer_and_the_batch(self, tmp_path):
+        class Refused(BertForSequenceClassification):
+            def forward(self, input_ids, labels):
+                if self.bert.pooler.dense.weight.grad is not None:
+                    raise RuntimeError("here memory runs out")
+                return super().forward(input_ids, labels=labels)
+
+        config = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+        model = Refused(BertConfig(vocab_size=20, **config))
+        rows = Dataset.from_dict({"input_ids": [[1, 2, 3]] * 32, "labels": [0, 1] * 16})
+        arguments = TrainingArguments(
+            str(tmp_path), report_to="none", disable_tqdm=True, max_steps=4, per_device_train_batch_size=8,
+            gradient_accumulation_steps=2, dataloader_pin_memory=False,
+        )  # fmt: skip
+        need = model_memory(crash(lambda: Trainer(model, arguments, train_dataset=rows).train()))
+        assert (need.model, need.optimizer) == ("Refused", "AdamW")
+        assert need.optimizer_state == 2 * sum(p.nbytes for p in model.parameters())
+        assert (need.batch_rows, need.batch_length) == (8, 3)
 
 
 class TestNothing:

@@ -18,10 +18,15 @@ LESS = {
         "(model.gradient_checkpointing_enable() in transformers), which computes them again instead of keeping "
         "them"
     ),
+    "trainer": (
+        "TrainingArguments(bf16=True) for half-sized activations; gradient_checkpointing=True, which computes "
+        "them again instead of keeping them"
+    ),
     "keras": 'keras.mixed_precision.set_global_policy("mixed_float16") for half-sized activations',
 }
 ACCUMULATE = {
     "torch": "step the optimizer once in two batches",
+    "trainer": "TrainingArguments(gradient_accumulation_steps=2), or twice what it is now",
     "keras": "build the optimizer with gradient_accumulation_steps=2",
 }
 
@@ -95,7 +100,7 @@ class OutOfMemory(Rule):
         ]
         return self.found(
             " ".join(sentence for sentence in sentences if sentence),
-            fix=_fix(symptom),
+            fix=_fix(symptom, _way_of_training(crash, symptom)),
             evidence=_evidence(symptom),
             where=crash.where,
         )
@@ -192,11 +197,18 @@ def _added(symptom: Symptom) -> str:
     return f"The batch of {rows}{held} adds activations in proportion with its rows."
 
 
-def _fix(symptom: Symptom) -> str:
+def _way_of_training(crash: CrashFacts, symptom: Symptom) -> str:
+    if any(frame.file.replace("\\", "/").startswith("transformers/trainer") for frame in crash.frames):
+        return "trainer"
+    return (
+        "keras" if symptom.framework == "TensorFlow" else "torch" if symptom.need is None else symptom.need.library
+    )
+
+
+def _fix(symptom: Symptom, way: str) -> str:
     need = symptom.need
     if symptom.elsewhere and symptom.card and symptom.elsewhere > 0.5 * symptom.card:
         return "make room first: most of the card is other processes'. `diagnose gpu` lists them"
-    library = "keras" if symptom.framework == "TensorFlow" else "torch" if need is None else need.library
     unused = _unused(symptom)
     if need is not None and symptom.capacity is not None and need.total > NO_BATCH_HELPS * symptom.capacity:
         return (
@@ -209,13 +221,13 @@ def _fix(symptom: Symptom) -> str:
             "pieces together; or a smaller batch"
         )
     if need is not None and need.batch_rows == 1:
-        return f"shorter rows (a smaller max_length), then {LESS[library]}"
+        return f"shorter rows (a smaller max_length), then {LESS[way]}"
     if need is not None and need.batch_rows is not None:
         half = need.batch_rows // 2
-        change = f"{half} rows instead of {need.batch_rows}, and {ACCUMULATE[library]}: the same step"
+        change = f"{half} rows instead of {need.batch_rows}, and {ACCUMULATE[way]}: the same step"
     else:
-        change = f"half the batch size, and {ACCUMULATE[library]}: the same step"
-    return f"{change}. {SEARCH}. Or {LESS[library]}"
+        change = f"half the batch size, and {ACCUMULATE[way]}: the same step"
+    return f"{change}. {SEARCH}. Or {LESS[way]}"
 
 
 def _evidence(symptom: Symptom) -> dict[str, object]:

@@ -112,6 +112,15 @@ class TestFromCrash:
             f'{SEARCH}. Or keras.mixed_precision.set_global_policy("mixed_float16") for half-sized activations'
         )
 
+    def test_speaks_of_training_arguments_to_the_users_of_a_trainer(self):
+        frames = (*FRAMES, FrameFacts("transformers/trainer.py", 1650, "training_step"))
+        crash = CrashFacts("OutOfMemoryError", "CUDA out of memory.", frames, live=False)
+        assert RULE.from_crash(crash, Symptom("PyTorch", "GPU 0", MIB)).fix == (
+            "half the batch size, and TrainingArguments(gradient_accumulation_steps=2), or twice what it is now: "
+            f"the same step. {SEARCH}. Or TrainingArguments(bf16=True) for half-sized activations; "
+            "gradient_checkpointing=True, which computes them again instead of keeping them"
+        )
+
     def test_does_not_halve_a_single_row(self):
         need = ModelMemory("GPT2LMHeadModel", MIB, MIB, batch_rows=1, batch_length=4096)
         finding = RULE.from_crash(LIVE, Symptom("PyTorch", "GPU", None, need=need))
