@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import mmap
+import os
 import sys
 from types import TracebackType
 from typing import Any
@@ -69,7 +70,8 @@ def memory_budget(*, megabytes: float) -> MemoryBudget:
 
     Raises:
         ValueError: `megabytes` is no number above 0, or more than the card has.
-        LabError: the system cannot hold a process to a budget; the message says what can.
+        LabError: the system cannot hold a process to a budget, or TensorFlow would not survive it; the message
+            says what to do.
     """
     if isinstance(megabytes, bool) or not isinstance(megabytes, int | float) or not 0 < megabytes < float("inf"):
         raise ValueError(f"memory_budget(megabytes=...): expected a number of MiB above 0, got {megabytes!r}")
@@ -78,6 +80,7 @@ def memory_budget(*, megabytes: float) -> MemoryBudget:
         where = _hold_card(torch, megabytes)
         _say(f"PyTorch may take {megabytes:g} MiB of the {where}, as if the card were no larger.")
         return MemoryBudget(megabytes, where)
+    _check_tensorflow()
     _start_threads()
     held = _hold_process(megabytes)
     _say(
@@ -142,6 +145,14 @@ def data_bytes() -> int:
     with open("/proc/self/status", encoding="ascii") as status:
         line = next(line for line in status if line.startswith("VmData:"))
     return int(line.split()[1]) * 1024
+
+
+def _check_tensorflow() -> None:
+    if "tensorflow" in sys.modules and os.environ.get("TF_ENABLE_ONEDNN_OPTS") != "0":
+        raise LabError(
+            "TensorFlow with oneDNN does not survive that an allocation is refused: version 2.21 ends with a "
+            'segmentation fault at the next. Put os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0" before its import.'
+        )
 
 
 def _start_threads() -> None:

@@ -6,7 +6,8 @@ down. It ends with the process that opened it, however that ends.
 
 from __future__ import annotations
 
-import os
+import _thread
+import atexit
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from bugs.lab.cache import LabError
 from bugs.lab.shared_card import open_card
 
 READY = "the last cell is done"
+PATIENCE_S = 10  # for an orderly end, in which TensorFlow removes its temporary files
 
 
 class Notebook:
@@ -36,6 +38,7 @@ class Notebook:
             start_new_session=True,  # Ctrl-C is for whoever has the terminal
         )
         self.pid = self._process.pid
+        atexit.register(self.close)
         assert self._process.stdout is not None
         try:
             for line in self._process.stdout:
@@ -49,12 +52,14 @@ class Notebook:
 
     def close(self) -> int:
         """Shut it down, wait for its end, and return its exit code. Closing twice does no harm."""
-        if self._process.poll() is None:
-            self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
-        return self._process.wait()
+        try:
+            return self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
 
     def __enter__(self) -> Notebook:
         return self
@@ -77,14 +82,21 @@ def open_notebook(cells: str) -> Notebook:
 
 
 def run() -> None:
-    """Be the notebook's process: run the cells in `sys.argv[1]`, say so, and wait."""
-    cells = sys.argv[1]
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    exec(compile(cells, "<notebook>", "exec"), {"__name__": "__main__"})
-    print(READY, flush=True)
-    threading.Event().wait()
+    """Be the notebook's process: run the cells in `sys.argv[1]`, say so, and wait until it is shut down."""
+    done, closed = threading.Event(), threading.Event()
+    threading.Thread(target=_watch, args=(done, closed), daemon=True).start()
+    try:
+        exec(compile(sys.argv[1], "<notebook>", "exec"), {"__name__": "__main__"})
+        done.set()
+        print(READY, flush=True)
+        closed.wait()
+    except (KeyboardInterrupt, BrokenPipeError):
+        if not closed.is_set():
+            raise
 
 
-def _end_with_parent() -> None:
+def _watch(done: threading.Event, closed: threading.Event) -> None:
     sys.stdin.read()  # nothing is ever written; it returns when the other end is closed
-    os._exit(0)
+    closed.set()
+    if not done.is_set():
+        _thread.interrupt_main()
