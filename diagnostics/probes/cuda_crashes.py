@@ -31,6 +31,7 @@ _SAID: tuple[tuple[Kind, str], ...] = (
     ("assert", r"device-side assert triggered|CUDA_ERROR_ASSERT|HSA_STATUS_ERROR_EXCEPTION"),
     ("memory access", r"an illegal memory access was encountered|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS"),
     ("launch", r"unspecified launch failure|an illegal instruction was encountered|CUDA_ERROR_LAUNCH_FAILED"),
+    ("launch", r"\bCU(?:BLAS|DNN)_STATUS_EXECUTION_FAILED\b"),
     ("library", r"\b(?:CUBLAS|CUSOLVER|CUSPARSE|CUDNN)_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)\b"),
     ("library", r"\bCUDNN_STATUS_INTERNAL_ERROR\b|could not create cu(?:dnn|blas) handle"),
 )

@@ -82,6 +82,11 @@ class TestAsynchronousError:
             ),
             ("RuntimeError: CUDA error: unspecified launch failure", "launch", "unspecified launch failure"),
             (
+                "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm(handle)`",
+                "launch",
+                "CUBLAS_STATUS_EXECUTION_FAILED",
+            ),
+            (
                 "tensorflow.python.framework.errors_impl.InternalError: Failed to load in-memory CUBIN: "
                 "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
                 "memory access",

@@ -38,7 +38,8 @@ class OutOfMemory(Rule):
     Recognises the four forms: PyTorch's sentence about a card, an allocation refused on the host, TensorFlow's
     allocator, and a process that the operating system ended. Says what was asked for and what there was. From a
     live exception it adds up what the model takes before any batch: weights, one gradient for each trainable
-    weight, and the optimizer's state.
+    weight, and the optimizer's state. `diagnostics.largest_batch` searches for the largest batch that fits, each
+    trial in a process of its own.
 
     ## Why it is bad
     The run ends. What the model takes by itself is fixed; what a batch adds, the activations that the backward
