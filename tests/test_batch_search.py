@@ -1,6 +1,7 @@
 """`largest_batch`: real allocations, really refused, in real child processes."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -152,7 +153,8 @@ class TestLargestBatch:
             """)
         assert "step(1) took longer than 3 s; largest_batch(seconds=...) allows more." in done.stderr
 
-    def test_leaves_no_process_behind_when_it_is_killed(self, tmp_path):
+    @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "Ctrl-C"])
+    def test_leaves_no_process_behind_when_it_is_ended(self, tmp_path, how):
         file, note = tmp_path / "search.py", tmp_path / "pid"
         file.write_text(
             textwrap.dedent(HEAD)
@@ -166,13 +168,13 @@ class TestLargestBatch:
                 diagnostics.largest_batch(step, show=False)
             """)
         )
-        parent = subprocess.Popen([sys.executable, str(file)])
+        parent = subprocess.Popen([sys.executable, str(file)], stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not (note.exists() and note.read_text()):
             time.sleep(0.05)
         child = int(note.read_text())
-        parent.kill()
-        parent.wait()
+        parent.send_signal(how)
+        parent.wait(timeout=60)
         while time.monotonic() < deadline and psutil.pid_exists(child):
             if psutil.Process(child).status() == psutil.STATUS_ZOMBIE:  # it has ended, and nobody has asked how
                 break
