@@ -295,7 +295,7 @@ class OverfitFacts:
 
 @dataclass(frozen=True)
 class TrialFacts:
-    """The same one batch, trained on a copy with the user's own optimizer and learning rate, dropout off.
+    """The same batch over and over, or a few in turn, trained on a copy with the user's optimizer, dropout off.
 
     Attributes:
         learning_rate: the user's, the largest over parameter groups.
@@ -305,6 +305,8 @@ class TrialFacts:
             None if none of those tried did, or none was tried because the user's did.
         better_losses: the loss before each step at that rate.
         warms_up: whether a schedule will start below this rate and raise it; None if not known.
+        batches: how many batches took turns.
+        floor: the least loss of one answer for all examples of these batches; None: that of `LossFacts`.
     """
 
     learning_rate: float
@@ -313,6 +315,8 @@ class TrialFacts:
     better_rate: float | None = None
     better_losses: tuple[float, ...] = ()
     warms_up: bool | None = None
+    batches: int = 1
+    floor: float | None = None
 
 
 @dataclass(frozen=True)

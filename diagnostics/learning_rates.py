@@ -1,4 +1,4 @@
-"""What a trial on one batch says about the user's learning rate: the evidence that the rules on rates share."""
+"""What a trial on one batch or a few says about the user's learning rate: evidence that several rules share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,18 @@ def floor_of(trial: TrialFacts, loss: LossFacts) -> float:
         raise NotApplicable("needs to know that no schedule raises the learning rate from a lower one")
     if len(trial.losses) < MIN_STEPS and math.isfinite(trial.losses[-1]):
         raise NotApplicable(f"needs a trial of at least {MIN_STEPS} steps")
-    return loss.floor
+    return loss.floor if trial.floor is None else trial.floor
+
+
+def ended(losses: tuple[float, ...], batches: int) -> float:
+    """Return the loss that a run came to: the mean over the last turn of all its batches."""
+    turn = losses[-batches:]
+    return sum(turn) / len(turn)
+
+
+def on_batches(trial: TrialFacts) -> str:
+    """Say what the trial trained on: `one batch`, `4 batches in turn`."""
+    return "one batch" if trial.batches == 1 else f"{trial.batches} batches in turn"
 
 
 def is_too_high(trial: TrialFacts, floor: float) -> bool:
@@ -54,7 +65,7 @@ def is_too_high(trial: TrialFacts, floor: float) -> bool:
         return False
     if math.isfinite(trial.losses[-1]):  # else it blew up, wherever it was before
         last = statistics.median(trial.losses[-(len(trial.losses) // 3) :])
-        if _lowest(trial.losses) <= WELL_BELOW * floor or last <= BELOW * floor:
+        if _lowest(trial.losses, trial.batches) <= WELL_BELOW * floor or last <= BELOW * floor:
             return False
     if leads_below(trial.losses, WELL_BELOW * floor):
         raise NotApplicable("needs a longer trial: the loss was still on its way down")
@@ -92,10 +103,11 @@ def evidence(trial: TrialFacts, floor: float) -> dict[str, Any]:
     return {
         "learning_rate": trial.learning_rate,
         "first_loss": number(trial.losses[0]),
-        "final_loss": number(trial.losses[-1]),
+        "final_loss": number(ended(trial.losses, trial.batches)),
         "steps": len(trial.losses),
+        "batches": trial.batches,
         "better_rate": trial.better_rate,
-        "better_final_loss": number(trial.better_losses[-1]),
+        "better_final_loss": number(ended(trial.better_losses, trial.batches)),
         "better_steps": len(trial.better_losses),
         "best_constant_loss": floor,
         "largest_update_ratio": number(largest_update(trial)),
@@ -121,8 +133,11 @@ def fix(rate: float, model: ModelFacts | None, optimizer: OptimizerFacts | None)
 
 def other_rate_learns(trial: TrialFacts, floor: float) -> bool:
     """Whether the same optimizer got well below the floor at another rate: the batch can be learned."""
-    return bool(trial.better_losses) and _lowest(trial.better_losses) <= WELL_BELOW * floor * (1 + 1e-6)
+    lowest = _lowest(trial.better_losses, trial.batches)
+    return bool(trial.better_losses) and lowest <= WELL_BELOW * floor * (1 + 1e-6)
 
 
-def _lowest(losses: tuple[float, ...]) -> float:
-    return min((value for value in losses if math.isfinite(value)), default=math.inf)
+def _lowest(losses: tuple[float, ...], batches: int) -> float:
+    """Return the least loss, or of several batches the least mean over a turn; inf if none is finite."""
+    turns = (ended(losses[: step + 1], batches) for step in range(batches - 1, len(losses)))
+    return min((value for value in turns if math.isfinite(value)), default=math.inf)

@@ -36,6 +36,7 @@ class KerasCopy:
     def __init__(self, model: keras.Model, x: Any, y: Any, sample_weight: Any) -> None:
         self._model = model
         self._batch = (x, y, sample_weight)
+        self.further: list[tuple[Any, Any, Any]] = []  # batches to take turns with this one, for a plan of several
         self._takes_training = getattr(model, "_call_has_training_arg", True)
         self._trainable = list(model.trainable_variables)
         self._other = list(model.non_trainable_variables)
@@ -107,15 +108,17 @@ class KerasCopy:
     def run(self, plan: Plan, optimizer: Callable[[], keras.optimizers.Optimizer] | None) -> Run:
         """Train from the model's values according to the plan; `optimizer` builds one with the user's settings."""
         learner = self._learner(optimizer if plan.theirs else None)
+        batches = (self._batch, *self.further)
         first, other = self.start()
         learner.restart(first, plan.learning_rate)
         losses: list[float] = []
         ratios: list[float] = []
         trainable = first
         for _ in range(plan.steps):
-            loss, updated, moved = learner.step(other, self._batch)
+            batch = batches[len(losses) % plan.batches]
+            loss, updated, moved = learner.step(other, batch)
             losses.append(float(loss))
-            if losses[-1] != losses[-1] or (plan.enough is not None and losses[-1] <= plan.enough):
+            if plan.is_done(losses):
                 break
             ratios.append(_update_ratio(trainable, updated))
             trainable, other = updated, moved

@@ -143,12 +143,12 @@ def full_rate(optimizer: Any) -> float:
     return float(schedule)
 
 
-def warms_up(optimizer: Any) -> bool | None:
-    """Say whether a schedule begins below its largest rate; None for a schedule that does not, False for none."""
+def warms_up(optimizer: Any) -> bool:
+    """Say whether a schedule begins below its largest rate."""
     schedule = _inner(optimizer)._learning_rate
     if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
         return False
-    return True if float(schedule(0)) < 0.9 * max(float(schedule(step)) for step in _SCHEDULE_STEPS) else None
+    return float(schedule(0)) < 0.9 * max(float(schedule(step)) for step in _SCHEDULE_STEPS)
 
 
 def optimizer_like(optimizer: Any) -> keras.optimizers.Optimizer:

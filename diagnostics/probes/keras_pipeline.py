@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import keras
@@ -39,7 +40,7 @@ from .keras_model import (
 )
 from .keras_state import global_states_kept, own_loss
 from .loss_recognition import Recognised
-from .overfitting import overfit
+from .overfitting import POOL_BATCHES, Pool, overfit, pool_of
 from .pipeline import CannotJudge, StageFailed, users_code
 from .split_comparison import SECONDS, compared_rows, input_columns, row_digest
 from .tensors import PROBABILITY_SUM
@@ -96,18 +97,11 @@ class KerasPipeline:
         """See `Pipeline.batch`."""
         if self._data is None:
             raise StageFailed(f"No batch was taken: {self._unread}.")
-        batch = next(self._data.batches(), None)
+        self._batches = self._data.batches()
+        batch = next(self._batches, None)
         if batch is None:
             raise StageFailed(EMPTY)
-        x, y, weights = unpack(batch)
-        if getattr(self.model, "preprocessor", None) is not None and hasattr(self.model, "preprocess_samples"):
-            with users_code():
-                x, y, weights = self.model.preprocess_samples(x, y, weights)
-        with users_code():  # what TensorFlow cannot take, `fit` cannot take either
-            self._x, self._y, self._weights = (
-                None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part)
-                for part in (x, y, weights)
-            )
+        self._x, self._y, self._weights = x, y, _ = self._as_tensors(batch)
         if any(part.ndim == 0 for part in keras.tree.flatten((self._x, self._y)) if tf.is_tensor(part)):
             raise StageFailed(
                 f"The data ({kind_of(self._given)}) yields single rows, not batches. Batch it first: "
@@ -208,6 +202,7 @@ class KerasPipeline:
                 distinct_inputs=len({row_digest((*row, None), input_columns((*row, None))) for row in rows}),
                 their_rate=full_rate(self.model.optimizer),
                 warms_up=warms_up(self.model.optimizer),
+                pool=self._pool,
             )
 
     def evaluation(self) -> Iterator[Fact]:
@@ -216,6 +211,35 @@ class KerasPipeline:
         raise CannotJudge("Keras' own metrics are taken to be right")
 
     # --- parts ----------------------------------------------------------------------------------------------
+
+    def _as_tensors(self, batch: Any) -> tuple[Any, Any, Any]:
+        """Part a batch into inputs, target and sample weights, as tensors; what is not there is None."""
+        parts = unpack(batch)
+        if getattr(self.model, "preprocessor", None) is not None and hasattr(self.model, "preprocess_samples"):
+            with users_code():
+                parts = self.model.preprocess_samples(*parts)
+        with users_code():  # what TensorFlow cannot take, `fit` cannot take either
+            x, y, weights = (
+                None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part) for part in parts
+            )
+        return x, y, weights
+
+    def _pool(self) -> Pool | None:
+        """Take further batches, for a classifier of whole rows; None if there are none."""
+        assert self._copy is not None
+        labels = class_labels({}, self._y)
+        if self._recognised.num_classes is None or self._weights is not None or labels is None or labels.ndim > 1:
+            return None
+        seen = [labels]
+        self._copy.further.clear()
+        for batch in islice(self._batches, POOL_BATCHES - 1):
+            parts = self._as_tensors(batch)
+            more = class_labels({}, parts[1])
+            if more is None or len(more) != len(labels):  # the last one may be shorter: another trace
+                break
+            self._copy.further.append(parts)
+            seen.append(more)
+        return pool_of(seen, self._recognised.floor or 0.0, self._recognised.num_classes)
 
     def _split_facts(self, data: KerasData, evaluation: KerasData) -> Iterator[Fact]:
         for split in compared_rows(rows_of(data, SECONDS), rows_of(evaluation, SECONDS)):

@@ -1,14 +1,17 @@
-"""Decides which learning rates a copy is trained at on one batch, and what the runs show. Knows no framework."""
+"""Decides which learning rates a copy is trained at, on which batches, and what that shows. Knows no framework."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from diagnostics.facts import OverfitFacts, TrialFacts
+import numpy as np
 
+from diagnostics.facts import Array, OverfitFacts, TrialFacts
+
+from .loss_recognition import entropy_floor
 from .pipeline import CannotJudge
 
 SECONDS = 120.0  # after which no further run is begun: a large model on a CPU may take that for one
@@ -26,6 +29,11 @@ RESCALED_RATES = (1e-2, 1e-3)
 SMALLER = (0.1, 0.01)  # times the user's rate, where its run goes nowhere at full speed
 LARGER = (10.0, 1e2, 1e3, 1e4, 1e6)  # times the user's rate, where its run hardly moves
 HARDLY_MOVES = 0.02  # of its first loss: less than this was gained in a whole run
+
+# A wide network whose steps are too large may still learn one small batch by heart, and fail at the second. Steps
+# thirty times the 0.001 of the rule of thumb (see learning-rate-too-high) are tried on a few batches in turn.
+LARGE_UPDATE = 0.03
+POOL_BATCHES, POOL_STEPS = 8, 60  # of 8 in turn, the wide ones that we tried fail; of 4, some learn
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class Plan:
         steps: at most.
         enough: the loss at which to stop; None: never.
         rescaled: whether the targets of a regression are brought to mean 0 and standard deviation 1.
+        batches: how many batches take turns, one a step; `enough` is for the mean over a turn of all.
     """
 
     learning_rate: float
@@ -69,6 +78,29 @@ class Plan:
     steps: int
     enough: float | None
     rescaled: bool = False
+    batches: int = 1
+
+    def got_there(self, losses: Sequence[float]) -> bool:
+        """Whether these losses are low enough."""
+        turn = losses[-self.batches :]
+        return self.enough is not None and len(turn) == self.batches and sum(turn) / len(turn) <= self.enough
+
+    def is_done(self, losses: Sequence[float]) -> bool:
+        """Whether the run may stop after these losses: it got there, or never will."""
+        return losses[-1] != losses[-1] or self.got_there(losses)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A few batches to train on in turn.
+
+    Attributes:
+        floor: the loss of the best constant answer to all of their examples.
+        batches: how many.
+    """
+
+    floor: float
+    batches: int
 
 
 def overfit(
@@ -78,6 +110,7 @@ def overfit(
     distinct_inputs: int,
     their_rate: float | None,
     warms_up: bool | None,
+    pool: Callable[[], Pool | None] = lambda: None,
     rescalable: bool = False,
 ) -> Iterator[OverfitFacts | TrialFacts]:
     """Run as often as it takes, and no more.
@@ -92,6 +125,7 @@ def overfit(
         distinct_inputs: passed on to the facts.
         their_rate: the user's learning rate; None or 0 if it is not known.
         warms_up: passed on to the facts.
+        pool: takes further batches for a plan of several; None if there are none, or no floor for them.
         rescalable: whether this is a regression, whose targets may be on a scale that none of our rates suits:
             prices in dollars take an output layer thousands of steps to reach. Then a last run asks whether the
             model can learn them on a scale of 1.
@@ -124,13 +158,14 @@ def overfit(
 
     if their_rate:
         first = go(their_rate, theirs=True)
+        took = time.monotonic() - started
         better = None
         if first.lowest > enough:
             for factor in _other_rates(first, floor):
                 if go(their_rate * factor, theirs=True, factor=factor).lowest <= enough:
                     better = factor
                     break
-        yield TrialFacts(
+        alone = TrialFacts(
             learning_rate=their_rate,
             losses=first.losses,
             update_ratios=first.update_ratios,
@@ -138,6 +173,10 @@ def overfit(
             better_losses=runs[-1].losses if better else (),
             warms_up=warms_up,
         )
+        suspect = first.lowest <= enough and max(first.update_ratios, default=0.0) >= LARGE_UPDATE
+        affordable = POOL_STEPS * took / len(first.losses) <= SECONDS
+        in_turns = warms_up is False and suspect and affordable
+        yield (_in_turns(run, pool(), their_rate) if in_turns else None) or alone
 
     def settled() -> bool:
         return min((r.lowest for r in runs), default=math.inf) <= SETTLED * floor
@@ -153,6 +192,48 @@ def overfit(
         go(min(ours)[1], theirs=False, steps=LAST_STEPS)
     best = min(runs, key=lambda r: r.lowest)
     yield _facts(best, tuple(rates), distinct_inputs, best in rescaled_runs)
+
+
+def pool_of(labels: list[Array], first_floor: float, classes: int) -> Pool | None:
+    """Return what a few batches can be judged by: one batch's floor, and what the labels of all add to it.
+
+    Args:
+        labels: class indices (n,) of each batch; the first is the one that `first_floor` is of.
+        first_floor: the loss of the best constant answer there, in nats.
+        classes: of the loss.
+    """
+    if len(labels) < 2:
+        return None
+    added = entropy_floor(np.concatenate(labels), classes) - entropy_floor(labels[0], classes)
+    return Pool(first_floor + added, len(labels))
+
+
+def _in_turns(run: Callable[[Plan], Run], pool: Pool | None, their_rate: float) -> TrialFacts | None:
+    """Train on several batches; None unless their rate gets nowhere with them and a smaller one does."""
+    if pool is None or pool.floor <= 0:
+        return None
+
+    def go(factor: float) -> tuple[Plan, Run]:
+        plan = Plan(their_rate * factor, True, factor, POOL_STEPS, ENOUGH * pool.floor, batches=pool.batches)
+        return plan, run(plan)
+
+    plan, theirs = go(1.0)
+    if plan.got_there(theirs.losses):
+        return None
+    for factor in SMALLER:
+        plan, other = go(factor)
+        if plan.got_there(other.losses):
+            return TrialFacts(
+                learning_rate=their_rate,
+                losses=theirs.losses,
+                update_ratios=theirs.update_ratios,
+                better_rate=plan.learning_rate,
+                better_losses=other.losses,
+                warms_up=False,
+                batches=pool.batches,
+                floor=pool.floor,
+            )
+    return None
 
 
 def _other_rates(first: Run, floor: float) -> tuple[float, ...]:

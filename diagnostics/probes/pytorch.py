@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch.utils.data import DataLoader, WeightedRandomSampler
 from diagnostics.facts import BatchFacts, Fact, GradientFacts, LayerFacts, LossFacts, ModelFacts, OutputFacts
 
 from .loss_recognition import Recognised
-from .overfitting import overfit
+from .overfitting import POOL_BATCHES, Pool, overfit, pool_of
 from .pipeline import CannotJudge, StageFailed, users_code
 from .split_comparison import compared_rows
 from .tensors import describe, fields, flat, is_tensor, name_of, to_array
@@ -78,6 +79,7 @@ class PyTorchPipeline:
         self.evaluation_data = evaluation
         self.name = f"{type(model).__name__} with {describe_source(loader)}"
         self._batch: Any = None
+        self._further: list[Any] = []  # batches to take turns with it
         self._target: Any = None
         self._copy: nn.Module | None = None
         self._copied_loss_fn: Any = loss_fn
@@ -87,14 +89,14 @@ class PyTorchPipeline:
 
     # --- what a Trainer does otherwise ----------------------------------------------------------------------
 
-    def take_batch(self) -> Any:
-        """Build one batch, on the model's device."""
+    def take_batch(self, number: int = 0) -> Any:
+        """Build one batch, the first or a later one, on the model's device."""
         # A loader that iterates in a way of its own may do more to a batch than collate it.
         if isinstance(self.loader, DataLoader) and type(self.loader).__iter__ is DataLoader.__iter__:
-            batch = collate_batch(self.loader)
+            batch = collate_batch(self.loader, number)
         else:
             with users_code():
-                batch = next(fresh_iterator(self.loader, "data"), None)
+                batch = next(islice(fresh_iterator(self.loader, "data"), number, None), None)
             if batch is None:
                 raise StageFailed("The data yields no batch: it is empty. There is nothing to train on.")
         return to_device(batch, device_of(self.model))
@@ -254,7 +256,7 @@ class PyTorchPipeline:
         their_rate, build, warming = self.trial_optimizer()
         trainer = CopyTrainer(
             fresh=self._fresh_copy,
-            step=lambda model: self.compute(model, self._batch)[0],
+            step=lambda model, number: self.compute(model, [self._batch, *self._further][number])[0],
             predict=self._predict_without_loss,
             optimizer=build,
             at_unit_scale=self._at_unit_scale,
@@ -266,6 +268,7 @@ class PyTorchPipeline:
                 distinct_inputs=1 if _is_single(self._target) else distinct_rows(split_batch(self._batch)[0]),
                 their_rate=their_rate if build is not None else None,
                 warms_up=warming,
+                pool=self._pool,
                 rescalable=self._recognised.kind in REGRESSIONS,
             )
 
@@ -297,6 +300,25 @@ class PyTorchPipeline:
             return prediction_in(self.predict(model, self._batch))
         except Exception:  # the next call, with the loss, will say so in full
             return None
+
+    def _pool(self) -> Pool | None:
+        """Take further batches, for a classifier of whole rows; None if there are none."""
+        labels, classes = self._target, self._recognised.num_classes
+        if classes is None or self._recognised.class_weights or not isinstance(labels, Tensor) or labels.ndim != 1:
+            return None
+        seen = [labels]
+        self._further.clear()
+        try:
+            for number in range(1, POOL_BATCHES):
+                batch = self.take_batch(number)
+                more = split_batch(batch)[1]
+                if more.shape != labels.shape or more.min() < 0 or more.max() >= classes:
+                    break
+                self._further.append(batch)
+                seen.append(more)
+        except StageFailed:  # there are no more
+            pass
+        return pool_of([part.cpu().numpy() for part in seen], self._recognised.floor or 0.0, classes)
 
     def _at_unit_scale(self, model: nn.Module) -> Tensor:
         """Compute the regression loss of the batch as if its targets had mean 0 and standard deviation 1."""

@@ -190,8 +190,8 @@ def _attributes(data: Any) -> dict[str, Any]:
         return {}
 
 
-def collate_batch(loader: DataLoader[Any]) -> Any:
-    """Build one batch as the loader would, in this process and without moving its place.
+def collate_batch(loader: DataLoader[Any], number: int = 0) -> Any:
+    """Build one batch, the first or a later one, as the loader would, without moving its place.
 
     Where it shuffles all rows, some are drawn at random, which does not take as long as to shuffle millions.
 
@@ -205,14 +205,15 @@ def collate_batch(loader: DataLoader[Any]) -> Any:
         iterator = fresh_iterator(dataset, "dataset")
         with users_code():
             if not together:
-                return collate(_first(iterator, loader))
-            rows = list(islice(iterator, size))
+                return collate(_first(islice(iterator, number, None), loader))
+            rows = list(islice(iterator, number * (size or 1), (number + 1) * (size or 1)))
             return collate(rows if len(rows) == size or not loader.drop_last else _first(iter(()), loader))
     dataset = private(dataset)
     with users_code():
-        indices = _indices(loader) if together and type(loader.batch_sampler) is BatchSampler else None
+        indices = _indices(loader, number) if together and type(loader.batch_sampler) is BatchSampler else None
         if indices is None:
-            indices = _first(iter(loader.batch_sampler if together else loader.sampler), loader)
+            order = iter(loader.batch_sampler if together else loader.sampler)
+            indices = _first(islice(order, number, None), loader)
         if not together:
             return collate(dataset[indices])
         if getattr(dataset, "__getitems__", None):
@@ -220,8 +221,8 @@ def collate_batch(loader: DataLoader[Any]) -> Any:
         return collate([dataset[index] for index in indices])
 
 
-def _indices(loader: DataLoader[Any]) -> list[int] | None:
-    """Draw the rows of one batch; None where the sampler's own order is quick to have."""
+def _indices(loader: DataLoader[Any], number: int) -> list[int] | None:
+    """Draw the rows of a batch; None where the sampler's own order is quick to have."""
     sampler, size = loader.sampler, loader.batch_size
     if _has_own_order(loader) or not getattr(sampler, "shuffle", not isinstance(sampler, SequentialSampler)):
         return None
@@ -239,7 +240,7 @@ def _indices(loader: DataLoader[Any]) -> list[int] | None:
     count = min(size or 1, len(sampler), *([] if replace else [different]))
     if not count or not different:
         return None
-    drawn = np.random.default_rng(0).choice(rows, count, replace=replace, p=weights)
+    drawn = np.random.default_rng(number).choice(rows, count, replace=replace, p=weights)
     return [known[place] for place in drawn.tolist()]
 
 

@@ -20,7 +20,7 @@ class CopyTrainer:
 
     Args:
         fresh: makes a copy of the user's model; it is changed.
-        step: computes the loss of the batch.
+        step: computes the loss of a batch, by its number: 0 for the one that everything else is computed of.
         predict: computes the prediction of the batch.
         at_unit_scale: computes a regression loss with targets brought to unit scale, times its floor.
         optimizer: builds the user's kind of optimizer for a model, all its rates times a factor; None if that is
@@ -30,7 +30,7 @@ class CopyTrainer:
     def __init__(
         self,
         fresh: Callable[[], nn.Module],
-        step: Callable[[nn.Module], Any],
+        step: Callable[[nn.Module, int], Any],
         predict: Callable[[nn.Module], Tensor | None],
         at_unit_scale: Callable[[nn.Module], Tensor],
         optimizer: OptimizerBuilder | None,
@@ -50,13 +50,14 @@ class CopyTrainer:
         else:
             optimizer = torch.optim.AdamW(trainable.values(), lr=plan.learning_rate, weight_decay=0.0)
         alike = [name for name, p in trainable.items() if _rows_alike(p)]
-        losses, ratios = [], []
+        losses: list[float] = []
+        ratios: list[float] = []
         for _ in range(plan.steps):
             optimizer.zero_grad(set_to_none=True)
-            loss = self._at_unit_scale(model) if plan.rescaled else self._step(model)
+            loss = self._at_unit_scale(model) if plan.rescaled else self._step(model, len(losses) % plan.batches)
             loss.backward()
             losses.append(float(loss.detach()))
-            if (plan.enough is not None and losses[-1] <= plan.enough) or losses[-1] != losses[-1]:
+            if plan.is_done(losses):
                 break
             before = [p.detach().clone() for p in trainable.values()]
             optimizer.step()

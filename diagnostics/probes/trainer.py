@@ -22,8 +22,10 @@ from .tensors import LABEL_NAMES, configured_classes, fields, to_array
 from .torch_batch import split_batch
 from .torch_data import collate_batch, dataset_facts, is_iterable_only, private, sample_rows
 from .torch_model import describe_model, parameter_names
-from .torch_optimizer import OptimizerBuilder, full_rate, like
+from .torch_optimizer import OptimizerBuilder, full_rate, like, warms_up
 
+STEPS_IN_A_RUN = 1000  # for a warm-up that is given as a share of them; any number will do
+_FALLING = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "reduce_lr_on_plateau")
 CONFIDENT = 10.0  # logit of the true class in a prediction that is surely right; the others get its negative
 
 
@@ -62,7 +64,7 @@ class TrainerPipeline(PyTorchPipeline):
         for split in evaluation.values() if isinstance(evaluation, dict) else (evaluation,):
             yield from compared_rows(private(dataset), private(split))
 
-    def take_batch(self) -> Any:
+    def take_batch(self, number: int = 0) -> Any:
         """Build one batch as the Trainer's data loader would, without making it prepare one."""
         dataset, collate = self._train_dataset(), self.trainer.data_collator
         kept = self._kept_columns()
@@ -80,7 +82,7 @@ class TrainerPipeline(PyTorchPipeline):
             collate_fn=collate,
             drop_last=self.trainer.args.dataloader_drop_last,
         )
-        batch = collate_batch(loader)
+        batch = collate_batch(loader, number)
         if not isinstance(batch, Mapping):
             raise StageFailed(
                 f"The collator returned a {type(batch).__name__}; a Trainer needs a dict of tensors, "
@@ -132,7 +134,7 @@ class TrainerPipeline(PyTorchPipeline):
     def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
         """See `PyTorchPipeline.trial_optimizer`; without an optimizer yet, what the arguments ask for."""
         args = self.trainer.args
-        warming = args.get_warmup_steps(1000) > 0 or None
+        warming = self._warms_up()
         if self.trainer.optimizer is not None:
             return full_rate(self.trainer.optimizer), like(self.trainer.optimizer, self.model), warming
         kind, settings = Trainer.get_optimizer_cls_and_kwargs(args, self.model)
@@ -146,6 +148,15 @@ class TrainerPipeline(PyTorchPipeline):
             return rebuilt
 
         return args.learning_rate, build, warming
+
+    def _warms_up(self) -> bool | None:
+        """Say whether the rate rises at first; without a schedule yet, whether the arguments ask for it."""
+        args = self.trainer.args
+        if self.trainer.lr_scheduler is not None:
+            return warms_up(self.trainer.lr_scheduler.optimizer)
+        if args.get_warmup_steps(STEPS_IN_A_RUN) > 0:
+            return True
+        return False if args.lr_scheduler_type in _FALLING else None
 
     def evaluation(self) -> Iterator[Fact]:
         """Hand `compute_metrics` predictions that are all right: as logits, and as classes."""

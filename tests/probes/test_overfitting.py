@@ -1,23 +1,38 @@
 """How many runs it takes to see whether one batch can be learned, told by a plan alone."""
 
+import math
+
+import numpy as np
 import pytest
 
 from diagnostics.facts import OverfitFacts, TrialFacts
 from diagnostics.probes import overfitting
-from diagnostics.probes.overfitting import LAST_STEPS, OUR_RATES, STEPS, STEPS_WITHOUT_FLOOR, Run, overfit
+from diagnostics.probes.overfitting import (
+    LARGE_UPDATE,
+    LAST_STEPS,
+    OUR_RATES,
+    POOL_STEPS,
+    STEPS,
+    STEPS_WITHOUT_FLOOR,
+    Pool,
+    Run,
+    overfit,
+    pool_of,
+)
 from diagnostics.probes.pipeline import CannotJudge
 
 FLOOR = 1.0
 LEARNS, STALLS = (1.4, 0.9, 0.4), (1.4, 1.2) + (1.1,) * 28
 
 
-def walk(answers, **options):
+def walk(answers, update=None, **options):
     """Answer each plan with the next run; return the facts and the plans."""
     plans, answers = [], iter(answers)
 
     def run(plan):
         plans.append(plan)
-        return Run(next(answers), output_spread=0.5)
+        losses = next(answers)
+        return Run(losses, update_ratios=(update,) * (len(losses) - 1) if update else (), output_spread=0.5)
 
     settings = {"floor": FLOOR, "distinct_inputs": 8, "their_rate": None, "warms_up": None, **options}
     return list(overfit(run, **settings)), plans
@@ -82,6 +97,55 @@ class TestWithTheUsersOptimizer:
         facts, plans = walk([on_its_way, LEARNS], their_rate=1e-3)
         assert (facts[0].losses, facts[0].better_rate) == (on_its_way, None)
         assert [plan.theirs for plan in plans] == [True, False]
+
+
+class TestLargeSteps:
+    """The user's run learned one batch, but each step changes the weights by much."""
+
+    POOL = Pool(floor=1.1, batches=2)
+    SWINGS = (1.2, 1.0) * 30
+
+    def pooled(self, *answers, update=LARGE_UPDATE, **options):
+        settings = {"their_rate": 1e-3, "warms_up": False, "pool": lambda: self.POOL, **options}
+        facts, plans = walk([LEARNS, *answers], update, **settings)
+        return facts[0], [(plan.batches, plan.factor, plan.steps) for plan in plans]
+
+    def test_are_tried_on_several_batches_in_turn_and_so_is_a_smaller_rate(self):
+        trial, plans = self.pooled(self.SWINGS, (1.2, 0.9, 0.6, 0.4))
+        assert (trial.losses, trial.better_losses) == (self.SWINGS, (1.2, 0.9, 0.6, 0.4))
+        assert (trial.better_rate, trial.batches, trial.floor) == (pytest.approx(1e-4), 2, 1.1)
+        assert plans == [(1, 1.0, STEPS), (2, 1.0, POOL_STEPS), (2, 0.1, POOL_STEPS)]
+
+    def test_that_learn_several_batches_too_are_left_alone(self):
+        trial, plans = self.pooled((1.2, 0.9, 0.6, 0.4))
+        assert (trial.losses, trial.batches, len(plans)) == (LEARNS, 1, 2)
+
+    def test_are_no_news_where_no_smaller_rate_does_better(self):
+        trial, _ = self.pooled(self.SWINGS, self.SWINGS, self.SWINGS)
+        assert (trial.losses, trial.batches, trial.better_rate) == (LEARNS, 1, None)
+
+    @pytest.mark.parametrize(
+        "options", [{"update": 0.9 * LARGE_UPDATE}, {"warms_up": True}, {"warms_up": None}, {"pool": lambda: None}]
+    )
+    def test_nothing_more_is_tried_where_it_could_not_be_judged(self, options):
+        trial, plans = self.pooled(**options)
+        assert (trial.losses, len(plans)) == (LEARNS, 1)
+
+    def test_of_a_slow_model_are_not_followed_up(self, monkeypatch):
+        clock = iter([0.0, 0.0, 9.0])  # three steps in nine seconds: sixty would take three minutes
+        monkeypatch.setattr(overfitting.time, "monotonic", lambda: next(clock))
+        _, plans = self.pooled()
+        assert len(plans) == 1
+
+
+class TestPool:
+    def test_a_floor_is_the_first_ones_and_what_the_labels_of_all_add(self):
+        labels = [np.array([0, 0, 0, 1]), np.array([1, 1, 1, 0])]
+        first = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+        assert pool_of(labels, first + 0.2, classes=2) == Pool(pytest.approx(math.log(2) + 0.2), 2)
+
+    def test_one_batch_is_none(self):
+        assert pool_of([np.array([0, 1])], 0.7, classes=2) is None
 
 
 class TestRegressionOnALargeScale:

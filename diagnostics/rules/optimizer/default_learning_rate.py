@@ -52,7 +52,6 @@ class DefaultLearningRate(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "its exhibit, the rate that hides in a name, comes with the Keras exhibits"
 
     def from_trial(
         self, optimizer: OptimizerFacts, trial: TrialFacts, loss: LossFacts, model: ModelFacts | None = None
@@ -72,9 +71,10 @@ class DefaultLearningRate(Rule):
             return None
         assert trial.better_rate is not None  # or the trial would show nothing
         return self.found(
-            f"{_origin(optimizer, default, model)} That is {unfit} for this model: on one batch it took the loss "
-            f"{_from_to(trial.losses)}, where {trial.better_rate:.3g}, with all else as it was, took it "
-            f"{_from_to(trial.better_losses)}.",
+            f"{_origin(optimizer, default, model)} That is {unfit} for this model: on "
+            f"{learning_rates.on_batches(trial)} it took the loss {_from_to(trial.losses, trial.batches)}, where "
+            f"{trial.better_rate:.3g}, with all else as it was, took it "
+            f"{_from_to(trial.better_losses, trial.batches)}.",
             fix=learning_rates.fix(trial.better_rate, model, optimizer),
             evidence={
                 **learning_rates.evidence(trial, floor),
@@ -95,5 +95,5 @@ def _origin(optimizer: OptimizerFacts, default: float, model: ModelFacts | None)
     return f"{optimizer.name} runs at {word}={default:g}, which is what it takes when none is given."
 
 
-def _from_to(losses: tuple[float, ...]) -> str:
-    return f"from {losses[0]:.4g} to {losses[-1]:.4g} in {len(losses)} steps"
+def _from_to(losses: tuple[float, ...], batches: int) -> str:
+    return f"from {losses[0]:.4g} to {learning_rates.ended(losses, batches):.4g} in {len(losses)} steps"

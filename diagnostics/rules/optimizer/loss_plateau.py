@@ -47,8 +47,8 @@ class LossPlateau(Rule):
     the chance level, and one that is trained gently stays there for a while. The numbers are ours.
 
     ## Known problems
-    Before training, the plateau is seen on one batch alone, and only where another learning rate gets past it:
-    a plateau for any other reason is left to `cannot-overfit-one-batch`. In a real run it is for
+    Before training, the plateau is seen on a few batches at most, and only where another learning rate gets
+    past it: a plateau for any other reason is left to `cannot-overfit-one-batch`. In a real run it is for
     `diagnostics.watch` to find. Not judged where the rate warms up or may do so.
 
     ## Sources
@@ -57,7 +57,7 @@ class LossPlateau(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "its exhibit, the rate that hides in a name, comes with the Keras exhibits"
+    no_exhibit = "cage 06 stalls there after a hundred steps, which is for a watch over the training to see"
 
     def from_trial(
         self,
@@ -80,10 +80,11 @@ class LossPlateau(Rule):
         if learning_rates.leads_below(trial.losses, learning_rates.BELOW * floor):
             return None
         return self.found(
-            f"On one batch, at your learning rate of {trial.learning_rate:.3g}, the loss is stuck at the chance "
-            f"level: in the last {len(last)} of {len(trial.losses)} steps it lies between {min(last):.4g} and "
-            f"{max(last):.4g}, and one and the same answer for every example would reach {floor:.4g}. The batch "
-            f"can be learned: at {trial.better_rate:.3g} the loss came down to {trial.better_losses[-1]:.4g} in "
+            f"On {learning_rates.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss "
+            f"is stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it lies between "
+            f"{min(last):.4g} and {max(last):.4g}, and one and the same answer for every example would reach "
+            f"{floor:.4g}. It can be learned: at {trial.better_rate:.3g} the loss came down to "
+            f"{learning_rates.ended(trial.better_losses, trial.batches):.4g} in "
             f"{len(trial.better_losses)} steps.",
             fix=learning_rates.fix(trial.better_rate, model, optimizer),
             evidence={

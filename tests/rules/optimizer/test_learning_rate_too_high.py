@@ -42,9 +42,23 @@ class TestFires:
             "better_rate": 5e-5,
             "better_final_loss": 0.51,
             "better_steps": 7,
+            "batches": 1,
             "best_constant_loss": FLOOR,
             "largest_update_ratio": 0.045,
         }
+
+    def test_when_a_few_batches_in_turn_are_not_learned(self):
+        turn = (1.4, 0.9, 1.1, 0.4)  # one batch is easy: what counts is the mean over a turn of four
+        other = (1.1, 1.0, 0.9, 0.8, 0.6, 0.5, 0.5, 0.3)
+        pooled = TrialFacts(1e-3, turn * 8, (0.045,) * 31, 1e-4, other, False, batches=4, floor=1.09)
+        finding = RULE.from_trial(pooled, LOSS)
+        assert finding.message == (
+            "A copy of the model, trained on 4 batches in turn at your learning rate of 0.001, had a loss of "
+            "0.95 after 32 steps; one and the same answer for every example would reach 1.09. At 0.0001, with all "
+            "else as it was, the loss came down to 0.475 in 8 steps. At your rate a step changed the weights by "
+            "up to 4.5% of their size, where about 0.1% is usual: it undoes what the step before had learned."
+        )
+        assert finding.evidence["batches"] == 4
 
     def test_when_the_run_becomes_nan_after_a_few_steps(self):
         losses = (3.58, 11.0, 1447.2, 9.8e9, 3.9e30, math.nan)  # SGD at 1.0 on a small regression

@@ -24,7 +24,7 @@ class TestFires:
         assert finding.message == (
             "On one batch, at your learning rate of 0.001, the loss is stuck at the chance level: in the last 10 "
             "of 30 steps it lies between 1.09 and 1.12, and one and the same answer for every example would reach "
-            "1.08. The batch can be learned: at 5e-05 the loss came down to 0.51 in 7 steps."
+            "1.08. It can be learned: at 5e-05 the loss came down to 0.51 in 7 steps."
         )
         assert finding.fix == "optimizer=keras.optimizers.Adam(learning_rate=5e-05)"
         assert finding.evidence["lowest_of_last"] == 1.09
