@@ -311,6 +311,18 @@ class TestMemory:
         gate.set()
         assert total.item() == 2000.0
 
+    def test_a_backward_pass_that_does_not_fit_says_so_and_the_next_goes_on(self, device):
+        values = torch.ones(2**20, device=device, requires_grad=True)
+        total = (values * values).sum()
+        lab.device(capacity=backend.memory_allocated() + 2**20)
+        with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 4\.00 MiB") as raised:
+            total.backward()
+        assert raised.traceback[-1].name == "_engine_run_backward"
+        lab.device(capacity=CAPACITY)
+        values.grad = None
+        (values * values).sum().backward()
+        assert values.grad.sum().item() == 2**21
+
     def test_more_than_there_is_is_refused_in_pytorchs_words(self, device):
         held = backend.memory_allocated()
         kept = torch.zeros(2**20, device=device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from bugs.lab.device.formulas import attention, dropout
 from bugs.lab.device.inference import Inference, Layout, New, Plan, Same, Traits, View
 from bugs.lab.device.memory import Block, Memory
 from bugs.lab.device.stream import Stream
-from bugs.lab.device.tensor import NAME, SimulatedTensor
+from bugs.lab.device.tensor import NAME, SimulatedTensor, unseen
 
 aten: Final = torch.ops.aten
 TAKES_HOST_INDICES: Final = {"index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_"}
@@ -33,6 +34,7 @@ class Engine:
         self.generator = torch.Generator().manual_seed(seed)  # used by the worker alone
         self.device = torch.device(NAME, 0)
         self._inference = Inference()
+        self._given_up = -1  # the backward pass that cannot be finished
         self._special: dict[Any, Callable[..., Any]] = {
             aten._local_scalar_dense.default: self._item,
             aten.copy_.default: self._copy,
@@ -51,7 +53,6 @@ class Engine:
             torch.OutOfMemoryError: the results do not fit.
             torch.AcceleratorError: the device is lost.
         """
-        self.stream.check()
         special = self._special.get(operation)
         if special is not None:
             return special(*arguments, **options)
@@ -117,24 +118,62 @@ class Engine:
             made: list[torch.Tensor] = []
             return _stand_ins(arguments, made), {n: _stand_ins(v, made) for n, v in options.items()}, made
 
-        plan = self._inference.plan(operation, tuple(key), stand_ins)
+        try:
+            plan = self._inference.plan(operation, tuple(key), stand_ins)
+        except Exception as error:
+            if torch._C._current_graph_task_id() != -1:  # where it gets lost; see _put_off
+                print(f"simulated device: {traits.name}, in backward(): {error}", file=sys.stderr)
+            raise
         if traits.draws and named.get("generator") is None:
             named["generator"] = self.generator
         if plan is None:
             return self._wait_and_see(operation, traits, places, named, tensors)
-        results, made = self._promise(plan, tensors)
-        if plan.runs:
-            self.stream.launch(traits.name, run, operation, places, named, made)
+        if self._given_up != -1 and self._given_up == torch._C._current_graph_task_id():
+            results, _ = self._promise(plan, tensors, counted=False)
+        else:
+            try:
+                results, made = self._promise(plan, tensors)
+                if plan.runs:
+                    self.stream.launch(traits.name, run, operation, places, named, made)
+            except (torch.OutOfMemoryError, torch.AcceleratorError) as error:
+                self._put_off(error)
+                results, _ = self._promise(plan, tensors, counted=False)
         return results[0] if plan.single else results
 
-    def _promise(self, plan: Plan, tensors: Sequence[SimulatedTensor]) -> tuple[list[Any], list[Place | None]]:
-        """Make the results that the host goes on with, and say where the worker shall put the real ones."""
+    def _put_off(self, error: Exception) -> None:
+        """Raise the error, within a backward pass when the pass is over.
+
+        An error raised in an operation of the pass itself never arrives: on its way PyTorch asks the backend for
+        its type, in Python, and Python cannot be called while an error is under way. So the rest of the pass is
+        gone through without doing anything.
+        """
+        task = torch._C._current_graph_task_id()
+        if task == -1:
+            raise error
+
+        @unseen
+        def tell() -> None:
+            raise error
+
+        self._given_up = task
+        torch.autograd.Variable._execution_engine.queue_callback(tell)
+
+    def _promise(
+        self, plan: Plan, tensors: Sequence[SimulatedTensor], counted: bool = True
+    ) -> tuple[list[Any], list[Place | None]]:
+        """Make the results that the host goes on with, and say where the worker shall put the real ones.
+
+        What is not counted will not be computed either: it is zero.
+        """
         results: list[Any] = []
         made: list[Place | None] = []
         for result in plan.results:
             place = None
             if isinstance(result, New):
-                result = self._tensor(self.memory.block(result.layout.size), result.layout)
+                block = self.memory.block(result.layout.size if counted else 0)
+                if not counted:
+                    block.cell.tensor = result.layout.stand_in()
+                result = self._tensor(block, result.layout)
                 place = result.place
             elif isinstance(result, View):
                 result = self._tensor(tensors[result.argument].block, result.layout)
