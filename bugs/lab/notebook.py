@@ -6,8 +6,9 @@ down. It ends with the process that opened it, however that ends.
 
 from __future__ import annotations
 
-import _thread
 import atexit
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -83,6 +84,7 @@ def open_notebook(cells: str) -> Notebook:
 
 def run() -> None:
     """Be the notebook's process: run the cells in `sys.argv[1]`, say so, and wait until it is shut down."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it otherwise
     done, closed = threading.Event(), threading.Event()
     threading.Thread(target=_watch, args=(done, closed), daemon=True).start()
     try:
@@ -99,4 +101,4 @@ def _watch(done: threading.Event, closed: threading.Event) -> None:
     sys.stdin.read()  # nothing is ever written; it returns when the other end is closed
     closed.set()
     if not done.is_set():
-        _thread.interrupt_main()
+        os.kill(os.getpid(), signal.SIGINT)  # in the middle of a cell

@@ -237,20 +237,16 @@ def shared_card(*, memory_growth: bool | None = None, memory_limit: float | None
     if gpus := tensorflow.config.list_physical_devices("GPU"):
         _set_up_real_card(tensorflow, gpus[0], bool(memory_growth), memory_limit)
         return None
+    if _has_started(tensorflow):
+        raise LabError(
+            "TensorFlow had made tensors before this process was put on the simulated card, and its allocator "
+            "cannot be changed any more. Call lab.shared_card() right after the imports."
+        )
     card = open_card()
     limit = card.hold_as_tensorflow(memory_growth=bool(memory_growth), memory_limit=memory_limit)
     os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "1"
     os.environ["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(limit // MIB)
-    # The allocator is made for the first tensor, and reads its limit then.
-    tensorflow.zeros(1)
-    try:
-        tensorflow.config.experimental.get_memory_info("CPU:0")
-    except ValueError:
-        card.give_back()
-        raise LabError(
-            "TensorFlow had made tensors before this process was put on the simulated card, and its allocator "
-            "cannot be changed any more. Call lab.shared_card() right after the imports."
-        ) from None
+    tensorflow.zeros(1)  # the allocator is made for the first tensor, and reads its limit then
     if memory_growth:
         threading.Thread(target=_follow, args=(card, tensorflow), daemon=True).start()
         takes = f"TensorFlow grows on it as it needs; {_mib(limit)} are free"
@@ -268,7 +264,7 @@ def open_card() -> SharedCard:
     """
     if sys.platform == "win32":
         raise LabError("The simulated card needs a system with file locks: Linux, macOS, or WSL 2 on Windows.")
-    if VARIABLE not in os.environ:
+    if not os.environ.get(VARIABLE):
         os.environ[VARIABLE] = _new_ledger()
     return SharedCard(os.environ[VARIABLE])
 
@@ -320,6 +316,17 @@ def _set_up_real_card(tensorflow: Any, gpu: Any, memory_growth: bool, memory_lim
         tensorflow.config.set_logical_device_configuration(gpu, [logical])
     elif memory_growth:
         tensorflow.config.experimental.set_memory_growth(gpu, True)
+
+
+def _has_started(tensorflow: Any) -> bool:
+    threads = tensorflow.config.threading
+    number = threads.get_inter_op_parallelism_threads()
+    try:
+        threads.set_inter_op_parallelism_threads(number + 1)  # refused once there are any
+    except RuntimeError:
+        return True
+    threads.set_inter_op_parallelism_threads(number)
+    return False
 
 
 def _new_ledger() -> str:
