@@ -81,7 +81,6 @@ class OutOfMemory(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its cage, which fills a real memory, is being built"
 
     def from_crash(self, crash: CrashFacts, symptom: Symptom) -> Finding | None:
         """Say what was asked for and what there was, what the model takes, and what can give way."""
