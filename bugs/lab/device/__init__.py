@@ -17,7 +17,8 @@ It is a simulation, and says "simulated" in its name and its errors. It differs 
 * there is one stream; `non_blocking=True` and pinned memory change nothing, so that a copy to the device never
   waits (on a card it does, unless pinned and non-blocking) and a copy to the host always does;
 * the host learns of a failure only where it waits. On a card any later call may be told, so that the same script
-  can end at different lines; here it always ends at the same one;
+  can end at different lines; here it always ends at the same one. Within `backward()` it is told when the pass is
+  over;
 * every kind of failure but an assertion is an "unspecified launch failure"; the assertion's line names the threads
   of a loss's bad rows, and thread 0 otherwise;
 * results are the CPU's to the last bit, and so are random numbers under the same seed; a card's differ in the last
