@@ -51,7 +51,7 @@ for epoch in range(EPOCHS):
         labels = batch.pop("labels")
         loss = torch.nn.functional.cross_entropy(model(**batch).logits, labels)
         if step % LOG_EVERY == 0:
-            print(f"step {step}  loss {loss.item():.3f}")
+            print(f"epoch {epoch}  step {step}  loss {loss.item():.3f}")
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
