@@ -212,8 +212,8 @@ def shared_card(*, memory_growth: bool | None = None, memory_limit: float | None
     """Put this TensorFlow process on the card that it shares with others, as its first use of a GPU would.
 
     Call it before the first tensor is made. The simulated card is made by the first process that asks for it; the
-    processes that it starts find it in the environment (`ZOO_CARD`). Where TensorFlow sees a GPU, the settings are
-    made there.
+    processes that it starts find it in the environment (`ZOO_CARD`). From then on `import pynvml` finds it, too.
+    Where TensorFlow sees a GPU, the settings are made there.
 
         lab.shared_card()                      # reserve nearly all of what is free: TensorFlow's default
         lab.shared_card(memory_growth=True)    # take memory when it is needed
@@ -232,6 +232,8 @@ def shared_card(*, memory_growth: bool | None = None, memory_limit: float | None
     """
     import tensorflow
 
+    from bugs.lab import simulated_nvml
+
     if memory_growth is None and memory_limit is None:
         memory_growth = os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "") == "true"
     if gpus := tensorflow.config.list_physical_devices("GPU"):
@@ -246,6 +248,7 @@ def shared_card(*, memory_growth: bool | None = None, memory_limit: float | None
     limit = card.hold_as_tensorflow(memory_growth=bool(memory_growth), memory_limit=memory_limit)
     os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "1"
     os.environ["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(limit // MIB)
+    simulated_nvml.install(card)
     tensorflow.zeros(1)  # the allocator is made for the first tensor, and reads its limit then
     if memory_growth:
         threading.Thread(target=_follow, args=(card, tensorflow), daemon=True).start()
