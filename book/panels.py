@@ -5,8 +5,10 @@ A downloaded notebook imports them like the rest of the zoo, from the clone that
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import html
+import io
 import math
 import re
 import subprocess
@@ -21,17 +23,45 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: told apart with any kind of colour vision, and in grey.
-BLUE, VERMILION = "#0072B2", "#D55E00"
-PROGRESS_BAR = re.compile(r"\d+%\|")  # tqdm leaves its bar behind when a script dies under it
+BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#666666"
+PROGRESS_BAR = re.compile(r"\d+%\|")
+CONTROLS = re.compile(r"\x1b\[[0-9;]*m|\x08")  # colours and backspaces
+FIT = "model.fit(train, epochs=EPOCHS)"  # a line of its own in every Keras script
 
 
-def last_words(exhibit: Exhibit) -> None:
-    """Run the broken script as a terminal would, and print the command and the last line of what it says."""
+def last_words(exhibit: Exhibit, lines: int = 1) -> None:
+    """Run the broken script as a terminal would, and print the command and the last lines of what it says."""
     script = exhibit.script
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=2 * exhibit.budget_s)
-    lines = (done.stdout + done.stderr).splitlines()
-    said = [line.rstrip() for line in lines if line.strip() and not PROGRESS_BAR.search(line)]
-    print(f"$ python bugs/{exhibit.folder}/train.py\n…\n{said[-1] if said else ''}")
+    _print_end(exhibit, done.stdout + done.stderr, lines)
+
+
+def run_here(exhibit: Exhibit, namespace: dict[str, Any], lines: int) -> list[dict[str, Any]]:
+    """Run a broken Keras script that trains to its end, print the command and its last lines, and return its log.
+
+    Args:
+        exhibit: whose script is run.
+        namespace: where, as by `%run -i`: its variables are there afterwards, and it need not be run twice.
+        lines: how many of what it says are printed. A progress bar is one line, as it stood in the end.
+
+    Returns:
+        `log_history` of the `keras_log` that its `fit` was given.
+    """
+    before, after = exhibit.script.read_text("utf-8").split(f"\n{FIT}\n")
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(before, namespace)
+        log = keras_log(namespace["validation"])
+        namespace["model"].fit(namespace["train"], epochs=namespace["EPOCHS"], callbacks=[log])
+        exec(after, namespace)
+    _print_end(exhibit, said.getvalue(), lines)
+    return log.log_history
+
+
+def _print_end(exhibit: Exhibit, text: str, lines: int) -> None:
+    # Keras goes back to the start of a line, tqdm leaves its bar behind when a script dies under it.
+    shown = (CONTROLS.sub("", line.rstrip("\r").split("\r")[-1]) for line in text.split("\n"))
+    said = [line.rstrip() for line in shown if line.strip() and not PROGRESS_BAR.search(line)]
+    print("\n".join([f"$ python bugs/{exhibit.folder}/train.py", "…", *said[-lines:]]))
 
 
 def hints(exhibit: Exhibit) -> HTML:
@@ -64,12 +94,53 @@ def repair(exhibit: Exhibit) -> Markdown:
     return Markdown("\n".join(["```diff", *diff, *(line for hunk in telling for line in hunk), "```"]))
 
 
-def recovery(log_history: Sequence[Mapping[str, Any]], num_classes: int) -> Figure:
+def keras_log(validation: Any, every: int = 20, evaluate_every: int = 200) -> Any:
+    """Return a Keras callback whose `log_history` holds what a Trainer's would: loss and accuracy by step.
+
+    Args:
+        validation: `tf.data.Dataset` of batches of inputs and integer labels, in a fixed order.
+        every: steps over which a loss is averaged. Keras itself says only the mean since the epoch's start.
+        evaluate_every: steps between two evaluations, which leave the metrics that `fit` is counting alone.
+    """
+    import keras
+    import numpy as np
+
+    class Log(keras.callbacks.Callback):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.log_history: list[dict[str, Any]] = []
+            self._losses: list[float] = []
+            self._sum = 0.0
+
+        def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+            self._sum = 0.0
+
+        def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+            before, self._sum = self._sum, float((logs or {})["loss"]) * (batch + 1)
+            self._losses.append(self._sum - before)
+            step = len(self._losses)
+            if step % every == 0:
+                self.log_history.append({"step": step, "loss": math.fsum(self._losses[-every:]) / every})
+            if step % evaluate_every == 0:
+                right = [
+                    np.argmax(self.model(inputs, training=False), axis=-1) == labels
+                    for inputs, labels in validation.as_numpy_iterator()
+                ]
+                self.log_history.append({"step": step, "eval_accuracy": float(np.concatenate(right).mean())})
+
+    return Log()
+
+
+def recovery(
+    log_history: Sequence[Mapping[str, Any]], num_classes: int, broken: Sequence[Mapping[str, Any]] = ()
+) -> Figure:
     """Plot training loss and evaluation accuracy against the step, each beside what chance would give.
 
     Args:
-        log_history: of a Trainer's state, with ``loss`` (nats) and ``eval_accuracy`` (0 to 1) at several steps.
+        log_history: of a Trainer's state or of `keras_log`, with ``loss`` (nats) and ``eval_accuracy`` (0 to 1)
+            at several steps.
         num_classes: equally frequent classes, so that chance is ln n in loss and 1/n in accuracy.
+        broken: the same of the broken script, to be drawn beside it.
     """
     import matplotlib.pyplot as plt
     from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -80,9 +151,14 @@ def recovery(log_history: Sequence[Mapping[str, Any]], num_classes: int) -> Figu
         (left, "loss", "training loss (nats)", math.log(num_classes), f"ln {num_classes}"),
         (right, "eval_accuracy", "evaluation accuracy", 1 / num_classes, f"1/{num_classes}"),
     ):
-        points = [(entry["step"], float(entry[key])) for entry in log_history if key in entry]
-        steps, values = zip(*points, strict=True)
-        axes.plot(steps, values, color=BLUE, marker="o", markersize=3, linewidth=1.8)
+        for history, colour, marker, label in (
+            (broken, GREY, "s", "broken"),
+            (log_history, BLUE, "o", "repaired"),
+        ):
+            points = [(entry["step"], float(entry[key])) for entry in history if key in entry]
+            if points:
+                steps, values = zip(*points, strict=True)
+                axes.plot(steps, values, color=colour, marker=marker, markersize=3, linewidth=1.8, label=label)
         axes.axhline(chance, color=VERMILION, linestyle="--", linewidth=1.5)
         axes.annotate(
             f"chance, {words} = {chance:.2f}", (1, chance), xycoords=("axes fraction", "data"), color=VERMILION,
@@ -93,5 +169,40 @@ def recovery(log_history: Sequence[Mapping[str, Any]], num_classes: int) -> Figu
     figure.get_layout_engine().set(wspace=0.08)
     left.set_ylim(0, None)
     right.set_ylim(0, 1)
+    if broken:
+        left.legend(frameon=False, loc="lower left")
     plt.close(figure)  # the cell shows it once, as its value
+    return figure
+
+
+def spread(moments: Mapping[str, Mapping[str, float]]) -> Figure:
+    """Draw where NaN and infinity are, moment by moment: what is looked at downwards, time to the right.
+
+    Args:
+        moments: by what happened then, in the order of time, the share of non-finite values (0 to 1) by what was
+            looked at. A place that is not in a moment has no value then, and stays empty.
+    """
+    import matplotlib.pyplot as plt
+    import numpy as np
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+    set_matplotlib_formats("svg")
+    places = list(dict.fromkeys(place for shares in moments.values() for place in shares))
+    table = np.array([[shares.get(place, np.nan) for shares in moments.values()] for place in places])
+    figure, axes = plt.subplots(figsize=(8, 0.6 + 0.36 * len(places)), layout="constrained")
+    colours = LinearSegmentedColormap.from_list("finite to not", ["#E8F1F8", VERMILION])
+    axes.pcolormesh(np.ma.masked_invalid(table), cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
+    for (row, column), share in np.ndenumerate(table):
+        if not np.isnan(share):
+            # Only all is 100 %, and only none is 0 %.
+            percent = round(100 * share) if share in (0, 1) else min(max(round(100 * share), 1), 99)
+            axes.text(column + 0.5, row + 0.5, f"{percent} %", ha="center", va="center", fontsize=8)
+    axes.set_xticks(np.arange(len(moments)) + 0.5, list(moments), fontsize=8)
+    axes.set_yticks(np.arange(len(places)) + 0.5, places, fontsize=8)
+    axes.invert_yaxis()
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    plt.close(figure)
     return figure
