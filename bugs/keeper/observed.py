@@ -117,13 +117,19 @@ class _noting_faults:
 
 
 def _from_script_on(trace: TracebackType | None, script: Path) -> TracebackType | None:
-    """Leave out the frames of this module and of runpy: the traceback begins where Python's would.
+    """Leave out the frames of this module and of runpy: the traceback is what Python's would be.
 
     None is left of a script that does not compile.
     """
     first = trace
     while first is not None and Path(first.tb_frame.f_code.co_filename) != script:
         first = first.tb_next
+    before = first
+    while before is not None and before.tb_next is not None:
+        if before.tb_next.tb_frame.f_code.co_filename == __file__:
+            before.tb_next = before.tb_next.tb_next
+        else:
+            before = before.tb_next
     return first
 
 

@@ -41,6 +41,19 @@ before = trainer.model.layer.weight.detach().clone()
 trainer.train()
 print("trained:", not torch.equal(before, trainer.model.layer.weight.detach()))
 """
+KERAS = """\
+import keras
+import numpy as np
+
+keras.utils.set_random_seed(0)
+features = np.random.default_rng(0).normal(size=(96, 4)).astype("float32")
+labels = features[:, :3].argmax(axis=1)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(OUTPUTS)])
+loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=loss)
+model.fit(features, labels, epochs=2, verbose=0)
+print("fitted")
+"""
 
 
 def run(script: Path, *, observed: bool = True, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -122,9 +135,33 @@ class TestExamine:
         (report,) = observation.examined
         assert [f["rule"] for f in report["findings"] if f["severity"] in ("error", "warning")] == []
 
+    def test_a_keras_model_is_examined_before_it_is_fitted(self, script: Path) -> None:
+        script.write_text(KERAS.replace("OUTPUTS", "3"))
+        assert run(script).stdout == "fitted\n"
+        observation = Observation.load(script.with_suffix(".json"))
+        assert observation.faults == []
+        (report,) = observation.examined
+        assert [f["rule"] for f in report["findings"] if f["severity"] in ("error", "warning")] == []
+
+    def test_a_broken_keras_model_is_examined_and_its_exception_explained_at_its_own_line(
+        self, script: Path
+    ) -> None:
+        script.write_text(KERAS.replace("OUTPUTS", "2"))
+        done = run(script)
+        assert "Received a label value of 2 which is outside the valid range of [0, 2)" in done.stderr
+        observation = Observation.load(script.with_suffix(".json"))
+        assert observation.faults == []
+        (report,) = observation.examined
+        assert report["findings"][0]["rule"] == "labels-out-of-range"
+        assert observation.explained is not None
+        finding = observation.explained["findings"][0]
+        assert (finding["rule"], finding["where"]["line"]) == ("labels-out-of-range", 10)
+
     def test_a_broken_trainer_is_examined_and_its_exception_explained(self, script: Path) -> None:
         script.write_text(TRAINER.replace("OUTPUTS", "2"))
-        assert run(script).stderr.rstrip().endswith("IndexError: Target 2 is out of bounds.")
+        done = run(script)
+        assert done.stderr.rstrip().endswith("IndexError: Target 2 is out of bounds.")
+        assert "observed.py" not in done.stderr  # its frame between the script's and the Trainer's is left out
         observation = Observation.load(script.with_suffix(".json"))
         assert observation.faults == []
         (report,) = observation.examined
