@@ -1,7 +1,7 @@
 """Runs a script as `python` would, while the library looks on: `python -m bugs.keeper.observed`.
 
-What `diagnostics.examine` says of a Trainer or a Keras model before it trains, and what `diagnostics.explain` says of the
-exception that ends the script, goes to a report file; output, exception and exit code are the script's own.
+What `diagnostics.examine` says of a Trainer or a Keras model before it trains, and what `diagnostics.explain` says
+of the exception that ends the script, goes to a report file; output, exception and exit code are the script's own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
+
+FROZEN = "<frozen bugs.keeper.observed>"  # so named, a frame of ours is not taken for the reader's
 
 
 @dataclass
@@ -51,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     look = functools.partial(_examine_before_training, observation=observation, report=report)
     _after_import("transformers.trainer", lambda module: look(module.Trainer, "train", _of_trainer))
     _after_import(
-        "keras.src.backend.tensorflow.trainer", lambda module: look(module.TensorFlowTrainer, "fit", _of_keras_model)
+        "keras.src.backend.tensorflow.trainer",
+        lambda module: look(module.TensorFlowTrainer, "fit", _of_keras_model),
     )
 
     sys.argv = [str(script)]
@@ -88,6 +91,7 @@ def _examine_before_training(
         observation.save(report)
         return train(*arguments, **options)
 
+    examined.__code__ = examined.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
     setattr(trains, method, examined)
 
 
@@ -126,7 +130,7 @@ def _from_script_on(trace: TracebackType | None, script: Path) -> TracebackType 
         first = first.tb_next
     before = first
     while before is not None and before.tb_next is not None:
-        if before.tb_next.tb_frame.f_code.co_filename == __file__:
+        if before.tb_next.tb_frame.f_code.co_filename == FROZEN:
             before.tb_next = before.tb_next.tb_next
         else:
             before = before.tb_next
