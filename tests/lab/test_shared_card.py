@@ -310,6 +310,10 @@ class TestSharedCard:
             said = {"parent": os.getpid()}
             card = lab.shared_card()
             said["holders"] = [(h.pid == notebook.pid, h.size >> 20, h.framework) for h in card.holders()]
+            import pynvml
+            memory = pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0))
+            processes = pynvml.nvmlDeviceGetComputeRunningProcesses(0)
+            said["nvml"] = [pynvml.nvmlDeviceGetName(0), memory.free, [p.usedGpuMemory >> 20 for p in processes]]
             try:
                 tf.ones([90, 1 << 18])
             except tf.errors.ResourceExhaustedError as error:
@@ -333,6 +337,7 @@ class TestSharedCard:
             """
         )
         assert told["holders"] == [[True, 3540, "TensorFlow"], [False, 500, "TensorFlow"]]
+        assert told["nvml"] == ["Simulated 4 GB card", 0, [3540, 500]]
         assert "OOM when allocating tensor with shape[90,262144] and type float" in told["error"]
         assert "by allocator bfc_cpu_allocator_for_gpu" in told["error"]
         assert told["smaller"] == 50
