@@ -13,6 +13,7 @@ import math
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette: told apart with any kind of colour vision, and in grey.
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#666666"
 PROGRESS_BAR = re.compile(r"\d+%\|")
+WIDTH = 100  # characters; as wide as a report, and as the page
 CONTROLS = re.compile(r"\x1b\[[0-9;]*m|\x08")  # colours and backspaces
 FIT = "model.fit(train, epochs=EPOCHS)"  # a line of its own in every Keras script
 
@@ -61,7 +63,8 @@ def _print_end(exhibit: Exhibit, text: str, lines: int) -> None:
     # Keras goes back to the start of a line, tqdm leaves its bar behind when a script dies under it.
     shown = (CONTROLS.sub("", line.rstrip("\r").split("\r")[-1]) for line in text.split("\n"))
     said = [line.rstrip() for line in shown if line.strip() and not PROGRESS_BAR.search(line)]
-    print("\n".join([f"$ python bugs/{exhibit.folder}/train.py", "…", *said[-lines:]]))
+    end = "\n".join(textwrap.fill(line, WIDTH, break_long_words=False) for line in said[-lines:])
+    print(f"$ python bugs/{exhibit.folder}/train.py\n…\n{end}")
 
 
 def hints(exhibit: Exhibit) -> HTML:

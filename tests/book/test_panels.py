@@ -53,19 +53,21 @@ class TestLastWords:
             "$ python bugs/04_wrong_label_count/train.py\n…\nIndexError: Target 2 is out of bounds.\n"
         )
 
-    def test_are_as_many_lines_as_wished_without_colours(
+    def test_are_as_many_lines_as_wished_without_colours_and_no_wider_than_the_page(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         exhibit = dataclasses.replace(CATALOGUE["09"], root=tmp_path)
         exhibit.script.parent.mkdir(parents=True)
         exhibit.script.write_text(
             "print('Epoch 1/2')\n"
-            "raise ValueError('Exception encountered.\\n\\n\\x1b[1mInvalid input shape.\\x1b[0m')\n"
+            "raise ValueError('Exception encountered.\\n\\n\\x1b[1mInvalid' + ' input shape' * 10 + '\\x1b[0m')\n"
         )
         panels.last_words(exhibit, lines=2)
         assert capsys.readouterr().out == (
             "$ python bugs/09_labels_in_inputs/train.py\n…\n"
-            "ValueError: Exception encountered.\nInvalid input shape.\n"
+            "ValueError: Exception encountered.\n"
+            "Invalid input shape input shape input shape input shape input shape input shape input shape input\n"
+            "shape input shape input shape\n"
         )
 
 
