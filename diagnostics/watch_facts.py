@@ -1,0 +1,210 @@
+"""What `watch` saw of a run: plain numbers and NumPy arrays, and no framework.
+
+As in `facts`, None always means "not known", and so does NaN in an array of floats, unless its field says
+otherwise. A step is one step of the optimizer, counted from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .facts import Array
+
+OriginKind = Literal["input", "forward", "loss", "gradient", "optimizer step"]
+"""Where the first NaN or inf came from: the batch, a module, the loss, the backward pass, the update."""
+
+
+@dataclass(frozen=True)
+class HistoryFacts:
+    """The run so far: n steps that were kept, m of them looked at more closely, p places of evaluation.
+
+    All recent steps are kept, and older ones more and more thinly, so `steps` may have gaps; they grow evenly
+    towards the beginning of the run. A layer is a module that holds trainable parameters of its own.
+
+    Attributes:
+        total_steps: optimizer steps in the whole run, kept or not.
+        steps: integers (n,), rising.
+        losses: float64 (n,), the loss handed to `Watch.step`, averaged over the passes of one step; None if the
+            loop handed over none. NaN and inf are what the loss was; see `loss_known`.
+        loss_known: bool (n,), whether the loop handed over a loss for this step.
+        layers: names, in the order in which the model defines them, which is mostly the order of execution.
+        gradient_norms: float32 (n,), L2 norm of the gradient over all layers at the optimizer's step, as it steps
+            on it: clipped if the loop clips, averaged or summed as the loop does. NaN or inf if a gradient is, or
+            if its square passes float32; see `gradient_known`.
+        layer_gradient_norms: float32 (n, layers), the same by layer; 0 for a layer that got no gradient.
+        gradient_known: bool (n,), whether the gradients of this step could be measured.
+        learning_rates: float64 (n, groups) over the parameter groups of all optimizers.
+        training_mode: int8 (n,), whether the model was in training mode in the forward pass of the step: 1 yes,
+            0 no, -1 not seen.
+        passes: integers (n,), forward passes with gradients on that led to the step: 1, or the accumulation.
+        gradients_zeroed: int8 (n,): 1 if the gradients were None or all zero at the start of a backward pass
+            between the step before and this one, 0 if they were not at any of them, -1 not looked at.
+        batch_fingerprints: uint64 (n,), equal for equal batches (the last pass of the step); 0 not known.
+        batch_sizes: integers (n,), examples in that batch; 0 not known.
+        sampled_steps: integers (m,), rising: where weights, updates and memory were looked at.
+        update_ratios: float32 (m, layers), |update| / |weight|, both L2 norms; exactly 0 where the step changed
+            nothing, inf where the weight was all zero and is not any more.
+        weight_norms: float32 (m, layers), L2, before the step.
+        zero_gradient_shares: float32 (m, layers), how many of the gradient's numbers are exactly 0, from 0 to 1.
+        memory_bytes: float64 (m,), held by tensors on the accelerator, or by the process if there is none.
+        memory_of: which of the two; None if neither could be read.
+        steps_without_optimizer: times the loop called `Watch.step` after forward passes with gradients on while
+            no optimizer had stepped since the last such call: the passes of an accumulation, skipped steps, or a
+            step that was forgotten.
+        no_grad_passes: forward passes with gradients off, as an evaluation makes them.
+        no_grad_passes_in_training_mode: how many of those ran in training mode.
+        evaluation_steps: integers (p,), the steps after which the loop handed over an evaluation loss.
+        evaluation_losses: float64 (p,).
+        scaled: whether the gradients were scaled by a loss scaler and could be brought back to their size.
+        skipped_steps: steps that a loss scaler is known to have left out because of an overflow.
+    """
+
+    total_steps: int
+    steps: Array
+    layers: tuple[str, ...]
+    gradient_norms: Array
+    layer_gradient_norms: Array
+    gradient_known: Array
+    learning_rates: Array
+    training_mode: Array
+    passes: Array
+    gradients_zeroed: Array
+    losses: Array | None = None
+    loss_known: Array | None = None
+    batch_fingerprints: Array | None = None
+    batch_sizes: Array | None = None
+    sampled_steps: Array | None = None
+    update_ratios: Array | None = None
+    weight_norms: Array | None = None
+    zero_gradient_shares: Array | None = None
+    memory_bytes: Array | None = None
+    memory_of: Literal["accelerator", "process"] | None = None
+    steps_without_optimizer: int = 0
+    no_grad_passes: int = 0
+    no_grad_passes_in_training_mode: int = 0
+    evaluation_steps: Array | None = None
+    evaluation_losses: Array | None = None
+    scaled: bool = False
+    skipped_steps: int = 0
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """The numbers of one or several tensors.
+
+    Attributes:
+        lowest: smallest absolute value among the finite ones; None if none is finite.
+        highest: largest absolute value among them; None likewise.
+        nan: how many are NaN.
+        inf: how many are positive infinity.
+        minus_inf: how many are negative infinity, as a mask makes them.
+    """
+
+    lowest: float | None
+    highest: float | None
+    nan: int = 0
+    inf: int = 0
+    minus_inf: int = 0
+
+    @property
+    def finite(self) -> bool:
+        """Whether none of them is NaN or infinite."""
+        return not (self.nan or self.inf or self.minus_inf)
+
+    @property
+    def broken(self) -> bool:
+        """Whether one is NaN or positive infinity, which no mask makes."""
+        return bool(self.nan or self.inf)
+
+
+@dataclass(frozen=True)
+class FrameFacts:
+    """One module's call in a replayed forward pass.
+
+    Attributes:
+        module: path in the model, ``encoder.layers.2.fc1``; empty for the model itself.
+        kind: class name.
+        dtype: of the output: ``float32``, ``float16``, …; None if no output is a tensor of floats.
+        weights: of its own parameters; None if it has none.
+        inputs: of its inputs that are floats; None if none is.
+        outputs: of its outputs that are floats; None if none is.
+    """
+
+    module: str
+    kind: str
+    dtype: str | None
+    weights: ValueRange | None
+    inputs: ValueRange | None
+    outputs: ValueRange | None
+
+
+@dataclass(frozen=True)
+class OriginFacts:
+    """Where the first NaN or inf of the run came from.
+
+    Attributes:
+        step: the step whose loss or gradient was the first that was not finite; for kind ``optimizer step`` the
+            step whose update left weights that are not finite.
+        kind: ``input``: the batch held it. ``forward``: `module` made it from finite input. ``loss``: the model's
+            output was finite and the loss was not. ``gradient``: loss and output were finite, the gradient was
+            not. ``optimizer step``: the gradient was finite, and the weights after the step were not. None if
+            the step is all that is known.
+        replayed: whether the pass of that very step was run again on a copy, with the weights, batch and random
+            state it had. False: only the model as it was when this was noticed could be searched.
+        noticed: the last step that had run when it was noticed.
+        module: for ``forward`` the path of the module; for ``gradient`` that of the module in whose backward
+            pass it began, or None if it came into the model from the loss. Empty: the model itself.
+        module_kind: class name of that module.
+        parameters: names of the parameters whose gradient (``gradient``) or value (``optimizer step``) was not
+            finite, in the model's order.
+        num_parameters: how many trainable parameters there are.
+        frames: the last module calls up to the one that made it, in order of execution; the last is the origin.
+            Empty unless `replayed`.
+        loss: of that step; None if not known.
+        inputs: names of the inputs that held NaN or inf, for kind ``input``.
+        rows: examples of the batch, counted from 0, concerned by it: with such a value in their input, or in the
+            output of the module. Empty if not known.
+        batch_size: examples in that batch; None if not known.
+        batch_fingerprint: of that batch; None if not known.
+        learning_rate: the largest over parameter groups at that step.
+        reason: why it was not replayed, or why no origin was found although it was; empty otherwise.
+    """
+
+    step: int
+    kind: OriginKind | None
+    replayed: bool
+    noticed: int
+    module: str | None = None
+    module_kind: str | None = None
+    parameters: tuple[str, ...] = ()
+    num_parameters: int = 0
+    frames: tuple[FrameFacts, ...] = ()
+    loss: float | None = None
+    inputs: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    batch_size: int | None = None
+    batch_fingerprint: int | None = None
+    learning_rate: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RangeFacts:
+    """How large the activations became, by module, in the forward passes of the steps looked at more closely.
+
+    Attributes:
+        modules: paths, in order of execution; only modules without children.
+        dtypes: of each module's output: ``float32``, ``float16``, ``bfloat16``, …
+        limits: float64 (modules,), the largest finite value of that dtype.
+        highest: float64 (modules,), largest absolute value seen in its outputs; inf or NaN if it was.
+        highest_steps: integers (modules,), the step at which `highest` was seen.
+        steps: integers (k,), the steps looked at.
+    """
+
+    modules: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    limits: Array
+    highest: Array
+    highest_steps: Array
+    steps: Array
