@@ -102,3 +102,9 @@ def bench(session: nox.Session) -> None:
     """Measure what the library and the runner cost, as ratios."""
     for benchmark in sorted(ROOT.glob("tests/benchmarks/*.py")):
         _python(session, str(benchmark.relative_to(ROOT)), *session.posargs)
+
+
+@nox.session(name="record-gpu", requires=["env"], venv_backend="none", default=False)
+def record_gpu(session: nox.Session) -> None:
+    """Run cages 03 and 07 on a real card, and write down what happened, for the book."""
+    _python(session, "-m", "bugs.keeper.recording")

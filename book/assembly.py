@@ -16,6 +16,10 @@ from bugs.keeper.catalogue import Exhibit
 from diagnostics.rule import all_rules
 
 WRITTEN = ("_config.yml", "_toc.yml", "index.md", "guide", "_static")
+SHARED = (  # what every notebook's outcome depends on
+    *("bugs/lab", "diagnostics", "book/panels.py", "book/recordings.py", "book/notebooks.py", "constraints.txt"),
+    *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording")),
+)
 SHOWS_REPORT = "report"  # tag of the cell whose output is the report on the landing page
 REPORT_OF = "04"  # the exhibit it is taken from
 
@@ -36,13 +40,7 @@ def jobs(exhibits: Sequence[Exhibit], sources: Path, zoo: Path, seed: int) -> li
         raise AssemblyError(f"no notebook for {', '.join(missing)}: expected book/exhibits/{missing[0]}.md")
     if extra := [name for name in there if name not in folders]:
         raise AssemblyError(f"no exhibit for book/exhibits/{extra[0]}.md: expected bugs/{extra[0]}/exhibit.toml")
-    shared = (
-        *(zoo / "bugs" / "keeper" / name for name in ("catalogue.py", "manifest.py")),
-        *(
-            zoo / name
-            for name in ("bugs/lab", "diagnostics", "book/panels.py", "book/notebooks.py", "constraints.txt")
-        ),
-    )
+    shared = [zoo / name for name in SHARED]
     return [Job(there[e.folder], (e.script.parent, e.solution.parent, *shared), {"SEED": seed}) for e in exhibits]
 
 
