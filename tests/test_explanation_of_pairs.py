@@ -1,6 +1,5 @@
 """The same bug in PyTorch and in Keras: the same rule, and nearly the same sentence."""
 
-import difflib
 import os
 
 import numpy as np
@@ -13,6 +12,7 @@ keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 
 import diagnostics  # noqa: E402
+from tests.pairs import assert_alike  # noqa: E402
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("needs Keras on TensorFlow", allow_module_level=True)
@@ -109,7 +109,4 @@ def finding(run):
 @pytest.mark.parametrize("pair", PAIRS)
 def test_one_rule_and_nearly_one_sentence(pair):
     in_torch, in_keras, alike = PAIRS[pair]
-    one, other = finding(in_torch), finding(in_keras)
-    assert one.rule == other.rule
-    ratio = difflib.SequenceMatcher(None, one.message.split(), other.message.split()).ratio()
-    assert ratio >= alike, f"{one.message}\n{other.message}"
+    assert_alike(finding(in_torch), finding(in_keras), at_least=alike)

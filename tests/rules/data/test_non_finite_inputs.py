@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, LossFacts
+from diagnostics.facts import BatchFacts, GradientFacts, LossFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.non_finite_inputs import NonFiniteInputs
 
@@ -76,3 +76,37 @@ class TestFromLoss:
         batch = BatchFacts(2, {"input_ids": np.ones((2, 3), int)}, np.array([0, 1]), "labels")
         with pytest.raises(NotApplicable, match="floating-point numbers"):
             RULE.from_loss(batch, LossFacts(NAN, "cross_entropy"))
+
+
+def gradients(norm: float) -> GradientFacts:
+    return GradientFacts(True, {"first/kernel": norm, "last/kernel": 0.5}, {}, 20)
+
+
+class TestFromGradients:
+    def test_names_the_rows_where_a_layer_drops_the_nan_and_the_loss_is_finite(self):
+        values = features()
+        values[3, 1] = NAN
+        finding = RULE.from_gradients(
+            BatchFacts(32, {"features": values}), LossFacts(1.0978, "cross_entropy"), gradients(NAN)
+        )
+        assert finding.severity == "error"
+        assert finding.message == (
+            "1 of the 32 examples in this batch holds NaN or infinity in features (row 3, counted from 0). The "
+            "loss is 1.098 all the same, because something on the way drops a NaN, but the gradient of "
+            "first/kernel is not finite. One step with it makes that weight NaN, and the loss need not show it."
+        )
+        assert finding.evidence["rows"] == {"features": [3]}
+        json.dumps(finding.as_dict(), allow_nan=False)
+
+    def test_is_silent_where_the_gradient_is_finite_too(self):
+        targets = np.array([0.5, NAN, 0.1])
+        batch = BatchFacts(3, {"features": features(3)}, targets, "labels")
+        assert RULE.from_gradients(batch, LossFacts(0.7, "other"), gradients(2.0)) is None
+
+    def test_is_silent_where_the_data_is_finite(self):
+        batch = BatchFacts(3, {"features": features(3)}, np.zeros(3), "labels")
+        assert RULE.from_gradients(batch, LossFacts(0.7, "other"), gradients(INF)) is None
+
+    def test_leaves_a_loss_that_is_not_finite_to_the_other_way(self):
+        batch = BatchFacts(1, {"features": np.full((1, 4), NAN)})
+        assert RULE.from_gradients(batch, LossFacts(NAN, "other"), gradients(NAN)) is None
