@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,7 +59,13 @@ def examine(
     """
     pipeline = _pipeline_for(target, loader, loss_fn, optimizer, evaluation)
     with pipeline.untouched():
-        return _walk(pipeline)
+        report = _walk(pipeline)
+    if not all(result.status in ("passed", "not judged") for result in report.stages):
+        # An exception and the frames it went through refer to each other, so the copy and the batch in them would
+        # stay until the next collection; and memory may be what was short.
+        del pipeline
+        gc.collect()
+    return report
 
 
 def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evaluation: Any) -> Pipeline:

@@ -1,7 +1,9 @@
 """`examine`: the walk, where it stops, and arguments that it refuses."""
 
+import gc
 import subprocess
 import sys
+import weakref
 
 import pytest
 import torch
@@ -99,6 +101,30 @@ class TestWalk:
         assert report.crash.where.function == "forward"
         assert report.crash.where.file.endswith("test_examination.py")
         assert not report.ok
+
+    def test_what_failed_is_let_go_with_the_tensors_in_its_frames(self):
+        seen = []
+
+        class TooLarge(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 2)
+
+            def forward(self, inputs):
+                activations = self.layer(inputs)
+                seen.append(weakref.ref(activations))
+                error = MemoryError("no room for the next layer")  # the frame and the exception hold each other
+                raise error
+
+        gc.disable()
+        try:
+            report = diagnostics.examine(
+                TooLarge(), [(torch.randn(8, 4), torch.zeros(8).long())], nn.CrossEntropyLoss()
+            )
+            assert seen[-1]() is None
+        finally:
+            gc.enable()
+        assert [finding.rule for finding in report.findings] == ["out-of-memory"]
 
     def test_a_failure_that_a_rule_knows_is_a_finding_and_no_riddle(self):
         class TooFewWords(nn.Module):

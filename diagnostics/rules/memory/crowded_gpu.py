@@ -55,9 +55,6 @@ class CrowdedGpu(Rule):
     """
 
     severity = "warning"
-    no_exhibit = (
-        "it takes a card to be crowded; the cage of the hungry framework, which models one, is being built"
-    )
 
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemory) -> Finding | None:
         """Compare what others hold with the card and with the request."""

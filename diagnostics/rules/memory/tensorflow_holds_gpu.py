@@ -58,7 +58,6 @@ class TensorflowHoldsGpu(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "it takes a card to be held; the cage of the hungry framework, which models one, is being built"
 
     def from_card(self, card: CardFacts) -> Finding | None:
         """Look for a process of TensorFlow's that holds nearly all of the card."""
