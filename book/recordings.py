@@ -10,6 +10,7 @@ from bugs.keeper.measurement import Span, Step
 from bugs.keeper.recording import Record, measured_step, read
 
 if TYPE_CHECKING:
+    from IPython.display import Markdown
     from matplotlib.figure import Figure
 
 NOT_YET = "not yet recorded on a card"
@@ -67,12 +68,19 @@ def timelines(step: Step) -> Figure:
 
 def on_a_card(exhibit: Exhibit) -> None:
     """Show what `nox -s record-gpu` has written of the exhibit, or that there is nothing yet."""
-    from IPython.display import Markdown, display
+    from IPython.display import display
 
-    record = read(exhibit)
-    display(Markdown(words(record)))
+    display(*parts(read(exhibit)))
+
+
+def parts(record: Record | None) -> list[Markdown | Figure]:
+    """Return what `on_a_card` shows, from top to bottom."""
+    from IPython.display import Markdown
+
+    shown: list[Markdown | Figure] = [Markdown(words(record))]
     for name, step in (record or {"steps": {}})["steps"].items():
-        display(Markdown(f"One step of `{name}`:"), timelines(Step.of(step)))
+        shown += [Markdown(f"One step of `{name}`:"), timelines(Step.of(step))]
+    return shown
 
 
 def words(record: Record | None) -> str:
@@ -80,19 +88,19 @@ def words(record: Record | None) -> str:
     if record is None:
         return f"*{NOT_YET.capitalize()}.* On a machine that has one, `nox -s record-gpu` fills this place."
     card = record["card"]
-    parts = [
+    said = [
         f"Recorded on {record['date']} on one {card['name']} ({card['memory'] / MIB:,.0f} MiB), driver "
         f"{card['driver']}, PyTorch {card['torch']}, CUDA {card['cuda']}."
     ]
-    parts += [f"```text\n$ {command}\n…\n{said}\n```" for command, said in record["said"].items()]
+    said += [f"```text\n$ {command}\n…\n{text}\n```" for command, text in record["said"].items()]
     if record["memory"]:
         rows = [
             f"| `{name}` | {peaks['allocated_peak'] / MIB:,.0f} | {peaks['reserved_peak'] / MIB:,.0f} |"
             for name, peaks in record["memory"].items()
         ]
         header = ["| script | most held by tensors, MiB | most held by PyTorch, MiB |", "|---|---|---|"]
-        parts.append("\n".join([*header, *rows]))
-    return "\n\n".join(parts)
+        said.append("\n".join([*header, *rows]))
+    return "\n\n".join(said)
 
 
 def _extent(span: Span) -> tuple[float, float]:
