@@ -66,6 +66,7 @@ class Rule:
         evidence: Mapping[str, Any] | None = None,
         where: Where | None = None,
         severity: Severity | None = None,
+        step: int | None = None,
     ) -> Finding:
         """Build the finding, with this rule's name, stage and severity."""
         return Finding(
@@ -76,6 +77,7 @@ class Rule:
             fix=fix,
             evidence=evidence or {},
             where=where,
+            step=step,
         )
 
 
