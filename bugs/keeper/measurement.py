@@ -114,8 +114,9 @@ class _CardClock:
         self.mark()
 
     def mark(self) -> None:
-        self._events.append(self._cuda.Event(enable_timing=True))
-        self._events[-1].record()
+        event = self._cuda.Event(enable_timing=True)
+        event.record()
+        self._events.append(event)
 
     def read(self, host: list[Span], at: Callable[[float], float]) -> tuple[list[Span], list[float], list[Span]]:
         waits = [span for span in host if span.name in ("loss.item()", "synchronize")]
@@ -170,11 +171,11 @@ def measure_step(script: Path) -> Step:
         started = time.perf_counter()
         try:
             exec(code, space)
-            host.append(Span(name, at(started), at(time.perf_counter())))
             clock.mark()
         except Exception as failure:  # whatever it is, it is what there is to record
-            host.append(Span(name, at(started), at(time.perf_counter())))
             error = f"{type(failure).__name__}: {failure}".partition("\n")[0]
+        host.append(Span(name, at(started), at(time.perf_counter())))
+        if error:
             break
     waits, launches, work = clock.read(host, at)
     return Step(clock.name, tuple(host), tuple(waits), tuple(launches), tuple(work), error)
@@ -207,7 +208,7 @@ def main(arguments: list[str]) -> int:
     """Measure, print one line of JSON, and return 0."""
     what, script = arguments
     measured = asdict(measure_step(Path(script))) if what == "step" else measure_memory(Path(script))
-    print(json.dumps(measured))
+    print(json.dumps(measured), flush=True)  # a process that has lost its card may not end in good order
     return 0
 
 

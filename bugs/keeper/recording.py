@@ -84,7 +84,7 @@ def measure(what: str, script: Path, **environment: str) -> dict[str, Any]:
     """
     command = [sys.executable, "-m", "bugs.keeper.measurement", what, str(script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=os.environ | environment)
-    if done.returncode:
+    if not done.stdout:
         raise RuntimeError(f"{' '.join(command[1:])} ended with exit code {done.returncode}:\n{done.stderr}")
     measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return measured
