@@ -3,6 +3,7 @@
 report = diagnostics.examine(trainer)                             # Hugging Face Trainer, before train()
 report = diagnostics.examine(model, loader, loss_fn, optimizer)   # plain PyTorch
 report = diagnostics.examine(model, dataset)                      # Keras on TensorFlow, compiled
+with diagnostics.watch(model, optimizer) as watch: ...            # plain PyTorch, while training
 report = diagnostics.explain(exception)                           # after it blew up
 search = diagnostics.largest_batch(step)                          # which batch fits, by trying
 """
@@ -13,6 +14,7 @@ from .examination import examine
 from .explanation import explain
 from .finding import Finding
 from .report import Report
+from .watching import Watch, watch
 
 __all__ = [
     "DiagnosticsError",
@@ -20,7 +22,9 @@ __all__ = [
     "FindingsPresent",
     "InvalidInput",
     "Report",
+    "Watch",
     "examine",
     "explain",
     "largest_batch",
+    "watch",
 ]

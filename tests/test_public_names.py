@@ -13,9 +13,11 @@ def test_the_exported_names_are_these_and_no_others():
         "FindingsPresent",
         "InvalidInput",
         "Report",
+        "Watch",
         "examine",
         "explain",
         "largest_batch",
+        "watch",
     ]
     assert all(hasattr(diagnostics, name) for name in diagnostics.__all__)
 

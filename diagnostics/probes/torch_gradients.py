@@ -1,0 +1,128 @@
+"""Measures gradients, weights and updates, a few fused operations for all parameters, nothing read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from diagnostics.facts import Array
+
+Measured = tuple[Tensor, tuple[int, ...]]
+"""Norms (k,), still on the device, and for each the number of its parameter."""
+
+
+@dataclass
+class Update:
+    """One step of an optimizer, measured: norms (k,) of the weights before it and of what it added to them."""
+
+    weights: Tensor
+    change: Tensor
+    zero_shares: Measured | None
+    which: tuple[int, ...]
+
+
+class Layers:
+    """The trainable parameters of a model, and the modules that they belong to.
+
+    Attributes:
+        parameters: by name.
+        names: of the layers: the modules that own a parameter, in order.
+        of_parameter: integers (parameters,), the number of its layer for each.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        owners = [name.rpartition(".")[0] or type(model).__name__ for name in self.parameters]
+        self.names = tuple(dict.fromkeys(owners))
+        self.of_parameter = np.array([self.names.index(owner) for owner in owners], dtype=np.int64)
+        self._numbers = {id(p): number for number, p in enumerate(self.parameters.values())}
+        dtypes = {p.dtype for p in self.parameters.values()}
+        # The norm of a half-precision tensor soon passes the largest number of its own dtype.
+        half = bool(dtypes & {torch.float16, torch.bfloat16}) and torch.float64 not in dtypes
+        self.norm_dtype = torch.float32 if half else None
+
+    def held_by(self, optimizer: Any) -> list[tuple[int, nn.Parameter]]:
+        """List the parameters of the model that an optimizer holds, with their numbers."""
+        held = {id(p): p for group in optimizer.param_groups for p in group["params"] if id(p) in self._numbers}
+        return sorted(((self._numbers[key], p) for key, p in held.items()), key=lambda pair: pair[0])
+
+    def everything(self) -> list[tuple[int, nn.Parameter]]:
+        """List all of them with their numbers."""
+        return list(enumerate(self.parameters.values()))
+
+    def gradients(self, held: list[tuple[int, nn.Parameter]]) -> tuple[list[Tensor], tuple[int, ...]]:
+        """Return the dense gradients that are there, and the numbers of their parameters."""
+        found, which = [], []
+        for number, parameter in held:
+            gradient = parameter.grad
+            if gradient is not None and gradient.layout is torch.strided:
+                found.append(gradient)
+                which.append(number)
+        return found, tuple(which)
+
+    def norms(self, values: list[Tensor]) -> Tensor:
+        """Return the L2 norms (k,) of tensors; on the device of the first, if there are several."""
+        norms = torch._foreach_norm(values, 2, dtype=self.norm_dtype)
+        try:
+            return torch.stack(norms)
+        except RuntimeError:  # a model on several devices
+            return torch.stack([norm.to(norms[0].device, torch.float32, non_blocking=True) for norm in norms])
+
+    def over_layers(self, norms: Array, which: tuple[int, ...]) -> Array:
+        """Combine norms (..., k) of parameters into norms (..., layers)."""
+        squares = np.zeros((*norms.shape[:-1], len(self.names)))
+        layers = self.of_parameter[list(which)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if len(layers):  # in order, as the parameters of a module stand together
+                starts = np.flatnonzero(np.diff(layers, prepend=-1))
+                squares[..., layers[starts]] = np.add.reduceat(norms.astype(np.float64) ** 2, starts, axis=-1)
+            return np.sqrt(squares)
+
+    def sizes(self) -> Array:
+        """Return integers (parameters,): the scalars in each."""
+        return np.array([p.numel() for p in self.parameters.values()])
+
+
+def copies(held: list[tuple[int, nn.Parameter]]) -> list[Tensor]:
+    """Copy the weights."""
+    with torch.no_grad():
+        return [parameter.clone() for _, parameter in held]
+
+
+def zero_counts(gradients: list[Tensor]) -> Tensor:
+    """Count (k,) how many numbers of each gradient are exactly 0."""
+    return torch.stack([gradient.numel() - gradient.count_nonzero() for gradient in gradients])
+
+
+def measure_update(
+    layers: Layers, held: list[tuple[int, nn.Parameter]], before: list[Tensor], zeros: Measured | None
+) -> Update:
+    """Compare the weights with copies made before a step. The copies are used up."""
+    with torch.no_grad():
+        weights = layers.norms(before)
+        torch._foreach_sub_(before, [parameter for _, parameter in held])
+        return Update(weights, layers.norms(before), zeros, tuple(number for number, _ in held))
+
+
+def to_host(values: Mapping[int, Tensor]) -> dict[int, Array]:
+    """Bring small tensors of any shape to the host, one copy for each device and dtype."""
+    groups: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+    for key, value in values.items():
+        groups.setdefault((value.device, value.dtype), []).append(key)
+    arrays: dict[int, Array] = {}
+    for (_, dtype), keys in groups.items():
+        whole = torch.cat([values[key].detach().reshape(-1) for key in keys])
+        if dtype.is_floating_point and whole.element_size() < 4:
+            whole = whole.float()
+        host = whole.cpu().numpy()
+        start = 0
+        for key in keys:
+            size = values[key].numel()
+            arrays[key] = host[start : start + size].reshape(tuple(values[key].shape))
+            start += size
+    return arrays

@@ -1,0 +1,162 @@
+"""Keeps a forward pass at hand: what went in, and under which settings, so that it can be run again."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+SAMPLED = 1024  # numbers of each input that a fingerprint is made of, spread evenly; copied, so few
+PLAIN = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
+
+Names = tuple[str, ...]
+
+
+@dataclass
+class Pass:
+    """One call of the model, its inputs held by reference.
+
+    Attributes:
+        step: the optimizer step that it leads to.
+        inputs: (positional, named), free of any graph; None if they could not be kept.
+        why_not: why not, in words; empty if they were.
+        nbytes: of the tensors in `inputs`.
+        versions: PyTorch's count of writes to each of these tensors, at the time.
+        size: examples in the batch; 0 if not known.
+        sample: copies of some numbers of each tensor, for the fingerprint.
+        training: whether the model was in training mode.
+        random_state: of PyTorch's generator for the CPU, and of the device's own, before the pass.
+        autocast: (device type, dtype) for each that was on.
+    """
+
+    step: int
+    inputs: tuple[tuple[Any, ...], dict[str, Any]] | None
+    why_not: str
+    nbytes: int
+    versions: tuple[int, ...]
+    size: int
+    sample: tuple[Tensor, ...]
+    training: bool
+    random_state: tuple[Tensor, Tensor | None]
+    autocast: tuple[tuple[str, torch.dtype], ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether a tensor in `inputs` was written to since."""
+        return self.inputs is not None and self.versions != tuple(t._version for t in tensors(self.inputs))
+
+
+class _Unkept(Exception):
+    pass
+
+
+def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device) -> Pass:
+    """Note down a call that is about to run, copying nothing but the sample for its fingerprint."""
+    found = [tensor for tensor in tensors((args, kwargs)) if not tensor.is_meta]
+    inputs, why_not = None, ""
+    try:
+        inputs = (_without_graph(args), _without_graph(kwargs))
+    except _Unkept as kind:
+        why_not = f"the model's input holds an object of type {kind}, which may change"
+    types = ("cpu",) if device.type == "cpu" else ("cpu", device.type)
+    return Pass(
+        step=step,
+        inputs=inputs,
+        why_not=why_not,
+        nbytes=sum(tensor.nbytes for tensor in found),
+        versions=tuple(tensor._version for tensor in found),
+        size=next((tensor.shape[0] for tensor in found if tensor.ndim), 0),
+        sample=tuple(_sample(tensor) for tensor in found if tensor.layout is torch.strided),
+        training=model.training,
+        random_state=(
+            torch.get_rng_state(),
+            torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
+        ),
+        autocast=tuple((t, torch.get_autocast_dtype(t)) for t in types if torch.is_autocast_enabled(t)),
+    )
+
+
+def settings_of(kept: Pass, device: torch.device) -> ExitStack:
+    """Set random states and autocast as they were at the pass. The caller puts the random states back."""
+    stack = ExitStack()
+    cpu, own = kept.random_state
+    torch.set_rng_state(cpu)
+    if own is not None:
+        torch.cuda.set_rng_state(own, device)
+    for kind in {"cpu", device.type}:
+        dtype = dict(kept.autocast).get(kind)
+        stack.enter_context(torch.autocast(kind, dtype=dtype, enabled=dtype is not None))
+    return stack
+
+
+def fingerprints(passes: list[Pass]) -> list[int]:
+    """Return a number for each pass, 64 bits, equal for equal inputs; 0 where there were no tensors.
+
+    All samples come to the host in one copy for each device.
+    """
+    raw = [[piece.contiguous().reshape(-1).view(torch.uint8) for piece in kept.sample] for kept in passes]
+    by_device: dict[torch.device, list[Tensor]] = {}
+    for pieces in raw:
+        for piece in pieces:
+            by_device.setdefault(piece.device, []).append(piece)
+    bytes_of: dict[int, bytes] = {}
+    for pieces in by_device.values():
+        host = torch.cat(pieces).cpu().numpy().tobytes()
+        start = 0
+        for piece in pieces:
+            bytes_of[id(piece)] = host[start : start + piece.numel()]
+            start += piece.numel()
+    prints = []
+    for kept, pieces in zip(passes, raw, strict=True):
+        digest = hashlib.blake2b(digest_size=8)
+        for sample, piece in zip(kept.sample, pieces, strict=True):
+            digest.update(f"{tuple(sample.shape)}{sample.dtype}".encode() + bytes_of[id(piece)])
+        prints.append(int.from_bytes(digest.digest(), "little") if pieces else 0)
+    return prints
+
+
+def named_tensors(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors in nested dicts, lists, tuples and dataclasses, each with its path."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from named_tensors(part, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from named_tensors(part, f"{name}.{index}" if name else str(index))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            part = getattr(value, field.name, None)
+            yield from named_tensors(part, f"{name}.{field.name}" if name else field.name)
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """List the tensors in nested dicts, lists, tuples and dataclasses."""
+    return [tensor for _, tensor in named_tensors(value)]
+
+
+def _sample(tensor: Tensor) -> Tensor:
+    tensor = tensor.detach()
+    if tensor.numel() <= SAMPLED:
+        return tensor.clone()
+    return tensor.reshape(-1)[:: -(-tensor.numel() // SAMPLED)].clone()
+
+
+def _without_graph(value: Any) -> Any:
+    """Copy the containers, and detach the tensors that hang in a graph, which would be kept alive with them."""
+    if isinstance(value, Tensor):
+        return value.detach() if value.requires_grad else value
+    if isinstance(value, PLAIN):
+        return value
+    if type(value) in (list, tuple):
+        return type(value)(_without_graph(part) for part in value)
+    if type(value) is dict:
+        return {key: _without_graph(part) for key, part in value.items()}
+    raise _Unkept(type(value).__name__)

@@ -1,0 +1,78 @@
+"""How large the activations become, layer by layer, in a few chosen forward passes."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from diagnostics.watch_facts import RangeFacts
+
+from .torch_passes import tensors
+
+STEPS = 1024  # remembered; what was seen at others counts all the same
+
+
+class Ranges:
+    """Hooks on all modules without children, for one pass at a time; the largest values stay on the device."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._modules = [(path, m) for path, m in model.named_modules() if not any(m.children())]
+        self._handles: list[Any] = []
+        self._pending: list[tuple[int, str, Tensor]] = []
+        self._dtypes: dict[str, torch.dtype] = {}
+        self._highest: dict[str, tuple[float, int]] = {}
+        self._steps: deque[int] = deque(maxlen=STEPS)
+
+    def open(self, step: int) -> None:
+        """Look at the pass that is about to run."""
+        self.close()
+        self._steps.append(step)
+        for path, module in self._modules:
+
+            def look(_module: nn.Module, _inputs: Any, output: Any, path: str = path) -> None:
+                for value in tensors(output):
+                    if value.is_floating_point() and value.numel():
+                        self._dtypes.setdefault(path, value.dtype)
+                        top = torch.linalg.vector_norm(value.detach(), torch.inf)
+                        self._pending.append((step, path, top))
+                        return
+
+            self._handles.append(module.register_forward_hook(look))
+
+    def close(self) -> None:
+        """Take the hooks off again."""
+        while self._handles:
+            self._handles.pop().remove()
+
+    def read(self) -> None:
+        """Bring what was seen to the host, in one copy for each device."""
+        pending, self._pending = self._pending, []
+        by_device: dict[torch.device, list[int]] = {}
+        for index, (*_, top) in enumerate(pending):
+            by_device.setdefault(top.device, []).append(index)
+        for members in by_device.values():
+            values = torch.stack([pending[index][2].double() for index in members]).cpu().numpy()
+            for index, value in zip(members, values, strict=True):
+                step, path, _ = pending[index]
+                before = self._highest.get(path, (-1.0, step))
+                # Not the larger of the two: NaN is larger than nothing, and must not be lost.
+                if not value <= before[0] and not np.isnan(before[0]):
+                    self._highest[path] = (float(value), step)
+
+    def facts(self) -> RangeFacts | None:
+        """Return what was read so far; None if nothing was."""
+        if not self._highest:
+            return None
+        paths = tuple(self._highest)
+        return RangeFacts(
+            modules=paths,
+            dtypes=tuple(str(self._dtypes[path]).removeprefix("torch.") for path in paths),
+            limits=np.array([torch.finfo(self._dtypes[path]).max for path in paths]),
+            highest=np.array([self._highest[path][0] for path in paths]),
+            highest_steps=np.array([self._highest[path][1] for path in paths]),
+            steps=np.array(self._steps),
+        )

@@ -1,0 +1,245 @@
+"""Runs a kept forward pass again, on a copy, and says which module was the first to make NaN or inf."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diagnostics.watch_facts import FrameFacts, OriginKind, ValueRange
+
+from .torch_passes import Pass, named_tensors, settings_of, tensors
+from .torch_state import random_states_kept
+
+FRAMES = 12  # module calls kept up to the origin; enough to see a number grow through two transformer blocks
+PREFERRED = "torch."  # hooks of PyTorch's own, such as those of weight_norm, belong to the model
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the NaN or inf of a replayed pass came from; see `OriginFacts` for the fields."""
+
+    kind: OriginKind
+    module: str | None = None
+    module_kind: str | None = None
+    frames: tuple[FrameFacts, ...] = ()
+    inputs: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+
+
+@dataclass
+class _Call:
+    path: str
+    module: nn.Module
+    depth: int
+    inputs: ValueRange | None
+    outputs: ValueRange | None = None
+    dtype: str | None = None
+    rows: tuple[int, ...] = ()
+    output_gradients: list[bool] = field(default_factory=list)  # whether each that arrived was finite
+    input_gradients: list[bool] = field(default_factory=list)
+
+    @property
+    def weights(self) -> ValueRange | None:
+        return value_range(list(self.module.parameters(recurse=False)))
+
+    def frame(self) -> FrameFacts:
+        return FrameFacts(
+            self.path, type(self.module).__name__, self.dtype, self.weights, self.inputs, self.outputs
+        )
+
+    @property
+    def makes_it(self) -> bool:
+        """Whether it made NaN or inf from finite input. A mask's -inf is none, unless weights made it."""
+        if self.outputs is None or (self.inputs is not None and self.inputs.broken):
+            return False
+        if self.outputs.broken:
+            return True
+        overflows = self.outputs.minus_inf and not any(self.module.children()) and self.weights is not None
+        return bool(overflows) and (self.inputs is None or self.inputs.finite)
+
+
+def twin(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:
+    """Copy a model, with other weights if some are given, without gradients and without hooks of the user's."""
+    inner = getattr(model, "_orig_mod", model)  # what torch.compile wraps
+    if isinstance(inner, nn.parallel.DistributedDataParallel | nn.DataParallel):
+        inner = inner.module
+    copied: nn.Module = copy.deepcopy(inner)
+    for module in copied.modules():
+        for hooks in _hooks_of(module):
+            for key, hook in list(hooks.items()):
+                if not _home(hook).startswith(PREFERRED):
+                    del hooks[key]
+    with torch.no_grad():
+        for name, parameter in copied.named_parameters():
+            parameter.grad = None
+            if weights is not None and name in weights:
+                parameter.copy_(weights[name])
+    return copied
+
+
+def _hooks_of(module: nn.Module) -> tuple[dict[int, Any], ...]:
+    return (
+        module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
+    )  # fmt: skip
+
+
+def _home(hook: Any) -> str:
+    return str(getattr(hook, "__module__", None) or type(hook).__module__) + "."
+
+
+def search(model: nn.Module, kept: Pass, device: torch.device, gradient: bool) -> Found | None:
+    """Run one pass on a copy made by `twin`, and look where NaN or inf begins.
+
+    Args:
+        model: the copy. It is used up: its buffers and gradients change.
+        kept: the pass, with its inputs.
+        device: the model's.
+        gradient: whether to run backward as well, if the forward pass is finite.
+
+    Returns:
+        What was found; None if all is finite.
+    """
+    assert kept.inputs is not None
+    args, kwargs = _fresh(kept.inputs, gradient)
+    if model.training != kept.training:
+        model.train(kept.training)
+    with random_states_kept(), torch.set_grad_enabled(gradient), _calls(model, kept.size, gradient) as calls:
+        with settings_of(kept, device):
+            output = model(*args, **kwargs)
+        whole = value_range(tensors(output))
+        if whole is not None and whole.broken:
+            return _in_forward(calls, kept.inputs)
+        if not gradient:
+            return None
+        return _in_backward(model, calls, output)
+
+
+def value_range(values: list[Tensor]) -> ValueRange | None:
+    """Describe the numbers of tensors of floats; None if there are none."""
+    floats = [value.detach() for value in values if value.is_floating_point() and value.numel()]
+    if not floats:
+        return None
+    lowest: float | None = None
+    highest: float | None = None
+    nan = inf = minus_inf = 0
+    for value in floats:
+        finite = value[value.isfinite()].abs()
+        if finite.numel():
+            low, high = float(finite.min()), float(finite.max())
+            lowest = low if lowest is None else min(lowest, low)
+            highest = high if highest is None else max(highest, high)
+        if finite.numel() < value.numel():
+            nan += int(value.isnan().sum())
+            inf += int(value.isposinf().sum())
+            minus_inf += int(value.isneginf().sum())
+    return ValueRange(lowest, highest, nan, inf, minus_inf)
+
+
+def _fresh(inputs: Any, gradient: bool) -> Any:
+    """Copy the inputs, so that in-place operations spare them; floats with a gradient of their own."""
+    if isinstance(inputs, Tensor):
+        wanted = gradient and inputs.is_floating_point()
+        return inputs.detach().requires_grad_(wanted).clone() if wanted else inputs.clone()
+    if isinstance(inputs, list | tuple):
+        return type(inputs)(_fresh(part, gradient) for part in inputs)
+    if isinstance(inputs, dict):
+        return {key: _fresh(part, gradient) for key, part in inputs.items()}
+    return inputs
+
+
+@contextmanager
+def _calls(model: nn.Module, size: int, gradient: bool) -> Iterator[list[_Call]]:
+    """Collect every module's calls in the order in which they end: a child before its parent."""
+    ended: list[_Call] = []
+    running: list[_Call] = []
+    handles: list[Any] = []
+
+    def begins(path: str) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any, kwargs: Any) -> None:
+            given = [t for t in tensors((args, kwargs)) if t.is_floating_point()]
+            call = _Call(path, module, len(running), value_range(given))
+            running.append(call)
+            if gradient:
+                _listen(given, call.input_gradients)
+
+        return hook
+
+    def ends(module: nn.Module, _args: Any, _kwargs: Any, output: Any) -> None:
+        call = running.pop()
+        made = [t for t in tensors(output) if t.is_floating_point()]
+        call.outputs = value_range(made)
+        call.dtype = str(made[0].dtype).removeprefix("torch.") if made else None
+        call.rows = _broken_rows(made, size)
+        if gradient:
+            _listen(made, call.output_gradients)
+        ended.append(call)
+
+    for path, module in model.named_modules():
+        handles.append(module.register_forward_pre_hook(begins(path), with_kwargs=True))
+        handles.append(module.register_forward_hook(ends, with_kwargs=True))
+    try:
+        yield ended
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _listen(values: list[Tensor], heard: list[bool]) -> None:
+    def hook(gradient: Tensor) -> None:
+        heard.append(bool(gradient.isfinite().all()))
+
+    for value in values:
+        if value.requires_grad:
+            value.register_hook(hook)
+
+
+def _broken_rows(values: list[Tensor], size: int) -> tuple[int, ...]:
+    rows: set[int] = set()
+    for value in values:
+        if value.ndim and value.shape[0] == size and size:
+            bad = ~value.detach().isfinite().reshape(size, -1).all(1)
+            rows.update(bad.nonzero().flatten().tolist())
+    return tuple(sorted(rows))
+
+
+def _in_forward(calls: list[_Call], inputs: Any) -> Found:
+    for place, call in enumerate(calls):
+        if call.makes_it:
+            frames = tuple(c.frame() for c in calls[max(0, place + 1 - FRAMES) : place + 1])
+            return Found("forward", call.path, type(call.module).__name__, frames, rows=call.rows)
+    args, kwargs = inputs
+    names: list[str] = []
+    rows: set[int] = set()
+    for name, tensor in (*named_tensors(args), *named_tensors(kwargs)):
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            names.append(name)
+            rows.update(_broken_rows([tensor], tensor.shape[0] if tensor.ndim else 0))
+    frames = tuple(call.frame() for call in calls[:1])
+    return Found("input", frames=frames, inputs=tuple(names), rows=tuple(sorted(rows)))
+
+
+def _in_backward(model: nn.Module, calls: list[_Call], output: Any) -> Found | None:
+    """Run backward from a gradient of ones, and find the module that makes something else of it."""
+    ends = [t for t in tensors(output) if t.is_floating_point() and t.requires_grad]
+    if not ends:
+        return None
+    torch.autograd.backward(ends, [torch.ones_like(end) for end in ends])
+    made_it = []
+    for place, call in enumerate(calls):
+        own = [p.grad for p in call.module.parameters(recurse=False) if p.grad is not None]
+        good = all(call.output_gradients)
+        bad = not all(call.input_gradients) or not all(bool(g.isfinite().all()) for g in own)
+        if good and bad:
+            made_it.append((call.depth, place))
+    if not made_it:
+        return None
+    _, place = max(made_it)  # the innermost; a parent sees the same from outside
+    call = calls[place]
+    frames = tuple(c.frame() for c in calls[max(0, place + 1 - FRAMES) : place + 1])
+    return Found("gradient", call.path, type(call.module).__name__, frames)

@@ -1,0 +1,199 @@
+"""Steps on their way into the history: written on the device, read back many at a time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diagnostics.facts import Array
+from diagnostics.history import History
+
+from .torch_gradients import Layers, Update, to_host
+from .torch_passes import Pass, fingerprints
+
+
+@dataclass
+class Gradient:
+    """The gradients that one optimizer stepped on: norms (k,), and the numbers of their parameters.
+
+    Attributes:
+        scale: what a loss scaler multiplied them by, if it leaves it to the optimizer to divide.
+        overflow: () more than 0 if the scaler made the optimizer leave this step out.
+    """
+
+    norms: Tensor
+    which: tuple[int, ...]
+    scale: Tensor | None = None
+    overflow: Tensor | None = None
+
+
+@dataclass
+class Row:
+    """One step, as far as it is known; tensors stay where they are until the row is read."""
+
+    passes: int = 0
+    backwards: int = 0
+    kept: Pass | None = None
+    gradients: list[Gradient] = field(default_factory=list)
+    rates: list[float | Tensor] = field(default_factory=list)
+    losses: list[float | Tensor] = field(default_factory=list)
+    clean: bool = False
+    leftovers: list[Tensor] = field(default_factory=list)
+    updates: list[Update] = field(default_factory=list)
+    step: int = -1
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The first step whose loss or gradient was not finite.
+
+    Attributes:
+        loss: of the step; None if not known.
+        loss_bad: whether it is the loss that was not finite.
+        gradients: numbers of the parameters whose gradient was not finite.
+    """
+
+    step: int
+    loss: float | None
+    loss_bad: bool
+    gradients: tuple[int, ...]
+    fingerprint: int
+    size: int
+    rate: float | None
+
+
+class Table:
+    """Reads rows into the history, and notices the first that is not finite."""
+
+    def __init__(self, layers: Layers, groups: int) -> None:
+        self.layers = layers
+        shape = (len(layers.names),)
+        self.steps = History(
+            [
+                ("steps", np.int64),
+                ("losses", np.float64),
+                ("loss_known", np.bool_),
+                ("gradient_norms", np.float32),
+                ("layer_gradient_norms", np.float32, shape),
+                ("gradient_known", np.bool_),
+                ("learning_rates", np.float64, (groups,)),
+                ("training_mode", np.int8),
+                ("passes", np.int64),
+                ("gradients_zeroed", np.int8),
+                ("batch_fingerprints", np.uint64),
+                ("batch_sizes", np.int64),
+            ]
+        )
+        self.samples = History(
+            [
+                ("sampled_steps", np.int64),
+                ("update_ratios", np.float32, shape),
+                ("weight_norms", np.float32, shape),
+                ("zero_gradient_shares", np.float32, shape),
+                ("memory_bytes", np.float64),
+            ]
+        )
+        self._sizes = layers.sizes()
+        self._layer_sizes = np.bincount(layers.of_parameter, self._sizes, minlength=len(layers.names))
+        self.skipped = 0
+        self.scaled = False
+
+    def read(self, rows: list[Row], memory: float) -> Failure | None:
+        """Bring rows to the host and keep them. Return the first failure among them."""
+        host = to_host(dict(enumerate(_tensors(rows))))
+        values = iter(host[key] for key in range(len(host)))
+        with_pass = [row for row in rows if row.kept is not None]
+        prints = iter(fingerprints([row.kept for row in with_pass if row.kept is not None]))
+        failure = None
+        for row in rows:
+            found = self._keep(row, _Reader(values), next(prints) if row.kept is not None else 0, memory)
+            failure = failure or found
+        return failure
+
+    def _keep(self, row: Row, reader: _Reader, fingerprint: int, memory: float) -> Failure | None:
+        norms, bad, known = self._gradient(row, reader)
+        rates = [reader.number(rate) for rate in row.rates]
+        losses = [reader.number(loss) for loss in row.losses]
+        loss = sum(losses) / len(losses) if losses else math.nan
+        leftovers = [reader.number(tensor) for tensor in row.leftovers]
+        zeroed = 1 if row.clean or 0.0 in leftovers else 0 if leftovers else -1
+        with np.errstate(over="ignore", invalid="ignore"):
+            whole = float(np.sqrt((norms**2).sum()))
+        self.steps.append(
+            (
+                row.step, loss, bool(losses), whole, norms, known, rates,
+                -1 if row.kept is None else int(row.kept.training), row.backwards or row.passes, zeroed,
+                fingerprint, row.kept.size if row.kept else 0,
+            )
+        )  # fmt: skip
+        for update in row.updates:
+            self._sample(row.step, update, reader, memory)
+        loss_bad = bool(losses) and not math.isfinite(loss)
+        if not loss_bad and not bad:
+            return None
+        return Failure(
+            row.step, loss if losses else None, loss_bad, bad, fingerprint,
+            row.kept.size if row.kept else 0, max(rates, default=None),
+        )  # fmt: skip
+
+    def _gradient(self, row: Row, reader: _Reader) -> tuple[Array, tuple[int, ...], bool]:
+        squares = np.zeros(len(self.layers.names))
+        bad: list[int] = []
+        known = False
+        for gradient in row.gradients:
+            norms = reader.array(gradient.norms)
+            if gradient.scale is not None:
+                norms = norms / reader.number(gradient.scale)
+                self.scaled = True
+            if gradient.overflow is not None and reader.number(gradient.overflow) > 0:
+                self.skipped += 1
+                continue
+            known = True
+            bad += [gradient.which[place] for place in np.flatnonzero(~np.isfinite(norms))]
+            squares += self.layers.over_layers(norms, gradient.which) ** 2
+        return np.sqrt(squares), tuple(bad), known
+
+    def _sample(self, step: int, update: Update, reader: _Reader, memory: float) -> None:
+        weights = self.layers.over_layers(reader.array(update.weights), update.which)
+        change = self.layers.over_layers(reader.array(update.change), update.which)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(change == 0, 0.0, change / weights)
+        shares = np.full(len(weights), np.nan)
+        if update.zero_shares is not None:
+            counts, which = reader.array(update.zero_shares[0]), list(update.zero_shares[1])
+            there = np.bincount(self.layers.of_parameter[which], self._sizes[which], minlength=len(weights))
+            zeros = np.bincount(self.layers.of_parameter[which], counts, minlength=len(weights))
+            with np.errstate(invalid="ignore"):
+                shares = zeros / there
+        self.samples.append((step, ratios, weights, shares, memory))
+
+
+class _Reader:
+    """Takes the values of tensors one after the other, in the order of `_tensors`."""
+
+    def __init__(self, values: object) -> None:
+        self._values = values
+
+    def array(self, _tensor: Tensor) -> Array:
+        value: Array = next(self._values)  # type: ignore[call-overload]
+        return value
+
+    def number(self, value: float | Tensor) -> float:
+        return float(self.array(value).mean()) if isinstance(value, Tensor) else float(value)
+
+
+def _tensors(rows: list[Row]) -> list[Tensor]:
+    """List every tensor of the rows in the order in which `Table` asks for them."""
+    found: list[Tensor | float | None] = []
+    for row in rows:
+        for gradient in row.gradients:
+            found += [gradient.norms, gradient.scale, gradient.overflow]
+        found += [*row.rates, *row.losses, *row.leftovers]
+        for update in row.updates:
+            found += [update.weights, update.change]
+            found += [update.zero_shares[0]] if update.zero_shares is not None else []
+    return [value for value in found if isinstance(value, torch.Tensor)]

@@ -1,0 +1,395 @@
+"""Rides along in a PyTorch training loop: hooks on the model and on its optimizers, read every few steps.
+
+What a step costs: one fused norm over all gradients, one copy of the weights, a copy of up to 1,024 numbers of
+each input, and a handful of small operations; all of it stays on the device. What it holds: the weights once (on
+an accelerator twice) if they take at most `torch_snapshot.LIMIT` bytes, and by reference the inputs of the last
+steps, at most `INPUTS_LIMIT` bytes of them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from diagnostics.watch_facts import HistoryFacts, OriginFacts, RangeFacts
+
+from . import torch_snapshot
+from .torch_gradients import Layers, copies, measure_update, zero_counts
+from .torch_model import device_of
+from .torch_origin import locate, not_finite
+from .torch_passes import Pass, keep, tensors
+from .torch_ranges import Ranges
+from .torch_rows import Failure, Gradient, Row, Table
+from .torch_snapshot import Snapshot
+
+INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
+OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
+FIRST = 8  # steps in which leftover gradients are always looked at; later only in sampled ones
+EVALUATIONS = 4096  # evaluation losses remembered
+
+Part = Literal["forward passes", "backward passes", "gradients", "updates", "weights", "activations", "reading"]
+
+
+class TorchWatch:
+    """Observes one model and its optimizers; see `diagnostics.watch` for the arguments.
+
+    Every part that fails switches itself off and says so in `faults`; nothing is raised into the loop.
+
+    Attributes:
+        steps: optimizer steps seen so far, of the optimizer that stepped first.
+        faults: by part, what went wrong in the watcher itself.
+        uncovered: by part, why it could not be watched.
+        origin: where the first NaN or inf came from, once there is one.
+    """
+
+    def __init__(self, model: nn.Module, optimizers: list[Any], every: int, look_at_flag: bool | None = None):
+        self._model = model
+        self._inner: nn.Module = getattr(model, "_orig_mod", model)
+        self._optimizers = [getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers]
+        self._every = every
+        self._device = device_of(self._inner)
+        self.steps = 0
+        self.faults: dict[str, str] = {}
+        self.uncovered: dict[str, str] = {}
+        self.origin: OriginFacts | None = None
+        self.compiled = self._inner is not model
+        self._layers = Layers(self._inner)
+        self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
+        self._table = Table(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
+        self._ranges = Ranges(self._inner)
+        self._leader: int | None = None
+        self._rows: list[Row] = []
+        self._next = Row()
+        self._open: Row | None = None  # the latest step, which may still get its loss
+        self._good: Tensor | None = None
+        self._before: dict[int, list[Tensor]] = {}
+        self._passes: deque[Pass] = deque()
+        self._snapshot: Snapshot | None = None
+        self._snapshot_step = -1
+        self._unstepped = self._no_grad = self._no_grad_training = 0
+        self._called_at = 0
+        self._hears_backward = False
+        self.forwards = 0
+        self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
+        self._handles: list[Any] = []
+        self._root_handles: list[Any] = []
+        self._closed = False
+        self._small = torch_snapshot.fits(self._layers.parameters)
+        if self._small:
+            looks = self._device.type == "cpu" if look_at_flag is None else look_at_flag
+            self._safely("weights", self._make_snapshot, looks)
+        else:
+            limit = torch_snapshot.LIMIT // 2**20
+            self.uncovered["weights"] = f"the weights take more than {limit} MiB and were not copied"
+        self._attach()
+
+    def close(self) -> None:
+        """Take all hooks off and read what is left; what was seen stays."""
+        if self._closed:
+            return
+        self._closed = True
+        for handle in (*self._handles, *self._root_handles):
+            handle.remove()
+        self._handles, self._root_handles = [], []
+        self._ranges.close()
+        self.read()
+
+    def step(self, loss: Any) -> None:
+        """Take the loss of the step, and count the step itself if there is no optimizer to tell."""
+        if self._closed:
+            return
+        if not self._optimizers:
+            self._safely("gradients", self._step_without_optimizer)
+        pending = self._next.backwards if self._hears_backward else self._next.passes
+        if loss is not None and (number := _number(loss)) is not None:
+            row = self._open if self._open is not None and not pending else self._next
+            row.losses.append(number)
+        if self._optimizers and self._called_at == self.steps and pending:
+            self._unstepped += 1
+        self._called_at = self.steps
+
+    def evaluated(self, loss: float) -> None:
+        """Take an evaluation loss."""
+        self._evaluations.append((max(0, self.steps - 1), float(loss)))
+
+    def read(self) -> None:
+        """Bring everything that is pending to the host."""
+        self._safely("reading", self._read)
+
+    def history(self) -> HistoryFacts:
+        """Return the run so far."""
+        rows, samples = self._table.steps.arrays(), self._table.samples.arrays()
+        sampled = bool(self._table.samples.total)
+        memory = samples["memory_bytes"] if sampled and not all(map(math.isnan, samples["memory_bytes"])) else None
+        return HistoryFacts(
+            total_steps=self.steps,
+            steps=rows["steps"],
+            layers=self._layers.names,
+            gradient_norms=rows["gradient_norms"],
+            layer_gradient_norms=rows["layer_gradient_norms"],
+            gradient_known=rows["gradient_known"],
+            learning_rates=rows["learning_rates"],
+            training_mode=rows["training_mode"],
+            passes=rows["passes"],
+            gradients_zeroed=rows["gradients_zeroed"],
+            losses=rows["losses"] if rows["loss_known"].any() else None,
+            loss_known=rows["loss_known"] if rows["loss_known"].any() else None,
+            batch_fingerprints=rows["batch_fingerprints"] if self.forwards else None,
+            batch_sizes=rows["batch_sizes"] if self.forwards else None,
+            sampled_steps=samples["sampled_steps"] if sampled else None,
+            update_ratios=samples["update_ratios"] if sampled else None,
+            weight_norms=samples["weight_norms"] if sampled else None,
+            zero_gradient_shares=samples["zero_gradient_shares"] if sampled else None,
+            memory_bytes=memory,
+            memory_of=None if memory is None else "accelerator" if self._device.type == "cuda" else "process",
+            steps_without_optimizer=self._unstepped,
+            no_grad_passes=self._no_grad,
+            no_grad_passes_in_training_mode=self._no_grad_training,
+            evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
+            evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
+            scaled=self._table.scaled,
+            skipped_steps=self._table.skipped,
+        )
+
+    def ranges(self) -> RangeFacts | None:
+        """Return how large the activations became; None if they were not seen."""
+        return self._ranges.facts()
+
+    # The hooks. Each does its work through `_safely`.
+
+    def _attach(self) -> None:
+        self._attach_to_model()
+        for number, optimizer in enumerate(self._optimizers):
+            if isinstance(optimizer, torch.optim.LBFGS):
+                name = type(optimizer).__name__
+                self.uncovered["gradients"] = f"{name} runs several passes within one step, by a closure"
+            before = optimizer.register_step_pre_hook(self._hook("gradients", self._before_step, number))
+            after = optimizer.register_step_post_hook(self._hook("updates", self._after_step, number))
+            self._handles += [before, after]
+
+    def _attach_to_model(self) -> None:
+        before = self._model.register_forward_pre_hook(self._before_forward, with_kwargs=True)
+        after = self._model.register_forward_hook(self._after_forward)
+        self._root_handles = [before, after]
+
+    def _hook(self, part: Part, work: Callable[[int], None], number: int) -> Callable[..., None]:
+        def hook(*_: Any) -> None:
+            self._safely(part, work, number)
+
+        return hook
+
+    def _safely(self, part: Part, work: Callable[..., None], *arguments: Any) -> None:
+        if part in self.faults:
+            return
+        try:
+            work(*arguments)
+        except Exception as fault:  # ours: a line in the report, never an exception in the user's loop
+            self.faults[part] = f"{part} are not watched any more: {type(fault).__name__}: {fault}"
+
+    def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
+        # Traced by torch.compile, this would become part of the program.
+        if not torch.compiler.is_compiling():
+            self._safely("forward passes", self._forward_begins, args, kwargs)
+
+    def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
+        if not torch.compiler.is_compiling():
+            self._ranges.close()
+            if torch.is_grad_enabled():
+                self._safely("backward passes", self._listen, output)
+
+    def _forward_begins(self, args: Any, kwargs: Any) -> None:
+        if not torch.is_grad_enabled():
+            self._no_grad += 1
+            self._no_grad_training += self._model.training
+            return
+        self.forwards += 1
+        self._next.passes += 1
+        kept = keep(self.steps, self._model, args, kwargs, self._device)
+        self._next.kept = kept
+        if self.origin is not None:
+            kept.inputs = None
+        else:
+            self._hold(kept)
+        if self._snapshot is not None and self._snapshot_step != self.steps:
+            self._snapshot_step = self.steps
+            self._safely("weights", self._snapshot.take, self._good)
+        if self._next.passes == 1 and self._sampled(self.steps) and not self.compiled:
+            self._safely("activations", self._ranges.open, self.steps)
+
+    def _hold(self, kept: Pass) -> None:
+        self._passes.append(kept)
+        held = sum(one.nbytes for one in self._passes)
+        while self._passes and held > INPUTS_LIMIT:
+            dropped = self._passes.popleft()
+            held -= dropped.nbytes
+            dropped.inputs, dropped.why_not = None, f"inputs of more than {INPUTS_LIMIT // 2**20} MiB are not held"
+
+    def _listen(self, output: Any) -> None:
+        kept = weakref.ref(self._next.kept) if self._next.kept is not None else None
+        heard: list[bool] = []
+
+        def begins(_gradient: Tensor) -> None:
+            if not heard:
+                heard.append(True)
+                self._safely("backward passes", self._backward_begins, kept and kept())
+
+        for tensor in [t for t in tensors(output) if t.requires_grad][:OUTPUTS]:
+            tensor.register_hook(begins)
+
+    def _backward_begins(self, kept: Pass | None) -> None:
+        row = self._next
+        self._hears_backward = True
+        row.backwards += 1
+        row.kept = kept or row.kept
+        if self.steps == 0 or self._leader is None or row.clean:
+            return
+        held = self._held[self._leader]
+        if all(parameter.grad is None for _, parameter in held):
+            row.clean = True
+        elif (self.steps < FIRST or self._sampled(self.steps)) and len(row.leftovers) < OUTPUTS:
+            gradients, _ = self._layers.gradients(held)
+            if gradients:
+                row.leftovers.append(self._layers.norms(gradients).max())
+
+    def _before_step(self, number: int) -> None:
+        if self._leader is None:
+            self._leader = number
+        if number == self._leader:
+            self._begin_row()
+        if isinstance(self._optimizers[number], torch.optim.LBFGS):
+            return
+        assert self._open is not None or number != self._leader
+        row = self._open or self._next
+        zeros = self._measure(row, self._held[number], self._optimizers[number])
+        if self._sampled(self.steps) and self._small and self._held[number]:
+            self._before[number] = copies(self._held[number])
+            self._zeros = zeros
+
+    def _begin_row(self) -> None:
+        if len(self._rows) >= self._every:
+            self.read()
+        row, self._next = self._next, Row()
+        row.step = self.steps
+        row.rates = [
+            rate.detach().clone() if isinstance(rate, Tensor) else float(rate)
+            for optimizer in self._optimizers
+            for rate in (group.get("lr", math.nan) for group in optimizer.param_groups)
+        ][: self._table.steps._ring["learning_rates"].shape[1]]
+        self._rows.append(row)
+        self._open = row
+
+    def _measure(self, row: Row, held: list[Any], optimizer: Any) -> tuple[Tensor, tuple[int, ...]] | None:
+        gradients, which = self._layers.gradients(held)
+        if not gradients:
+            return None
+        with torch.no_grad():
+            norms = self._layers.norms(gradients)
+            overflow = getattr(optimizer, "found_inf", None)
+            finite = norms.sum().isfinite()
+            if overflow is not None:
+                finite = finite | (overflow.reshape(()) > 0)
+            self._good = finite if self._good is None else self._good & finite.to(self._good.device)
+            row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
+            return (zero_counts(gradients), which) if self._sampled(self.steps) else None
+
+    def _after_step(self, number: int) -> None:
+        before = self._before.pop(number, None)
+        if before is not None and self._open is not None:
+            update = measure_update(self._layers, self._held[number], before, self._zeros)
+            self._open.updates.append(update)
+        if number == self._leader:
+            self.steps += 1
+
+    def _step_without_optimizer(self) -> None:
+        self._begin_row()
+        assert self._open is not None
+        self._measure(self._open, self._layers.everything(), None)
+        self.steps += 1
+
+    def _sampled(self, step: int) -> bool:
+        return step % self._every == 0 or (step < self._every and step & (step - 1) == 0)
+
+    # Reading.
+
+    def _make_snapshot(self, looks: bool) -> None:
+        self._snapshot = Snapshot(self._layers.parameters, looks)
+
+    def _read(self) -> None:
+        rows, self._rows = self._rows, []
+        self._open = None if not self._closed else self._open
+        failure = self._table.read(rows, self._memory()) if rows else None
+        self._ranges.read()
+        if failure is None and self._closed and self.origin is None:
+            failure = self._broken_by_the_last_step()
+        if failure is not None and self.origin is None:
+            self._locate(failure)
+        done = rows[-1].step if rows else -1
+        while self._passes and self._passes[0].step <= done:
+            self._passes.popleft()
+
+    def _locate(self, failure: Failure) -> None:
+        for handle in self._root_handles:  # or the copy would call them
+            handle.remove()
+        self._ranges.close()
+        try:
+            usable = self._snapshot is not None and self._snapshot.taken and "weights" not in self.faults
+            self.origin = locate(
+                failure,
+                self._model,
+                self._layers.parameters,
+                self._snapshot.weights() if self._snapshot is not None and usable else None,
+                [kept for kept in self._passes if kept.step == failure.step],
+                device=self._device,
+                noticed=self.steps - 1,
+                why_no_weights=self.uncovered.get("weights", "the weights from before the step were not kept"),
+            )
+        except Exception as fault:  # a model that cannot be copied or run again
+            self.origin = OriginFacts(
+                failure.step, None, False, self.steps - 1, loss=failure.loss,
+                num_parameters=len(self._layers.parameters), learning_rate=failure.rate,
+                batch_fingerprint=failure.fingerprint or None, batch_size=failure.size or None,
+                reason=f"the step could not be run again: {type(fault).__name__}: {fault}",
+            )  # fmt: skip
+        finally:
+            self._snapshot = None  # the first is the one that matters: no more needs to be held
+            self._passes.clear()
+            if not self._closed:
+                self._attach_to_model()
+
+    def _broken_by_the_last_step(self) -> Failure | None:
+        """Look at the weights that no later pass has used."""
+        broken = not_finite(self._layers.parameters)
+        if broken and self.steps:
+            self.origin = OriginFacts(
+                self.steps - 1, "optimizer step", True, self.steps - 1, parameters=broken,
+                num_parameters=len(self._layers.parameters),
+            )  # fmt: skip
+        return None
+
+    def _memory(self) -> float:
+        if self._device.type == "cuda":
+            return float(torch.cuda.memory_allocated(self._device))
+        try:
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+        except OSError:  # not on this system
+            return math.nan
+        return float(pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _number(loss: Any) -> float | Tensor | None:
+    """Return a loss without its graph, a tensor left where it is; None if it is no number."""
+    if isinstance(loss, Tensor):
+        return loss.detach().clone().float() if loss.numel() == 1 else loss.detach().float().mean()
+    try:
+        return float(loss)
+    except (TypeError, ValueError):
+        return None

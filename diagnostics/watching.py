@@ -1,0 +1,242 @@
+"""`watch`: rides along while a model trains."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .errors import InvalidInput, what
+from .report import Report, StageResult
+
+if TYPE_CHECKING:
+    from .facts import ModelFacts, OptimizerFacts
+    from .probes.torch_watch import TorchWatch
+    from .watch_facts import HistoryFacts
+
+USAGE = "It takes a PyTorch model and its optimizer, or a list of them: watch(model, optimizer)."
+
+
+class Watch:
+    """A run that is being watched; made by `watch`, used as a context manager or as it is.
+
+    with diagnostics.watch(model, optimizer) as watch:
+        for batch, target in loader:
+            optimizer.zero_grad()
+            loss = loss_fn(model(batch), target)
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+    print(watch.report())
+    """
+
+    def __init__(self, probe: TorchWatch, name: str, facts: tuple[Any, ...], stop_after: int | None) -> None:
+        self._probe = probe
+        self._name = name
+        self._facts = facts
+        self._stop_after = stop_after
+
+    def step(self, loss: Any = None) -> None:
+        """Tell that a pass of the loop is over, and its loss. Call it once a pass, at the end.
+
+        Without this call all is watched but the loss. With gradient accumulation call it for each of the small
+        batches: their losses are averaged.
+
+        Args:
+            loss: a number, or a tensor () on any device, which is not waited for.
+        """
+        self._probe.step(loss)
+        if self._stop_after is not None and self._probe.steps >= self._stop_after:
+            self.close()
+
+    def evaluated(self, loss: float) -> None:
+        """Hand over the loss of an evaluation, to be held against the training loss.
+
+        Args:
+            loss: over the evaluation set.
+        """
+        self._probe.evaluated(loss)
+
+    def close(self) -> None:
+        """Stop watching: all hooks are gone. The report can still be had."""
+        self._probe.close()
+
+    def report(self) -> Report:
+        """Say what was seen so far. Reads what is still on the device."""
+        from .rule import Judge
+
+        self._probe.read()
+        history = self._probe.history()
+        judge = Judge()
+        facts = (*self._facts, history, self._probe.origin, self._probe.ranges())
+        findings = judge.add(*(fact for fact in facts if fact is not None))
+        count = history.total_steps
+        return Report(
+            title=f"watched {count:,} {'step' if count == 1 else 'steps'} of {self._name}",
+            findings=tuple(findings),
+            stages=tuple(_parts(history, self._probe)),
+            not_applicable=judge.not_applicable,
+            faults=(*self._probe.faults.values(), *judge.faults),
+        )
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int | None = None) -> Watch:
+    """Watch a model train, and say at which step, in which layer and why it went bad.
+
+    Hooks on the model and on its optimizers note down what each step did, on the device itself; nothing is read
+    back more often than every so many steps. Weights, random states and results stay bit for bit what they would
+    be without. Once a NaN or inf is seen, that one step is run again on a copy of the model, with the weights,
+    the batch and the random state it had, to find the module that made it.
+
+        with diagnostics.watch(model, optimizer) as watch:
+            for batch in loader:
+                ...
+                watch.step(loss)
+        print(watch.report())
+
+    A model under `torch.compile` is watched as it is called: hand over the compiled one. Not covered: what happens
+    within one step of LBFGS, whose closure runs several passes; sparse gradients; forward passes that go past
+    the model that was handed over.
+
+    Args:
+        model: a `torch.nn.Module`, the one that the loop calls.
+        optimizer: a `torch.optim.Optimizer`, or a list of several. A step of the run is a step of the one that
+            steps first. None: a step is a call of `Watch.step`, made while the gradients are still there.
+        every: steps between two reads from the device; weights, updates and activations are looked at in one of
+            as many. 1 finds a NaN at once.
+        stop_after: steps after which to stop watching, counted at `Watch.step`; None to watch to the end.
+
+    Returns:
+        A `Watch`. Memory stays constant over runs of any length: the weights are held once more (on an
+        accelerator twice more), if they take at most 512 MiB, and the inputs of the last steps, at most 256 MiB.
+
+    Raises:
+        InvalidInput: the arguments are nothing that can be watched.
+    """
+    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+        raise InvalidInput(f"watch() was given every={every!r}. It takes a number of steps, 1 or more.")
+    if stop_after is not None and (not isinstance(stop_after, int) or stop_after < 1):
+        raise InvalidInput(f"watch() was given stop_after={stop_after!r}. It takes a number of steps, or None.")
+    _check_model(model)
+    optimizers = _optimizers(optimizer)
+
+    from .probes.torch_watch import TorchWatch
+
+    probe = TorchWatch(model, optimizers, every)
+    facts = _facts(model, optimizers)
+    return Watch(probe, type(getattr(model, "_orig_mod", model)).__name__, facts, stop_after)
+
+
+def _check_model(model: Any) -> None:
+    torch = sys.modules.get("torch")
+    trainers = sys.modules.get("transformers.trainer")
+    if trainers is not None and isinstance(model, getattr(trainers, "Trainer", ())):
+        raise InvalidInput(
+            "watch() was given a Trainer, which is not supported yet. It takes the model of a loop."
+        )
+    from .probes.keras_input import is_keras_model
+
+    if is_keras_model(model):
+        raise InvalidInput(
+            f"watch() was given the Keras model {type(model).__name__}. Keras is not supported yet; "
+            "examine(model, dataset) is, before fit()."
+        )
+    if torch is None or not isinstance(model, torch.nn.Module):
+        raise InvalidInput(f"watch() was given {what(model)} as model. {USAGE}")
+    from .probes.pipeline import StageFailed
+    from .probes.torch_model import check_runnable
+
+    try:
+        check_runnable(model)
+    except StageFailed as reason:
+        raise InvalidInput(f"watch() cannot watch this model. {reason}") from None
+
+
+def _optimizers(optimizer: Any) -> list[Any]:
+    given = list(optimizer) if isinstance(optimizer, list | tuple) else [] if optimizer is None else [optimizer]
+    for one in given:
+        inner = getattr(one, "optimizer", one)
+        if not hasattr(inner, "param_groups") or not hasattr(inner, "register_step_pre_hook"):
+            raise InvalidInput(f"watch() was given {what(one)} as optimizer. {USAGE}")
+    return given
+
+
+def _facts(model: Any, optimizers: list[Any]) -> tuple[ModelFacts | OptimizerFacts, ...]:
+    """Describe the model, and all of its optimizers as if they were one."""
+    from .probes.torch_model import describe_model
+    from .probes.torch_optimizer import optimizer_facts
+
+    model = getattr(model, "_orig_mod", model)
+    described = dataclasses.replace(describe_model(model, training=None, computes_loss=False), computes_loss=None)
+    if not optimizers:
+        return (described,)
+    each = [optimizer_facts(getattr(optimizer, "optimizer", optimizer), model) for optimizer in optimizers]
+    missing = {
+        name: size for name, size in each[0].missing.items() if all(name in one.missing for one in each[1:])
+    }
+    together = dataclasses.replace(
+        each[0],
+        name=" and ".join(dict.fromkeys(one.name for one in each)),
+        learning_rates=tuple(rate for one in each for rate in one.learning_rates),
+        missing=missing,
+        held=sum(one.held for one in each),
+        foreign=sum(one.foreign for one in each),
+    )
+    return described, together
+
+
+def _parts(history: HistoryFacts, probe: TorchWatch) -> list[StageResult]:
+    """Say, part by part, what was watched, and of what could not be, why."""
+
+    def part(name: str, seen: str, otherwise: str) -> StageResult:
+        why = (probe.faults.get(name) and "a fault of diagnostics itself; see below") or probe.uncovered.get(name)
+        if seen and not why:
+            return StageResult(name, "passed", seen)
+        return StageResult(name, "not judged", why or otherwise)
+
+    sizes = history.batch_sizes
+    size = int(sizes.max()) if sizes is not None and sizes.size else 0
+    passes = f"{probe.forwards:,}" + (f", batches of up to {size:,}" if size else "") if probe.forwards else ""
+    return [
+        part("forward passes", passes, "none was seen: hand over the model that the loop calls"),
+        part("loss", _range(history.losses, history.loss_known), "the loop handed over none: watch.step(loss)"),
+        part("gradients", _norms(history), "no gradient was there when an optimizer stepped"),
+        part("updates", _updates(history), "no step was looked at"),
+        part("weights", "kept, to run a broken step again", ""),
+    ]
+
+
+def _range(values: Any, known: Any) -> str:
+    if values is None:
+        return ""
+    there = values[known]
+    return f"{there[0]:.4g} in the first step, {there[-1]:.4g} in the last"
+
+
+def _norms(history: HistoryFacts) -> str:
+    norms = history.gradient_norms[history.gradient_known]
+    if not norms.size:
+        return ""
+    count = len(history.layers)
+    return f"norm {norms.min():.3g} to {norms.max():.3g} over {count} {'layer' if count == 1 else 'layers'}"
+
+
+def _updates(history: HistoryFacts) -> str:
+    ratios = history.update_ratios
+    if ratios is None or not ratios.size:
+        return ""
+    import numpy as np
+
+    finite = ratios[np.isfinite(ratios)]
+    if not finite.size:
+        return "no finite update"
+    return f"a step changes a layer by {np.median(finite):.2g} of its size (median)"
