@@ -173,7 +173,7 @@ def seen(exhibit: Exhibit) -> str:
     signature = exhibit.signature
     if isinstance(signature, ExceptionSignature):
         return f"`{signature.exception}: {readable(signature.message)}`"
-    return f"`{signature}`"
+    return f"`{signature.seen}`"
 
 
 def readable(pattern: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bugs.keeper.manifest import (
     CatalogueError,
+    Condition,
     ExceptionSignature,
     Exhibit,
     MetricSignature,
@@ -22,6 +23,7 @@ from bugs.keeper.manifest import (
 
 __all__ = [
     "CatalogueError",
+    "Condition",
     "ExceptionSignature",
     "Exhibit",
     "MetricSignature",

@@ -60,8 +60,8 @@ class ExceptionSignature:
 
 
 @dataclass(frozen=True)
-class MetricSignature:
-    """The number by which a silent bug betrays itself: a line `metric=…` whose value compares so."""
+class Condition:
+    """What is declared of a number that a script prints: a line `metric=…` whose value compares so."""
 
     metric: str
     comparison: str  # < <= > >=
@@ -88,7 +88,14 @@ class MetricSignature:
         return f"{self.metric} {self.condition}"
 
 
-class Recovery(MetricSignature):
+@dataclass(frozen=True)
+class MetricSignature(Condition):
+    """The number by which a silent bug betrays itself."""
+
+    seen: str  # what a reader sees of it, in the words of a log: "loss: nan"
+
+
+class Recovery(Condition):
     """The number that shows that a solution trains well again."""
 
 
@@ -192,6 +199,7 @@ _METRIC: Final[dict[str, Check]] = {
     "comparison": _one_of(*COMPARISONS),
     "value": _number,
 }
+_SILENT: Final = _METRIC | {"seen": _text}
 _EXCEPTION: Final[dict[str, Check]] = {
     "exception": _matching(r"[A-Za-z_]\w*", "the name of an exception, such as 'IndexError'"),
     "message": _pattern,
@@ -241,7 +249,7 @@ def read_exhibit(root: Path, folder: str) -> Exhibit:
             folder, path.name, f"id: expected {folder[:2]!r}, as the folder, got {values['id']!r}"
         )
     silent = values["symptom"] == "silent"
-    _check_table(folder, values["signature"], _METRIC if silent else _EXCEPTION, "signature.")
+    _check_table(folder, values["signature"], _SILENT if silent else _EXCEPTION, "signature.")
     _check_table(folder, values["recovery"], _METRIC, "recovery.")
 
     parts: dict[str, Any] = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bugs.keeper.child import Ending
 from bugs.keeper.last_words import frame_in, last_exception, metrics, short_path
-from bugs.keeper.manifest import ExceptionSignature, Exhibit, MetricSignature
+from bugs.keeper.manifest import Condition, ExceptionSignature, Exhibit, MetricSignature
 
 if TYPE_CHECKING:
     from diagnostics.crash_facts import CrashFacts, FrameFacts
@@ -180,11 +180,11 @@ def _missing_dependency(exception: CrashFacts) -> str | None:
     return module if module in DEPENDENCIES else None
 
 
-def _holds(wanted: MetricSignature, printed: dict[str, float]) -> bool:
+def _holds(wanted: Condition, printed: dict[str, float]) -> bool:
     return wanted.metric in printed and wanted.holds(printed[wanted.metric])
 
 
-def _show(wanted: MetricSignature, printed: dict[str, float]) -> str:
+def _show(wanted: Condition, printed: dict[str, float]) -> str:
     if wanted.metric not in printed:
         return f"no line {wanted.metric}=…"
     return f"{wanted.metric}={printed[wanted.metric]:g}"

@@ -11,6 +11,7 @@ import pytest
 
 from bugs.keeper.catalogue import (
     CatalogueError,
+    Condition,
     ExceptionSignature,
     MetricSignature,
     Recovery,
@@ -28,7 +29,7 @@ SIGNATURE = {
     "caused": "OUTPUTS = 2",
 }
 RECOVERY = {"metric": "eval_accuracy", "comparison": ">=", "value": 0.5}
-METRIC = {"metric": "train_loss", "comparison": ">", "value": 1.0}
+METRIC = {"metric": "train_loss", "comparison": ">", "value": 1.0, "seen": "loss: 1.1"}
 
 
 class TestLoadCatalogue:
@@ -49,7 +50,7 @@ class TestLoadCatalogue:
 
     def test_a_silent_exhibit_has_a_metric_for_a_signature(self, zoo: Any) -> None:
         zoo.cage(symptom="silent", signature=METRIC)
-        assert load_catalogue(zoo.root)["04"].signature == MetricSignature("train_loss", ">", 1.0)
+        assert load_catalogue(zoo.root)["04"].signature == MetricSignature("train_loss", ">", 1.0, "loss: 1.1")
 
     def test_exhibits_come_in_the_order_of_their_ids(self, zoo: Any) -> None:
         for folder in ("10_late", "02_second", "01_first"):
@@ -119,7 +120,7 @@ class TestLoadCatalogue:
             ),
             (
                 {"symptom": "silent"},
-                "signature.exception: unknown key; expected metric, comparison, value",
+                "signature.exception: unknown key; expected metric, comparison, value, seen",
             ),
             (
                 {"signature": {}},
@@ -237,12 +238,12 @@ class TestFind:
         assert str(raised.value) == "no exhibit is called '04'; the zoo is empty"
 
 
-class TestMetricSignature:
+class TestCondition:
     @pytest.mark.parametrize(
         ("comparison", "holding"), [("<", [1.0]), ("<=", [1.0, 2.0]), (">", [3.0]), (">=", [2.0, 3.0])]
     )
     def test_compares_as_it_says_and_never_with_nan(self, comparison: str, holding: list[float]) -> None:
-        signature = MetricSignature("loss", comparison, 2.0)
+        signature = Condition("loss", comparison, 2.0)
         values = [1.0, 2.0, 3.0, float("nan")]
         assert [value for value in values if signature.holds(value)] == holding
 

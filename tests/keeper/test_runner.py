@@ -22,7 +22,7 @@ MODULE_LEVEL = {
 }
 SILENT: dict[str, Any] = {
     "symptom": "silent",
-    "signature": {"metric": "eval_accuracy", "comparison": "<", "value": 0.4},
+    "signature": {"metric": "eval_accuracy", "comparison": "<", "value": 0.4, "seen": "accuracy: 0.33"},
 }
 ENDLESS = "import time\nprint('training', flush=True)\nwhile True: time.sleep(0.05)\n"
 # A child, a grandchild, and a grandchild that has left the process group.

@@ -137,7 +137,7 @@ class TestLabelBeyondOutputs:
 
 
 NO_TARGET = (
-    'The loss got no target: "labels" sits among the inputs (x, labels), where only the model sees it. A loss '
+    'The loss gets no target: "labels" sits among the inputs (x, labels), where only the model sees it. A loss '
     "given to compile() compares the prediction with a target; without one there is no loss, and nothing to "
     "compute a gradient from."
 )

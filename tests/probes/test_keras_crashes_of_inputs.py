@@ -202,7 +202,7 @@ class TestKerasHub:
         for finding in explained(hub_failure(3, in_inputs=True)):
             assert finding.rule == "labels-in-inputs"
             assert finding.message.startswith(
-                'The loss got no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where'
+                'The loss gets no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where'
             )
 
     def test_outputs_are_set_where_the_classifier_is_made(self):

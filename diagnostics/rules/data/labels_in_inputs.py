@@ -89,10 +89,10 @@ class LabelsInInputs(Rule):
         name = symptom.labels or _target_among(inputs)
         if name is not None:
             among = f" ({_listed(inputs)})" if inputs else ""
-            seen = f'The loss got no target: "{name}" sits among the inputs{among}, where only the model sees it.'
+            seen = f'The loss gets no target: "{name}" sits among the inputs{among}, where only the model sees it.'
         elif inputs:
             seen = (
-                f"The loss got no target: the batch is one dict of inputs ({_listed(inputs)}). If one of them "
+                f"The loss gets no target: the batch is one dict of inputs ({_listed(inputs)}). If one of them "
                 "holds the labels, only the model sees it."
             )
         else:

@@ -83,7 +83,7 @@ class TestFromCrash:
         symptom = crash_facts.LabelsInInputs(("token_ids", "padding_mask", "labels"), "labels")
         finding = RULE.from_crash(CRASH, symptom)
         assert finding.message == (
-            'The loss got no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where '
+            'The loss gets no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where '
             "only the model sees it. A loss given to compile() compares the prediction with a target; without "
             "one there is no loss, and nothing to compute a gradient from."
         )
@@ -99,7 +99,7 @@ class TestFromCrash:
     def test_says_so_if_no_input_is_called_one(self):
         finding = RULE.from_crash(CRASH, crash_facts.LabelsInInputs(("token_ids", "mood")))
         assert finding.message.startswith(
-            "The loss got no target: the batch is one dict of inputs (token_ids, mood). If one of them holds the "
+            "The loss gets no target: the batch is one dict of inputs (token_ids, mood). If one of them holds the "
             "labels, only the model sees it. A loss"
         )
 
