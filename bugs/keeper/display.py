@@ -87,14 +87,14 @@ def show_list(exhibits: Iterable[Exhibit], broken: Iterable[CatalogueError]) -> 
     screen = console()
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("cage", "title", "framework", "stage", "symptom", "rules"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "rules")  # a name is to be copied
     faults = list(broken)
     cages: list[Exhibit | CatalogueError] = [*exhibits, *faults]
     for cage in sorted(cages, key=lambda cage: cage.folder):
         if isinstance(cage, CatalogueError):
             table.add_row(Text(cage.folder[:2], "bold red"), Text("broken manifest, see below", "red"))
         else:
-            facts = FRAMEWORKS[cage.framework], cage.stage, SYMPTOMS[cage.symptom], ", ".join(cage.rules)
+            facts = FRAMEWORKS[cage.framework], cage.stage, SYMPTOMS[cage.symptom], "\n".join(cage.rules)
             table.add_row(Text(cage.id, "bold"), cage.title, *facts)
     if table.row_count == 0:
         screen.print("The zoo is empty: there is no bugs/NN_name/exhibit.toml here.")

@@ -65,7 +65,7 @@ def show_trials(screen: Console, trials: list[Trial]) -> None:
     """Show a row for every exhibit and seed, then every problem in full, then the sum of it all."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("cage", "seed", "broken", "rules named", "solution"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "rules named")
     table.add_column("seconds", justify="right")
     pairs = {(trial.exhibit.id, trial.seed, trial.solution): trial for trial in trials}
     for (id, seed, solution), broken in pairs.items():
@@ -73,7 +73,7 @@ def show_trials(screen: Console, trials: list[Trial]) -> None:
             continue
         repaired = pairs[id, seed, True]
         seconds = f"{broken.outcome.ending.seconds:.0f} + {repaired.outcome.ending.seconds:.0f}"
-        named = ", ".join(broken.rules) or "none"
+        named = "\n".join(broken.rules) or "none"
         table.add_row(Text(id, "bold"), str(seed), _result(broken), named, _result(repaired), seconds)
     screen.print(table)
     screen.print()
