@@ -137,6 +137,12 @@ class BatchFacts:
         return class_labels(self.labels, self.ignore_index)
 
     @property
+    def target_name(self) -> str:
+        """What to call `labels` in a sentence: by their name; "target" where the batch is a tuple."""
+        name = self.labels_name or "labels"
+        return "target" if name.isdigit() else name
+
+    @property
     def token_ids(self) -> Array | None:
         """Integers (size, length), or None if the batch holds no tokens."""
         return self.inputs.get("input_ids", self.inputs.get("token_ids"))

@@ -48,7 +48,7 @@ def shared_trait(rows: tuple[int, ...], batch: BatchFacts) -> str | None:
         if doubt * 2 * len(family) < CHANCE:  # twice: above all others, or below
             for what, values in family:
                 if trait := _range(values, chosen):
-                    return f"In {_all(rows).lower()}, {what} is {trait}."
+                    return f"In {'this example' if len(rows) == 1 else _all(rows).lower()}, {what} is {trait}."
     return None
 
 
@@ -60,7 +60,7 @@ def _arrays(batch: BatchFacts) -> dict[str, Array]:
     """Return inputs, and targets that are no class labels, as (size, ...) by a name fit for a sentence."""
     named = {f"input {name}" if name.isdigit() else name: values for name, values in batch.inputs.items()}
     if batch.labels is not None and _class_per_example(batch) is None:
-        named[batch.labels_name or "labels"] = batch.labels
+        named[batch.target_name] = batch.labels
     return {
         name: values
         for name, values in named.items()

@@ -109,6 +109,14 @@ class TestRanges:
             "In all of them, price is -0.5 or less; in the others it is 1 or more."
         )
 
+    def test_one_target_in_a_tuple_that_has_no_name(self):
+        target = np.linspace(0, 1, 32)
+        target[3] = -2
+        batch = BatchFacts(32, {"0": np.ones((32, 4), dtype=int)}, target, "1")
+        assert shared_trait((3,), batch) == (
+            "In this example, target is -2 or less; in the others it is 0 or more."
+        )
+
     def test_one_column_of_a_large_batch(self):
         rows = (3, 8, 12, 40)
         table = RANDOM.uniform(1, 2, size=(64, 6))

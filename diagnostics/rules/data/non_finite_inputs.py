@@ -6,7 +6,9 @@ import numpy as np
 
 from diagnostics.facts import Array, BatchFacts, GradientFacts, LossFacts
 from diagnostics.finding import Finding
+from diagnostics.origin_words import examples
 from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import OriginFacts
 
 MAX_ROWS_NAMED = 8  # a message is read, not searched: the evidence holds every row
 
@@ -82,6 +84,24 @@ class NonFiniteInputs(Rule):
             "not show it.",
         )
 
+    def from_origin(self, origin: OriginFacts) -> Finding | None:
+        """Look whether the first NaN of a watched run came with its batch."""
+        if origin.kind != "input":
+            return None
+        places = ", ".join(f"input {name}" if name.isdigit() else name for name in origin.inputs) or "the input"
+        return self.found(
+            f"The batch of step {origin.step} holds NaN or infinity in {places}.{examples(origin)} The weights "
+            "were finite before it. One step with this gradient makes every weight NaN.",
+            fix="leave these rows out or fill the gaps before training: np.isfinite(values) shows them",
+            evidence={
+                "rows": list(origin.rows),
+                "inputs": list(origin.inputs),
+                "batch_size": origin.batch_size,
+                "batch_fingerprint": origin.batch_fingerprint,
+            },
+            step=origin.step,
+        )
+
     def _bad(self, batch: BatchFacts, rows: dict[str, list[int]], loss: LossFacts, harm: str) -> Finding:
         culprits = _culprits(rows)
         places = ", ".join(f"input {name}" if name.isdigit() else name for name in rows)
@@ -104,7 +124,7 @@ def _rows(batch: BatchFacts) -> dict[str, list[int]]:
     """Return the bad rows of each input or target that has any."""
     arrays = dict(batch.inputs)
     if batch.labels is not None:
-        arrays[batch.labels_name or "labels"] = batch.labels
+        arrays[batch.target_name] = batch.labels
     arrays = {name: a for name, a in arrays.items() if a.ndim and np.issubdtype(a.dtype, np.inexact)}
     if not arrays:
         raise NotApplicable("needs inputs or targets that are floating-point numbers")

@@ -41,7 +41,7 @@ class TestFromLoss:
         values[0, 0] = targets[0] = INF
         finding = RULE.from_loss(BatchFacts(8, {"0": values}, targets, "1"), LossFacts(INF, "other"))
         assert finding.message.startswith(
-            "1 of the 8 examples in this batch holds NaN or infinity in input 0, input 1 (row 0, counted "
+            "1 of the 8 examples in this batch holds NaN or infinity in input 0, target (row 0, counted "
             "from 0), and the loss is inf."
         )
 
