@@ -44,7 +44,8 @@ class HistoryFacts:
         batch_sizes: integers (n,), examples in that batch; 0 not known.
         sampled_steps: integers (m,), rising: where weights, updates and memory were looked at.
         update_ratios: float32 (m, layers), |update| / |weight|, both L2 norms; exactly 0 where the step changed
-            nothing, inf where the weight was all zero and is not any more.
+            nothing, inf where the weight was all zero and is not any more, NaN for a layer that no optimizer holds
+            (where none holds any, all layers are looked at).
         weight_norms: float32 (m, layers), L2, before the step.
         zero_gradient_shares: float32 (m, layers), how many of the gradient's numbers are exactly 0, from 0 to 1.
         memory_bytes: float64 (m,), held by tensors on the accelerator, or by the process if there is none.

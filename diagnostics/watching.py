@@ -223,11 +223,16 @@ def _range(values: Any, known: Any) -> str:
 
 
 def _norms(history: HistoryFacts) -> str:
+    import numpy as np
+
     norms = history.gradient_norms[history.gradient_known]
+    finite = norms[np.isfinite(norms)]
     if not norms.size:
         return ""
     count = len(history.layers)
-    return f"norm {norms.min():.3g} to {norms.max():.3g} over {count} {'layer' if count == 1 else 'layers'}"
+    seen = f"norm {finite.min():.3g} to {finite.max():.3g}" if finite.size else "never finite"
+    then = ", then not finite" if 0 < finite.size < norms.size else ""
+    return f"{seen} over {count} {'layer' if count == 1 else 'layers'}{then}"
 
 
 def _updates(history: HistoryFacts) -> str:

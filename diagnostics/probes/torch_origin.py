@@ -63,7 +63,11 @@ def locate(
 
     if weights is not None and (broken := not_finite(weights)):
         if failure.step > 0:
-            return facts("optimizer step", True, step=failure.step - 1, parameters=broken)
+            # Loss and batch are those of the step after, and say nothing about this one.
+            return facts(
+                "optimizer step", True, step=failure.step - 1, parameters=broken,
+                loss=None, batch_size=None, batch_fingerprint=None,
+            )  # fmt: skip
         return facts(None, True, parameters=broken, reason="the weights held NaN or inf before the first step")
     if weights is None and not_finite(parameters):
         return facts(from_outside(), False, reason=why_no_weights)

@@ -217,7 +217,8 @@ def _in_forward(calls: list[_Call], inputs: Any) -> Found:
     names: list[str] = []
     rows: set[int] = set()
     for name, tensor in (*named_tensors(args), *named_tensors(kwargs)):
-        if tensor.is_floating_point() and not tensor.isfinite().all():
+        values = value_range([tensor])
+        if values is not None and values.broken:
             names.append(name)
             rows.update(_broken_rows([tensor], tensor.shape[0] if tensor.ndim else 0))
     frames = tuple(call.frame() for call in calls[:1])

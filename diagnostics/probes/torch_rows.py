@@ -162,6 +162,8 @@ class Table:
         change = self.layers.over_layers(reader.array(update.change), update.which)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(change == 0, 0.0, change / weights)
+        unseen = np.setdiff1d(np.arange(len(weights)), self.layers.of_parameter[list(update.which)])
+        ratios[unseen] = weights[unseen] = np.nan
         shares = np.full(len(weights), np.nan)
         if update.zero_shares is not None:
             counts, which = reader.array(update.zero_shares[0]), list(update.zero_shares[1])

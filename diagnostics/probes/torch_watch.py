@@ -8,6 +8,7 @@ steps, at most `INPUTS_LIMIT` bytes of them.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import weakref
@@ -64,6 +65,8 @@ class TorchWatch:
         self.compiled = self._inner is not model
         self._layers = Layers(self._inner)
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
+        # Where no optimizer holds anything of the model, all of it is looked at, to see that nothing changes.
+        self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
         self._table = Table(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
         self._ranges = Ranges(self._inner)
         self._leader: int | None = None
@@ -270,8 +273,8 @@ class TorchWatch:
         assert self._open is not None or number != self._leader
         row = self._open or self._next
         zeros = self._measure(row, self._held[number], self._optimizers[number])
-        if self._sampled(self.steps) and self._small and self._held[number]:
-            self._before[number] = copies(self._held[number])
+        if self._sampled(self.steps) and self._small and self._moved[number]:
+            self._before[number] = copies(self._moved[number])
             self._zeros = zeros
 
     def _begin_row(self) -> None:
@@ -304,7 +307,7 @@ class TorchWatch:
     def _after_step(self, number: int) -> None:
         before = self._before.pop(number, None)
         if before is not None and self._open is not None:
-            update = measure_update(self._layers, self._held[number], before, self._zeros)
+            update = measure_update(self._layers, self._moved[number], before, self._zeros)
             self._open.updates.append(update)
         if number == self._leader:
             self.steps += 1
@@ -359,6 +362,9 @@ class TorchWatch:
                 batch_fingerprint=failure.fingerprint or None, batch_size=failure.size or None,
                 reason=f"the step could not be run again: {type(fault).__name__}: {fault}",
             )  # fmt: skip
+        else:
+            if self.origin.kind == "optimizer step":
+                self.origin = dataclasses.replace(self.origin, **self._known_at(self.origin.step))
         finally:
             self._snapshot = None  # the first is the one that matters: no more needs to be held
             self._passes.clear()
@@ -371,9 +377,18 @@ class TorchWatch:
         if broken and self.steps:
             self.origin = OriginFacts(
                 self.steps - 1, "optimizer step", True, self.steps - 1, parameters=broken,
-                num_parameters=len(self._layers.parameters),
+                num_parameters=len(self._layers.parameters), **self._known_at(self.steps - 1),
             )  # fmt: skip
         return None
+
+    def _known_at(self, step: int) -> dict[str, Any]:
+        """Look up what the history has on a step."""
+        rows = self._table.steps.arrays()
+        known: dict[str, Any] = {}
+        for place in np.flatnonzero(rows["steps"] == step):
+            known["learning_rate"] = float(rows["learning_rates"][place].max())
+            known["loss"] = float(rows["losses"][place]) if rows["loss_known"][place] else None
+        return known
 
     def _memory(self) -> float:
         if self._device.type == "cuda":

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from diagnostics import origin_words
 from diagnostics.facts import BatchFacts, LossFacts, OutputFacts
 from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.rule import NotApplicable, Rule
 from diagnostics.shared_trait import shared_trait
+from diagnostics.watch_facts import HistoryFacts, OriginFacts
 
 NAMED = 8  # examples named in the message; the evidence holds them all
 
@@ -19,6 +23,10 @@ class NonFiniteLoss(Rule):
     Looks at the loss of one batch, and then for where it comes from: whether the model's outputs are still
     finite, which examples give such a loss on their own, and what those examples share that no other does: a
     non-finite or constant input, a label, the value of a column, a range.
+
+    While a model is watched: names the first step whose loss is not finite although the model's output was, or
+    the step whose update left weights that are not. Where the forward pass itself made the NaN, the rules
+    `non-finite-activations` and `non-finite-inputs` say so instead.
 
     ## Why it is bad
     The gradient of such a loss is NaN in every weight that it reaches. One step later the whole model is NaN,
@@ -43,10 +51,10 @@ class NonFiniteLoss(Rule):
     in fewer than 1 of 10 batches. That limit is our choice; the trait is a hint, and does not raise the alarm.
 
     ## Known problems
-    Before training, one batch is looked at; a rare example is found when it arrives. One example alone always
-    has something that no other has, so no label and no range is named for it. In a small batch with many
-    columns a range is no evidence, and is not named either. Batch norm spreads one bad example to all others,
-    and then nothing tells them apart.
+    Before training, one batch is looked at; a rare example is found when it arrives, by `watch`. One example
+    alone always has something that no other has, so no label and no range is named for it. In a small batch
+    with many columns a range is no evidence, and is not named either. Batch norm spreads one bad example to all
+    others, and then nothing tells them apart.
 
     ## Sources
     TensorFlow's documentation of `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give
@@ -77,6 +85,50 @@ class NonFiniteLoss(Rule):
                 "examples": list(rows),
                 "shared": trait,
             },
+        )
+
+    def from_origin(self, origin: OriginFacts) -> Finding | None:
+        """Name the step, where the loss or an update was the first that was not finite."""
+        if origin.kind == "optimizer step":
+            return self._broken_by_update(origin)
+        unknown = origin.kind is None and origin.loss is not None and not math.isfinite(origin.loss)
+        if origin.kind is None and not unknown:
+            raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
+        if origin.kind != "loss" and not unknown:
+            return None
+        assert origin.loss is not None
+        told = "The model's output is finite, so it starts in the loss or the labels."
+        fix = "look for a label that the loss cannot take, and for a log, a division or a root without a guard"
+        if unknown:
+            told = "Whether the model's output was finite is not known."
+            fix = "watch(model, optimizer, every=1) says where it begins"
+        return self.found(
+            f"The loss of step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; before it all "
+            f"was finite. {told} {origin_words.how_known(origin)} One step on such a loss turns every weight that "
+            "it reaches into NaN.",
+            fix=fix,
+            evidence=origin_words.evidence(origin) | {"loss": str(origin.loss)},
+            step=origin.step,
+        )
+
+    def from_history(self, history: HistoryFacts) -> Finding | None:
+        """Clear a run whose losses stayed finite."""
+        if history.losses is None or history.loss_known is None:
+            raise NotApplicable("needs the loss of each step: watch.step(loss)")
+        if not np.isfinite(history.losses[history.loss_known]).all():
+            raise NotApplicable("needs the step that went wrong, run again")
+        return None
+
+    def _broken_by_update(self, origin: OriginFacts) -> Finding:
+        rate = "" if origin.learning_rate is None else f" The learning rate was {origin.learning_rate:.3g}."
+        return self.found(
+            f"After step {origin.step} {origin_words.parameters(origin)} held NaN or infinity, although the "
+            "gradient that the optimizer stepped on was finite. So it is the update, or what the loop does to the "
+            f"weights after it, that broke them.{rate} Every loss from here on is NaN.",
+            fix="lower the learning rate, give the optimizer an eps above 0 that its dtype can hold, and look for "
+            "weights that are scaled or divided by hand after the step",
+            evidence=origin_words.evidence(origin),
+            step=origin.step,
         )
 
 

@@ -6,6 +6,7 @@ import pytest
 from diagnostics.facts import BatchFacts, GradientFacts, LossFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.non_finite_inputs import NonFiniteInputs
+from diagnostics.watch_facts import OriginFacts
 
 RULE = NonFiniteInputs()
 NAN, INF = float("nan"), float("inf")
@@ -110,3 +111,20 @@ class TestFromGradients:
     def test_leaves_a_loss_that_is_not_finite_to_the_other_way(self):
         batch = BatchFacts(1, {"features": np.full((1, 4), NAN)})
         assert RULE.from_gradients(batch, LossFacts(NAN, "other"), gradients(NAN)) is None
+
+
+class TestWatchedRun:
+    def test_names_the_step_whose_batch_held_it(self):
+        origin = OriginFacts(33, "input", True, 39, inputs=("0",), rows=(5,), batch_size=32, batch_fingerprint=7)
+        finding = NonFiniteInputs().from_origin(origin)
+        assert (finding.severity, finding.step) == ("error", 33)
+        assert finding.message == (
+            "The batch of step 33 holds NaN or infinity in input 0. It concerns 1 of the 32 examples (5, counted "
+            "from 0). The weights were finite before it. One step with this gradient makes every weight NaN."
+        )
+        assert finding.evidence == {
+            "rows": [5], "inputs": ["0"], "batch_size": 32, "batch_fingerprint": 7
+        }  # fmt: skip
+
+    def test_leaves_to_other_rules_what_began_elsewhere(self):
+        assert NonFiniteInputs().from_origin(OriginFacts(33, "forward", True, 39)) is None

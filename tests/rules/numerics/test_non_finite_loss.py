@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from diagnostics.facts import BatchFacts, LossFacts, OutputFacts
+from diagnostics.rule import NotApplicable
 from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
+from diagnostics.watch_facts import OriginFacts
 
 FEATURES = np.arange(32, dtype=np.float32).reshape(8, 4)
 LABELS = np.array([0, 2, 1, 0, 2, 1, 2, 0])
@@ -99,3 +101,46 @@ class TestFires:
 @pytest.mark.parametrize("value", [0.0, 0.7, 1e30, -3.0])
 def test_silent_on_a_finite_loss(value):
     assert NonFiniteLoss().from_loss(LossFacts(value, "other"), OutputFacts((8, 2), 2, (1,))) is None
+
+
+def origin(kind, **more):
+    known = {"replayed": True, "noticed": 19, "num_parameters": 4, "batch_size": 8}
+    return OriginFacts(step=12, kind=kind, **(known | more))
+
+
+class TestWatchedRun:
+    def test_names_the_step_of_a_loss_that_breaks_by_itself(self):
+        finding = NonFiniteLoss().from_origin(origin("loss", loss=math.nan))
+        assert (finding.severity, finding.step) == ("error", 12)
+        assert finding.message == (
+            "The loss of step 12 is NaN; before it all was finite. The model's output is finite, so it starts in "
+            "the loss or the labels. Seen by running that step again on a copy, with the weights, batch and "
+            "random state it had. One step on such a loss turns every weight that it reaches into NaN."
+        )
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_names_the_step_whose_update_broke_the_weights(self):
+        facts = origin("optimizer step", parameters=("a", "b", "c", "d"), learning_rate=math.inf)
+        finding = NonFiniteLoss().from_origin(facts)
+        assert finding.message == (
+            "After step 12 all 4 parameters held NaN or infinity, although the gradient that the optimizer "
+            "stepped on was finite. So it is the update, or what the loop does to the weights after it, that broke "
+            "them. The learning rate was inf. Every loss from here on is NaN."
+        )
+
+    def test_says_what_is_not_known_without_the_weights_from_before(self):
+        finding = NonFiniteLoss().from_origin(origin(None, loss=math.inf, replayed=False, reason="too large"))
+        assert finding.message == (
+            "The loss of step 12 is infinite; before it all was finite. Whether the model's output was finite is "
+            "not known. Seen by searching the model as it was at step 19, not as it was then: too large. One step "
+            "on such a loss turns every weight that it reaches into NaN."
+        )
+        assert finding.fix == "watch(model, optimizer, every=1) says where it begins"
+
+    @pytest.mark.parametrize("kind", ["input", "forward", "gradient"])
+    def test_leaves_to_other_rules_what_began_elsewhere(self, kind):
+        assert NonFiniteLoss().from_origin(origin(kind, loss=math.nan)) is None
+
+    def test_not_applicable_where_neither_loss_nor_origin_is_known(self):
+        with pytest.raises(NotApplicable, match="needs the step run again; too large"):
+            NonFiniteLoss().from_origin(origin(None, reason="too large"))

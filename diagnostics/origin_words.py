@@ -1,0 +1,85 @@
+"""Says where a NaN or inf came from, in words that several rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .parameter_names import describe_parameters
+from .watch_facts import FrameFacts, OriginFacts, ValueRange
+
+FRAMES_SHOWN = 4  # in a message; the evidence holds them all
+LIMITS = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.40e38}  # largest finite values
+
+
+def module(origin: OriginFacts) -> str:
+    """Name the module of the origin: ``encoder.fc1 (Linear)``, ``the model itself (Net), outside its layers``."""
+    if origin.module:
+        return f"{origin.module} ({origin.module_kind})"
+    return f"the model itself ({origin.module_kind}), outside its layers,"
+
+
+def parameters(origin: OriginFacts) -> str:
+    """Say which parameters are concerned: ``all 6 parameters``, ``1 of the 6 parameters (head.weight)``."""
+    count, whole = len(origin.parameters), origin.num_parameters
+    if count == whole:
+        return f"all {whole} parameters" if whole > 1 else origin.parameters[0]
+    return f"{count} of the {whole} parameters ({describe_parameters(dict.fromkeys(origin.parameters, 1))})"
+
+
+def how_known(origin: OriginFacts) -> str:
+    """Say how the origin was found out, in one sentence."""
+    if origin.replayed:
+        return "Seen by running that step again on a copy, with the weights, batch and random state it had."
+    reason = f": {origin.reason}" if origin.reason else ""
+    return f"Seen by searching the model as it was at step {origin.noticed}, not as it was then{reason}."
+
+
+def table(frames: Sequence[FrameFacts]) -> str:
+    """Lay out the last frames, one a line, with smallest and largest absolute values; empty without frames."""
+    if not frames:
+        return ""
+    rows = [("smallest to largest |x|", "weights", "inputs", "outputs")]
+    for frame in frames[-FRAMES_SHOWN:]:
+        name = f"{frame.module or 'model'} {frame.kind}"
+        rows.append((name, words(frame.weights), words(frame.inputs), words(frame.outputs)))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def words(values: ValueRange | None) -> str:
+    """Describe a range: ``1.2e-05 to 0.31``, with what is not finite counted: ``0 to 6.5e+04, 3 inf``."""
+    if values is None:
+        return "-"
+    finite = "none finite" if values.lowest is None else f"{values.lowest:.3g} to {values.highest:.3g}"
+    counts = ((values.nan, "NaN"), (values.inf, "inf"), (values.minus_inf, "-inf"))
+    return ", ".join([finite, *(f"{count} {name}" for count, name in counts if count)])
+
+
+def evidence(origin: OriginFacts) -> dict[str, object]:
+    """Return what JSON can hold of it."""
+    return {
+        "kind": origin.kind,
+        "module": origin.module,
+        "replayed": origin.replayed,
+        "noticed": origin.noticed,
+        "parameters": list(origin.parameters),
+        "examples": list(origin.rows),
+        "batch_size": origin.batch_size,
+        "batch_fingerprint": origin.batch_fingerprint,
+        "learning_rate": origin.learning_rate,
+        "frames": [
+            f"{frame.module or 'model'} {frame.kind} {frame.dtype}: weights {words(frame.weights)}; inputs "
+            f"{words(frame.inputs)}; outputs {words(frame.outputs)}"
+            for frame in origin.frames
+        ],
+    }
+
+
+def examples(origin: OriginFacts) -> str:
+    """Say which examples are concerned: `` It concerns 2 of the 32 examples (3 and 5, counted from 0).``."""
+    rows, size = origin.rows, origin.batch_size
+    if not rows or not size or len(rows) == size:
+        return ""
+    named = [str(row) for row in rows[:8]] + ([f"{len(rows) - 8} more"] if len(rows) > 8 else [])
+    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
+    return f" It concerns {len(rows)} of the {size} examples ({listed}, counted from 0)."

@@ -1,0 +1,106 @@
+"""See `NonFiniteGradients`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics import origin_words
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import HistoryFacts, OriginFacts
+
+
+class NonFiniteGradients(Rule):
+    """A gradient is NaN or infinite although the model's output is not.
+
+    ## What it does
+    While a model is watched: names the first step whose gradient is not finite, and the module in whose backward
+    pass that begins, found by running the step again on a copy. If the model's own backward pass is finite, it
+    came in from the loss.
+
+    ## Why it is bad
+    One step on such a gradient makes every weight that it reaches NaN. The loss is still finite in that step,
+    so the NaN is seen one step later, in a forward pass that has nothing to do with it.
+
+    ## Example
+    ```python
+    distance = (a - b).square().sum(-1).sqrt()      # at a == b the slope of the square root is infinite
+    ```
+
+    ## Instead
+    ```python
+    distance = ((a - b).square().sum(-1) + 1e-12).sqrt()
+    ```
+
+    ## Thresholds
+    None. A gradient counts as infinite, too, where the square of its norm passes the largest float32 number.
+
+    ## Known problems
+    Gradients are seen as the optimizer's step sees them: after clipping, which spreads one NaN to all of them.
+    Steps that a loss scaler leaves out because of an overflow are not reported; they are how it works. The step
+    is run again with a gradient of ones at the model's output, not with that of the loss.
+
+    ## Sources
+    PyTorch's documentation, "Autograd mechanics", gradients for non-differentiable functions;
+    `torch.autograd.detect_anomaly`, which finds the operation at several times the cost of a step.
+    """
+
+    severity = "error"
+    no_exhibit = "where the gradient breaks before the loss does depends on the very numbers of a step"
+
+    def from_origin(self, origin: OriginFacts) -> Finding | None:
+        """Name step and module, where it began in the backward pass."""
+        if origin.kind is None and origin.loss is None and origin.parameters:
+            return self._unlocated(origin)
+        if origin.kind is None:
+            raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
+        if origin.kind != "gradient":
+            return None
+        finite = "The loss is finite" if origin.loss is not None else "The model's output is finite"
+        if origin.loss is not None and origin.replayed:
+            finite = "The model's output and the loss are finite"
+        if origin.module is not None:
+            where = f"it begins in the backward pass of {origin_words.module(origin)}".rstrip(",")
+            fix = (
+                "look in this module for a square root, norm, log, power or division whose slope is infinite "
+                "at 0; add a small number inside it"
+            )
+        elif origin.replayed:
+            where = "the model's own backward pass is finite, so it comes in from the loss"
+            fix = (
+                "look in the loss, and between the model's output and it, for a square root, norm, log or "
+                "division whose slope is infinite at 0"
+            )
+        else:
+            where = "where it begins is not known"
+            fix = "watch(model, optimizer, every=1) finds the module"
+        table = origin_words.table(origin.frames)
+        return self.found(
+            f"{_seen(origin)} {finite}; {where}. {origin_words.how_known(origin)}"
+            + (f"\n{table}" if table else ""),
+            fix=fix,
+            evidence=origin_words.evidence(origin) | {"loss": origin.loss},
+            step=origin.step,
+        )
+
+    def from_history(self, history: HistoryFacts) -> Finding | None:
+        """Clear a run whose gradients stayed finite."""
+        known = history.gradient_norms[history.gradient_known]
+        if not known.size:
+            raise NotApplicable("needs a step whose gradients could be measured")
+        if not np.isfinite(known).all():
+            raise NotApplicable("needs the step that went wrong, run again")
+        return None
+
+    def _unlocated(self, origin: OriginFacts) -> Finding:
+        return self.found(
+            f"{_seen(origin)} Whether the loss was is not known. {origin_words.how_known(origin)}",
+            fix="watch(model, optimizer, every=1) with watch.step(loss) says where it begins",
+            evidence=origin_words.evidence(origin) | {"loss": None},
+            step=origin.step,
+        )
+
+
+def _seen(origin: OriginFacts) -> str:
+    which = origin_words.parameters(origin)
+    return f"In step {origin.step} the gradient of {which} is NaN or infinite."

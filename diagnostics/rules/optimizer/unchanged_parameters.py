@@ -1,0 +1,113 @@
+"""See `UnchangedParameters`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.facts import OptimizerFacts
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import HistoryFacts
+
+ENOUGH = 3  # steps looked at; the first of a warm-up may have a learning rate of 0
+PASSES = 100  # without any step; larger than any accumulation people use
+
+
+class UnchangedParameters(Rule):
+    """The optimizer steps, or should, and no weight of the model changes.
+
+    ## What it does
+    While a model is watched: compares the weights before and after a step, every so many steps, and speaks up
+    if not a single number ever changed. Also if the loop runs on and on and no optimizer steps at all.
+
+    ## Why it is bad
+    The model never trains. The loss goes up and down with the batches and looks like one that is stuck.
+
+    ## Example
+    ```python
+    optimizer = torch.optim.Adam(model.parameters())
+    model = build_model()                        # another model: the optimizer holds the weights of the first
+    ```
+
+    ## Instead
+    ```python
+    model = build_model()
+    optimizer = torch.optim.Adam(model.parameters())
+    ```
+
+    ## Thresholds
+    At least 3 steps looked at, all without any change; or 100 passes without a step of the optimizer. Both
+    are ours.
+
+    ## Known problems
+    Only a model of which nothing changes is reported, not single layers: these may be frozen on purpose by a
+    learning rate of 0. A run that is watched only after its schedule has reached 0 is reported.
+
+    ## Sources
+    PyTorch's documentation of `torch.optim`, "Constructing it", on optimizers made before the model is replaced
+    or moved.
+    """
+
+    severity = "error"
+    no_exhibit = "its exhibit, the model that never trained, comes next"
+
+    def from_history(self, history: HistoryFacts, optimizer: OptimizerFacts | None = None) -> Finding | None:
+        """Look whether any step that was looked at changed anything."""
+        if not history.total_steps and history.steps_without_optimizer >= PASSES:
+            return self._never_stepped(history.steps_without_optimizer)
+        ratios = history.update_ratios
+        if ratios is None or history.sampled_steps is None or len(ratios) < ENOUGH:
+            raise NotApplicable(f"needs {ENOUGH} steps before and after which the weights were compared")
+        if not (np.nan_to_num(ratios, nan=0.0) == 0).all():
+            return None
+        rates = history.learning_rates
+        zero_rate = bool(rates.size) and bool((rates == 0).all())
+        got_gradient = bool((history.gradient_norms[history.gradient_known] > 0).any())
+        why, fix = _why(history, optimizer, zero_rate, got_gradient)
+        return self.found(
+            f"The weights were compared before and after {len(ratios)} of the {history.total_steps:,} steps, and "
+            f"not one number changed in any of them. {why}",
+            fix=fix,
+            evidence={
+                "steps_compared": history.sampled_steps.tolist()[-100:],
+                "learning_rates": sorted({float(rate) for rate in rates.reshape(-1)})[:10],
+                "gradient_seen": got_gradient,
+                "held": None if optimizer is None else optimizer.held,
+            },
+            step=int(history.sampled_steps[0]),
+        )
+
+    def _never_stepped(self, passes: int) -> Finding:
+        return self.found(
+            f"The loop has made {passes:,} passes, and none of the watched optimizers has stepped. The weights "
+            "are what they were.",
+            fix="optimizer.step()  # after the backward pass, and on the optimizer that is watched",
+            evidence={"passes": passes, "steps": 0},
+        )
+
+
+def _why(
+    history: HistoryFacts, optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool
+) -> tuple[str, str]:
+    if optimizer is not None and not optimizer.held:
+        return (
+            f"The optimizer ({optimizer.name}) holds none of the model's parameters.",
+            f"optimizer = {optimizer.name}(model.parameters(), ...)  # of the model that is trained",
+        )
+    if zero_rate:
+        return (
+            "The learning rate was 0 in all of them.",
+            "set the learning rate, and look at the schedule that may have brought it to 0",
+        )
+    if not got_gradient:
+        return (
+            "The optimizer has found no gradient in any of them.",
+            "call loss.backward() before optimizer.step() and optimizer.zero_grad() not between the two, and "
+            "look for a detach, .data or no_grad between the weights and the loss",
+        )
+    return (
+        "There were gradients, and the learning rate was not 0; so the updates are too small for the dtype of the "
+        "weights, or something puts the weights back.",
+        "keep the weights in float32 and use torch.autocast for half precision, and look for a state dict that is "
+        "loaded within the loop",
+    )

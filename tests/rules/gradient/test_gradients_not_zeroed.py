@@ -1,0 +1,64 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.gradient.gradients_not_zeroed import GradientsNotZeroed
+from diagnostics.watch_facts import HistoryFacts
+
+
+def history(zeroed, norms=None, passes=1):
+    count = len(zeroed)
+    norms = np.ones(count, np.float32) if norms is None else np.array(norms, np.float32)
+    return HistoryFacts(
+        total_steps=count,
+        steps=np.arange(count),
+        layers=("0",),
+        gradient_norms=norms,
+        layer_gradient_norms=norms[:, None],
+        gradient_known=np.ones(count, bool),
+        learning_rates=np.full((count, 1), 0.1),
+        training_mode=np.ones(count, np.int8),
+        passes=np.full(count, passes),
+        gradients_zeroed=np.array(zeroed, np.int8),
+    )
+
+
+class TestFires:
+    def test_on_gradients_that_pile_up(self):
+        finding = GradientsNotZeroed().from_history(history([-1] + [0] * 7, np.linspace(1, 8, 8)))
+        assert (finding.rule, finding.severity, finding.step) == ("gradients-not-zeroed", "error", 1)
+        assert finding.message == (
+            "In 7 of the 7 steps looked at, the gradients of the step before were still there when the backward "
+            "pass began, and it added to them. Each step follows the sum of all gradients so far. The norm of the "
+            "gradient went from 1 to 8. This is no accumulation of several batches for one step: the optimizer "
+            "had stepped in between."
+        )
+        assert finding.fix == "optimizer.zero_grad()  # once for each optimizer.step(), before the backward pass"
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_on_a_loop_that_zeroes_once_an_epoch(self):
+        zeroed = np.array([-1] + [0] * 99)
+        zeroed[20::20] = 1
+        finding = GradientsNotZeroed().from_history(history(zeroed))
+        assert finding.evidence["steps_not_zeroed"] == 95
+
+
+class TestSilent:
+    def test_on_a_loop_that_zeroes(self):
+        assert GradientsNotZeroed().from_history(history([-1] + [1] * 9)) is None
+
+    def test_on_an_accumulation_of_eight_batches(self):
+        assert GradientsNotZeroed().from_history(history([-1] + [1] * 9, passes=8)) is None
+
+    def test_on_a_loop_that_misses_one_now_and_then(self):
+        assert GradientsNotZeroed().from_history(history([-1, 1, 0, 1, 0, 0, 0, 1])) is None
+
+
+def test_not_applicable_before_enough_steps_were_seen():
+    few = history([-1, 0, 0, 0])
+    for facts in (few, dataclasses.replace(few, gradients_zeroed=np.full(4, -1))):
+        with pytest.raises(NotApplicable, match="needs 4 steps whose backward passes were seen to begin"):
+            GradientsNotZeroed().from_history(facts)

@@ -1,0 +1,86 @@
+import json
+
+import numpy as np
+import pytest
+
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.gradient.non_finite_gradients import NonFiniteGradients
+from diagnostics.watch_facts import FrameFacts, HistoryFacts, OriginFacts, ValueRange
+
+AGAIN = " Seen by running that step again on a copy, with the weights, batch and random state it had."
+
+
+def origin(**more):
+    known = {
+        "kind": "gradient", "replayed": True, "noticed": 19, "parameters": ("0.weight",), "num_parameters": 3,
+        "loss": 0.5, "batch_size": 16,
+    }  # fmt: skip
+    return OriginFacts(step=11, **(known | more))
+
+
+def history(norms):
+    count = len(norms)
+    return HistoryFacts(
+        total_steps=count,
+        steps=np.arange(count),
+        layers=("0",),
+        gradient_norms=np.array(norms, np.float32),
+        layer_gradient_norms=np.array(norms, np.float32)[:, None],
+        gradient_known=np.ones(count, bool),
+        learning_rates=np.full((count, 1), 0.1),
+        training_mode=np.ones(count, np.int8),
+        passes=np.ones(count, np.int64),
+        gradients_zeroed=np.ones(count, np.int8),
+    )
+
+
+class TestFires:
+    def test_on_a_module_whose_backward_pass_makes_it(self):
+        frame = FrameFacts("1", "Norm", "float32", None, ValueRange(0.0, 1.71), ValueRange(0.0, 0.859))
+        finding = NonFiniteGradients().from_origin(origin(module="1", module_kind="Norm", frames=(frame,)))
+        assert (finding.rule, finding.severity, finding.step) == ("non-finite-gradients", "error", 11)
+        assert finding.message == (
+            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. The model's output "
+            "and the loss are finite; it begins in the backward pass of 1 (Norm)." + AGAIN + "\n"
+            "smallest to largest |x|  weights  inputs     outputs\n"
+            "1 Norm                   -        0 to 1.71  0 to 0.859"
+        )
+        assert "whose slope is infinite at 0" in finding.fix
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_on_a_loss_whose_slope_is_infinite(self):
+        finding = NonFiniteGradients().from_origin(origin(parameters=("weight",), num_parameters=1))
+        assert finding.message == (
+            "In step 11 the gradient of weight is NaN or infinite. The model's output and the loss are finite; "
+            "the model's own backward pass is finite, so it comes in from the loss." + AGAIN
+        )
+        assert finding.fix.startswith("look in the loss, and between the model's output and it")
+
+    def test_where_the_step_could_not_be_run_again(self):
+        finding = NonFiniteGradients().from_origin(origin(replayed=False, reason="no forward pass was seen"))
+        assert finding.message == (
+            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. The loss is finite; "
+            "where it begins is not known. Seen by searching the model as it was at step 19, not as it was then: "
+            "no forward pass was seen."
+        )
+
+    def test_where_not_even_the_loss_is_known(self):
+        finding = NonFiniteGradients().from_origin(origin(kind=None, loss=None, replayed=False, reason=""))
+        assert finding.message == (
+            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. Whether the loss "
+            "was is not known. Seen by searching the model as it was at step 19, not as it was then."
+        )
+
+
+class TestSilent:
+    @pytest.mark.parametrize("kind", ["input", "loss", "forward", "optimizer step"])
+    def test_on_what_began_elsewhere(self, kind):
+        assert NonFiniteGradients().from_origin(origin(kind=kind)) is None
+
+    def test_on_a_run_that_stayed_finite(self):
+        assert NonFiniteGradients().from_history(history([0.5, 1e20])) is None
+
+
+def test_not_applicable_where_only_a_broken_loss_is_known():
+    with pytest.raises(NotApplicable, match="needs the step run again; that showed nothing"):
+        NonFiniteGradients().from_origin(origin(kind=None, loss=float("nan")))

@@ -1,0 +1,107 @@
+import json
+
+import numpy as np
+import pytest
+
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.numerics.non_finite_activations import NonFiniteActivations
+from diagnostics.watch_facts import FrameFacts, HistoryFacts, OriginFacts, ValueRange
+
+FRAMES = (
+    FrameFacts("0", "Linear", "float16", ValueRange(1e-3, 0.5), ValueRange(0.01, 3.0), ValueRange(0.1, 7.25)),
+    FrameFacts("1", "Tanh", "float16", None, ValueRange(0.1, 7.25), ValueRange(0.1, 1.0)),
+    FrameFacts(
+        "2", "Linear", "float16", ValueRange(1.0, 6e4), ValueRange(0.1, 1.0), ValueRange(2.0, 6.5e4, nan=1, inf=3)
+    ),
+)
+
+
+def origin(**more):
+    known = {
+        "kind": "forward", "replayed": True, "noticed": 39, "module": "2", "module_kind": "Linear",
+        "num_parameters": 6, "frames": FRAMES, "rows": (4, 9), "batch_size": 16, "learning_rate": 0.01,
+    }  # fmt: skip
+    return OriginFacts(step=38, **(known | more))
+
+
+def history(norms):
+    count = len(norms)
+    return HistoryFacts(
+        total_steps=count,
+        steps=np.arange(count),
+        layers=("0",),
+        gradient_norms=np.array(norms, np.float32),
+        layer_gradient_norms=np.array(norms, np.float32)[:, None],
+        gradient_known=np.ones(count, bool),
+        learning_rates=np.full((count, 1), 0.1),
+        training_mode=np.ones(count, np.int8),
+        passes=np.ones(count, np.int64),
+        gradients_zeroed=np.ones(count, np.int8),
+    )
+
+
+class TestFires:
+    def test_on_a_module_that_overflows(self):
+        finding = NonFiniteActivations().from_origin(origin())
+        assert (finding.rule, finding.severity, finding.stage) == ("non-finite-activations", "error", "numerics")
+        assert finding.step == 38
+        assert finding.message == (
+            "In step 38, 2 (Linear) was the first to make NaN or inf from finite input. float16 ends at 6.55e+04, "
+            "and this went past it. It concerns 2 of the 16 examples (4 and 9, counted from 0). Seen by running "
+            "that step again on a copy, with the weights, batch and random state it had.\n"
+            "smallest to largest |x|  weights       inputs       outputs\n"
+            "0 Linear                 0.001 to 0.5  0.01 to 3    0.1 to 7.25\n"
+            "1 Tanh                   -             0.1 to 7.25  0.1 to 1\n"
+            "2 Linear                 1 to 6e+04    0.1 to 1     2 to 6.5e+04, 1 NaN, 3 inf"
+        )
+        assert finding.fix == (
+            "compute this part in float32 (torch.autocast with enabled=False), or bound what goes in: normalise "
+            "it, clip the gradients, lower the learning rate that lets the weights grow"
+        )
+        assert finding.evidence["frames"][-1] == (
+            "2 Linear float16: weights 1 to 6e+04; inputs 0.1 to 1; outputs 2 to 6.5e+04, 1 NaN, 3 inf"
+        )
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_on_one_that_makes_nan_without_growing(self):
+        frame = FrameFacts("", "Net", "float32", None, ValueRange(0.0, 1.0), ValueRange(0.0, 1.0, nan=2))
+        finding = NonFiniteActivations().from_origin(
+            origin(module="", module_kind="Net", frames=(frame,), rows=())
+        )
+        assert finding.message.startswith(
+            "In step 38, the model itself (Net), outside its layers, was the first to make NaN or inf from finite "
+            "input. Seen by running"
+        )
+        assert finding.fix.startswith("look in this module for a log or square root of 0 or less")
+
+    def test_saying_when_only_the_present_state_could_be_searched(self):
+        found = NonFiniteActivations().from_origin(
+            origin(replayed=False, frames=(), rows=(), reason="the weights take more than 512 MiB")
+        )
+        assert found.message == (
+            "In step 38, 2 (Linear) was the first to make NaN or inf from finite input. Seen by searching the "
+            "model as it was at step 39, not as it was then: the weights take more than 512 MiB."
+        )
+
+
+class TestSilent:
+    @pytest.mark.parametrize("kind", ["input", "loss", "gradient", "optimizer step"])
+    def test_on_what_began_elsewhere(self, kind):
+        assert NonFiniteActivations().from_origin(origin(kind=kind)) is None
+
+    def test_on_a_run_that_stayed_finite(self):
+        assert NonFiniteActivations().from_history(history([0.5, 1e20])) is None
+
+
+class TestNotApplicable:
+    def test_where_only_the_step_is_known(self):
+        with pytest.raises(NotApplicable, match="needs the step run again; the batch was written to"):
+            NonFiniteActivations().from_origin(origin(kind=None, reason="the batch was written to"))
+
+    def test_without_gradients(self):
+        with pytest.raises(NotApplicable, match="needs a step whose gradients could be measured"):
+            NonFiniteActivations().from_history(history([]))
+
+    def test_on_a_run_that_went_wrong_in_an_unknown_place(self):
+        with pytest.raises(NotApplicable, match="needs the step that went wrong, run again"):
+            NonFiniteActivations().from_history(history([0.5, np.nan]))

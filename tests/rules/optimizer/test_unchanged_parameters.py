@@ -1,0 +1,89 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from diagnostics.facts import OptimizerFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
+from diagnostics.watch_facts import HistoryFacts
+
+SEEN = "The weights were compared before and after 4 of the 60 steps, and not one number changed in any of them. "
+
+
+def history(ratios, rate=0.1, norm=1.0):
+    ratios = np.array(ratios, np.float32)
+    return HistoryFacts(
+        total_steps=60,
+        steps=np.arange(60),
+        layers=("body", "head"),
+        gradient_norms=np.full(60, norm, np.float32),
+        layer_gradient_norms=np.full((60, 2), norm, np.float32),
+        gradient_known=np.ones(60, bool),
+        learning_rates=np.full((60, 1), rate),
+        training_mode=np.ones(60, np.int8),
+        passes=np.ones(60, np.int64),
+        gradients_zeroed=np.ones(60, np.int8),
+        sampled_steps=np.arange(len(ratios)) * 20,
+        update_ratios=ratios,
+    )
+
+
+STILL = history(np.zeros((4, 2)))
+
+
+class TestFires:
+    def test_on_an_optimizer_that_holds_another_model(self):
+        optimizer = OptimizerFacts("Adam", (1e-3,), {"body.weight": 4}, held=0, foreign=2)
+        finding = UnchangedParameters().from_history(STILL, optimizer)
+        assert (finding.rule, finding.severity, finding.stage) == ("unchanged-parameters", "error", "optimizer")
+        assert finding.message == SEEN + "The optimizer (Adam) holds none of the model's parameters."
+        assert finding.fix == "optimizer = Adam(model.parameters(), ...)  # of the model that is trained"
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_on_a_learning_rate_of_nothing(self):
+        finding = UnchangedParameters().from_history(history(np.zeros((4, 2)), rate=0.0))
+        assert finding.message == SEEN + "The learning rate was 0 in all of them."
+
+    def test_on_steps_without_a_gradient(self):
+        facts = dataclasses.replace(STILL, gradient_known=np.zeros(60, bool))
+        finding = UnchangedParameters().from_history(facts)
+        assert finding.message == SEEN + "The optimizer has found no gradient in any of them."
+        assert finding.fix.startswith("call loss.backward() before optimizer.step()")
+
+    def test_on_updates_too_small_for_the_dtype(self):
+        finding = UnchangedParameters().from_history(history([[0, np.nan]] * 4))
+        assert finding.message == SEEN + (
+            "There were gradients, and the learning rate was not 0; so the updates are too small for the dtype of "
+            "the weights, or something puts the weights back."
+        )
+
+    def test_on_a_loop_that_forgot_to_step(self):
+        facts = dataclasses.replace(STILL, total_steps=0, steps_without_optimizer=240)
+        finding = UnchangedParameters().from_history(facts)
+        assert finding.message == (
+            "The loop has made 240 passes, and none of the watched optimizers has stepped. The weights are what "
+            "they were."
+        )
+
+
+class TestSilent:
+    def test_on_a_model_that_trains(self):
+        assert UnchangedParameters().from_history(history([[1e-3, 2e-3]] * 4)) is None
+
+    def test_on_a_warm_up_from_zero_and_a_schedule_down_to_zero(self):
+        assert UnchangedParameters().from_history(history([[0, 0], [1e-9, 0], [0, 0], [0, 0]])) is None
+
+    def test_on_a_frozen_layer(self):
+        assert UnchangedParameters().from_history(history([[0, 1e-3]] * 4)) is None
+
+    def test_on_a_long_accumulation(self):
+        facts = dataclasses.replace(STILL, total_steps=0, steps_without_optimizer=64, update_ratios=None)
+        with pytest.raises(NotApplicable):
+            UnchangedParameters().from_history(facts)
+
+
+def test_not_applicable_before_enough_steps_were_compared():
+    with pytest.raises(NotApplicable, match="needs 3 steps before and after which the weights were compared"):
+        UnchangedParameters().from_history(history(np.zeros((2, 2))))
