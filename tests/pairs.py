@@ -5,7 +5,7 @@ import re
 
 # What a message owes to the framework: names of layers, weights, losses and arguments.
 NAMES = re.compile(
-    r'"[^"]*"|\b\w+/[\w/]+|\b\d+\.(?:weight|bias)\b|\b\w+(?:Loss|Crossentropy)\b(?:\([^)]*\))?'
+    r'"[^"]*"|\w+(?:/[\w*]+)+|\b\d+\.(?:weight|bias|\*)|\b\w+(?:Loss|Crossentropy)\b(?:\([^)]*\))?'
     r"|\b(?:loss|lr|learning_rate)="
 )
 NUMBER = r"-?\b(?:\d+(?:[.,]\d+)*(?:e[+-]?\d+)?|nan|inf)\b%?"
