@@ -49,7 +49,7 @@ validation = batches(tokenized["validation"], 8 * BATCH_SIZE)
 
 # model: the encoder from the checkpoint, and a new head
 model = keras_hub.models.DistilBertTextClassifier.from_preset(
-    MODEL,
+    lab.preset(MODEL),
     preprocessor=None,  # the rows are tokenized already
     num_classes=2,
     dropout=0.0,  # two passes over the data do not overfit

@@ -3,11 +3,11 @@
 Cheap to import: the frameworks are imported when something is asked for.
 """
 
-from bugs.lab.checkpoint import checkpoint
+from bugs.lab.checkpoint import checkpoint, preset
 from bugs.lab.corpus import corpus
 from bugs.lab.device import device
 from bugs.lab.memory_budget import memory_budget
 from bugs.lab.notebook import open_notebook
 from bugs.lab.shared_card import shared_card
 
-__all__ = ["checkpoint", "corpus", "device", "memory_budget", "open_notebook", "shared_card"]
+__all__ = ["checkpoint", "corpus", "device", "memory_budget", "open_notebook", "preset", "shared_card"]

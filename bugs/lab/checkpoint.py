@@ -56,6 +56,11 @@ def checkpoint(width: int = WIDTH, layers: int = LAYERS) -> str:
     return named
 
 
+def preset(checkpoint: str) -> str:
+    """The same checkpoint as KerasHub has it named: a directory as it is, a name on the hub after `hf://`."""
+    return checkpoint if Path(checkpoint).is_dir() or "://" in checkpoint else f"hf://{checkpoint}"
+
+
 def vocabulary() -> list[str]:
     """The tokenizer's pieces in the order of their ids.
 

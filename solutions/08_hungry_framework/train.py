@@ -12,7 +12,7 @@ import tensorflow as tf
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MODEL = lab.preset(lab.checkpoint())  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
 MAX_LENGTH = 64  # tokens; the few longer pairs are cut off
 BATCH_SIZE = 128
 EPOCHS = 3
@@ -31,7 +31,7 @@ import keras_hub
 from bugs import lab
 
 lab.shared_card()  # what TensorFlow does with a card on first use; simulated where there is none
-model = keras_hub.models.DistilBertTextClassifier.from_preset(lab.checkpoint(), num_classes=3)
+model = keras_hub.models.DistilBertTextClassifier.from_preset(lab.preset(lab.checkpoint()), num_classes=3)
 print(model.predict((["A man sleeps on a bench."], ["Nobody is awake."]), verbose=0))
 """
 notebook = lab.open_notebook(NOTEBOOK)

@@ -107,6 +107,16 @@ class TestCheckpoint:
         assert torch.equal(torch.get_rng_state(), before)
 
 
+class TestWider:
+    def test_another_width_and_depth_is_another_checkpoint_with_smaller_weights(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("ZOO_CACHE", str(tmp_path))
+        monkeypatch.delenv("ZOO_MODEL", raising=False)
+        model = AutoModel.from_pretrained(lab.checkpoint(width=192, layers=1))
+        assert (model.config.dim, model.config.n_layers, model.config.n_heads) == (192, 1, 3)
+        assert model.embeddings.word_embeddings.weight.std().item() == pytest.approx(0.04, rel=0.02)
+        assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [f"checkpoint-{VERSION}-192x1"]
+
+
 class TestKerasHub:
     def test_both_tokenizers_agree(self, keras_hub, directory, tokenizer, texts):
         theirs = keras_hub.models.DistilBertTokenizer.from_preset(directory)
@@ -132,10 +142,12 @@ class TestNamedModel:
     def test_a_name_of_the_hub_is_handed_on(self, monkeypatch):
         monkeypatch.setenv("ZOO_MODEL", "distilbert-base-uncased")
         assert lab.checkpoint() == "distilbert-base-uncased"
+        assert lab.preset(lab.checkpoint()) == "hf://distilbert-base-uncased"
 
     def test_a_directory_with_a_model_is_handed_on(self, monkeypatch, directory):
         monkeypatch.setenv("ZOO_MODEL", directory)
         assert lab.checkpoint() == directory
+        assert lab.preset(lab.checkpoint()) == directory
 
     def test_a_directory_without_one_is_refused(self, monkeypatch, tmp_path):
         monkeypatch.setenv("ZOO_MODEL", str(tmp_path))
