@@ -56,8 +56,8 @@ def tables(cards: tuple[CardFacts, ...]) -> list[RenderableType]:
         if not card.holders:
             parts.append(Padding(Text("nobody holds it", style="dim"), (0, 0, 1, 2)))
             continue
-        table = Table("process", "user", "memory", "share", "framework", box=None, pad_edge=False)
-        table.add_column("command", no_wrap=True, overflow="ellipsis")
+        table = Table("process", "user", "memory", "share", "framework", box=None, pad_edge=False, expand=True)
+        table.add_column("command", ratio=1, no_wrap=True, overflow="ellipsis")  # what the others leave
         for holder in card.holders:
             table.add_row(*_row(holder, card.total))
         parts.append(Padding(table, (0, 0, 1, 2)))
@@ -71,5 +71,5 @@ def _row(holder: Holder, total: int) -> tuple[str, ...]:
         UNSEEN if holder.size is None else in_bytes(holder.size),
         UNSEEN if holder.size is None else f"{holder.size / total:.0%}",
         UNSEEN if holder.frameworks is None else ", ".join(holder.frameworks) or "none",
-        holder.command or UNSEEN,
+        " ".join((holder.command or UNSEEN).split()),  # of a `python -c` it may be a whole program
     )

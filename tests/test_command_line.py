@@ -151,6 +151,17 @@ class TestGpu:
         assert any(line.startswith("warning: crowded-gpu") for line in lines)
         assert lines[-1] == "2 warnings."
 
+    def test_a_long_command_takes_no_room_from_the_figures(self, answers, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "60")
+        holder = Holder(4711, 22 * GIB, "ada", ("TensorFlow",), "python -c import os\n\nprint(os.environ)")
+        answers(CardFacts(0, "NVIDIA A10", 24 * GIB, GIB, (holder,)))
+        main(["gpu"])
+        lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert lines[1:3] == [
+            "  process  user  memory    share  framework   command",
+            "  4711     ada   22.0 GiB  92%    TensorFlow  python -c imp…",
+        ]
+
     def test_is_content_with_a_card_in_use(self, answers, capsys):
         answers(CardFacts(0, "NVIDIA A10", 24 * GIB, 4 * GIB, (SLIVER,)), CardFacts(1, "NVIDIA A10", 24, 24))
         assert main(["gpu"]) == 0
