@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import sys
 import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +50,9 @@ def is_yours(file: str) -> bool:
 
 
 def shorten(file: str) -> str:
-    """Cut a path to what a reader needs: from the package on, or from the working directory on."""
+    """Cut a path to what a reader needs: from the package or the working directory on, or a notebook's cell."""
+    if (cell := _cell(file)) is not None:
+        return f"In[{cell}]"
     for marker in ("site-packages", "dist-packages"):
         if marker in file:
             return file.split(marker, 1)[1].lstrip("/\\")
@@ -57,6 +60,14 @@ def shorten(file: str) -> str:
         return str(Path(file).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return file
+
+
+def _cell(file: str) -> int | None:
+    """Return the number of the notebook's cell that Python knows under this file name; None if it is none."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    names: dict[str, int] = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    return names.get(file)
 
 
 def read_exception(error: BaseException) -> Crash:
