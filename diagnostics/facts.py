@@ -264,7 +264,6 @@ class OptimizerFacts:
         held: number of the model's trainable parameters that it holds.
         foreign: number of tensors it holds that are no parameters of this model.
         default_rate: the learning rate that this class has when none is given; None if it has none.
-        by_name: whether the user named the optimizer by a string, so that every setting is its default.
     """
 
     name: str
@@ -273,7 +272,6 @@ class OptimizerFacts:
     held: int
     foreign: int
     default_rate: float | None = None
-    by_name: bool = False
 
 
 @dataclass(frozen=True)

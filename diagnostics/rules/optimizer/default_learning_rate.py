@@ -42,8 +42,8 @@ class DefaultLearningRate(Rule):
     rounds.
 
     ## Known problems
-    A rate that was written down and happens to be the default cannot be told from one that was left out,
-    unless the optimizer was named by a string; it is reported all the same, for it is as unfit.
+    A rate that was written down and happens to be the default cannot be told from one that was left out; it is
+    reported all the same, for it is as unfit.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your
@@ -79,20 +79,18 @@ class DefaultLearningRate(Rule):
             evidence={
                 **learning_rates.evidence(trial, floor),
                 "default_rate": default,
-                "by_name": optimizer.by_name,
                 "unfit": unfit,
             },
         )
 
 
 def _origin(optimizer: OptimizerFacts, default: float, model: ModelFacts | None) -> str:
-    word = "learning_rate" if model is not None and model.library == "keras" else "lr"
-    if optimizer.by_name:
-        return (
-            f'optimizer="{optimizer.name.lower()}" means {optimizer.name} with {word}={default:g}: a name brings '
-            "along every setting that you did not see."
-        )
-    return f"{optimizer.name} runs at {word}={default:g}, which is what it takes when none is given."
+    in_keras = model is not None and model.library == "keras"
+    word = "learning_rate" if in_keras else "lr"
+    origin = f"{optimizer.name} runs at {word}={default:g}, which is what it takes when none is given"
+    if in_keras:
+        origin += f', as in optimizer="{optimizer.name.lower()}"'
+    return f"{origin}."
 
 
 def _from_to(losses: tuple[float, ...], batches: int) -> str:
