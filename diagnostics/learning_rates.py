@@ -10,6 +10,7 @@ from .facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
 from .rule import NotApplicable
 
 BELOW = 0.9  # of the best constant answer's loss: who stays above it has not told the examples apart
+BELOW_IN_TURNS = 0.7  # the same for several batches, of which one may be learned and the next not
 WELL_BELOW = 0.5  # of the same: the other rate must show, beyond doubt, that the batch can be learned
 MIN_STEPS = 10  # a shorter run says little; the probes give 30
 
@@ -64,8 +65,9 @@ def is_too_high(trial: TrialFacts, floor: float) -> bool:
     if largest_update(trial) < LARGE_UPDATE:
         return False
     if math.isfinite(trial.losses[-1]):  # else it blew up, wherever it was before
+        below = BELOW if trial.batches == 1 else BELOW_IN_TURNS
         last = statistics.median(trial.losses[-(len(trial.losses) // 3) :])
-        if _lowest(trial.losses, trial.batches) <= WELL_BELOW * floor or last <= BELOW * floor:
+        if _lowest(trial.losses, trial.batches) <= WELL_BELOW * floor or last <= below * floor:
             return False
     if leads_below(trial.losses, WELL_BELOW * floor):
         raise NotApplicable("needs a longer trial: the loss was still on its way down")

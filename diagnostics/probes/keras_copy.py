@@ -16,7 +16,7 @@ import tensorflow as tf
 from diagnostics.facts import ActivationFacts
 
 from .keras_model import layer_activations
-from .overfitting import Plan, Run
+from .overfitting import Plan, Run, Stopwatch
 
 ALIKE = 1e-6  # relative: units closer than this are the same, up to rounding
 
@@ -109,6 +109,7 @@ class KerasCopy:
         """Train from the model's values according to the plan; `optimizer` builds one with the user's settings."""
         learner = self._learner(optimizer if plan.theirs else None)
         batches = (self._batch, *self.further)
+        watch = Stopwatch()
         first, other = self.start()
         learner.restart(first, plan.learning_rate)
         losses: list[float] = []
@@ -118,6 +119,7 @@ class KerasCopy:
             batch = batches[len(losses) % plan.batches]
             loss, updated, moved = learner.step(other, batch)
             losses.append(float(loss))
+            watch.step()
             if plan.is_done(losses):
                 break
             ratios.append(_update_ratio(trainable, updated))
@@ -133,6 +135,7 @@ class KerasCopy:
                 for name, old, new in zip(names, first, trainable, strict=True)
                 if _units_alike(old) and _units_alike(new)
             ),
+            pace=watch.pace,
         )
 
     def _scope(self, trainable: Weights, other: Weights) -> Any:

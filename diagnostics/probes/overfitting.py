@@ -45,12 +45,14 @@ class Run:
         update_ratios: for each step, the median over weights of |update| / |weight|.
         output_spread: see `OverfitFacts`.
         symmetric: see `OverfitFacts`.
+        pace: seconds a step, without the first, which may be the one that compiles.
     """
 
     losses: tuple[float, ...]
     update_ratios: tuple[float, ...] = ()
     output_spread: float | None = None
     symmetric: tuple[str, ...] = ()
+    pace: float = 0.0
 
     @property
     def lowest(self) -> float:
@@ -158,7 +160,6 @@ def overfit(
 
     if their_rate:
         first = go(their_rate, theirs=True)
-        took = time.monotonic() - started
         better = None
         if first.lowest > enough:
             for factor in _other_rates(first, floor):
@@ -174,7 +175,7 @@ def overfit(
             warms_up=warms_up,
         )
         suspect = first.lowest <= enough and max(first.update_ratios, default=0.0) >= LARGE_UPDATE
-        affordable = POOL_STEPS * took / len(first.losses) <= SECONDS
+        affordable = POOL_STEPS * first.pace <= SECONDS
         in_turns = warms_up is False and suspect and affordable
         yield (_in_turns(run, pool(), their_rate) if in_turns else None) or alone
 
@@ -192,6 +193,22 @@ def overfit(
         go(min(ours)[1], theirs=False, steps=LAST_STEPS)
     best = min(runs, key=lambda r: r.lowest)
     yield _facts(best, tuple(rates), distinct_inputs, best in rescaled_runs)
+
+
+class Stopwatch:
+    """Measures the pace of a run."""
+
+    def __init__(self) -> None:
+        self._ends: list[float] = []
+
+    def step(self) -> None:
+        """Note that a step ended."""
+        self._ends.append(time.monotonic())
+
+    @property
+    def pace(self) -> float:
+        """Seconds a step, from the end of the first to the end of the last; 0 if there was but one."""
+        return (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1) if len(self._ends) > 1 else 0.0
 
 
 def pool_of(labels: list[Array], first_floor: float, classes: int) -> Pool | None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .overfitting import Plan, Run
+from .overfitting import Plan, Run, Stopwatch
 from .torch_optimizer import OptimizerBuilder
 
 ALIKE = 1e-6  # relative: rows of a weight closer than this are the same, up to rounding
@@ -52,11 +52,13 @@ class CopyTrainer:
         alike = [name for name, p in trainable.items() if _rows_alike(p)]
         losses: list[float] = []
         ratios: list[float] = []
+        watch = Stopwatch()
         for _ in range(plan.steps):
             optimizer.zero_grad(set_to_none=True)
             loss = self._at_unit_scale(model) if plan.rescaled else self._step(model, len(losses) % plan.batches)
             loss.backward()
             losses.append(float(loss.detach()))
+            watch.step()
             if plan.is_done(losses):
                 break
             before = [p.detach().clone() for p in trainable.values()]
@@ -70,6 +72,7 @@ class CopyTrainer:
             update_ratios=tuple(ratios),
             output_spread=spread,
             symmetric=tuple(name for name in alike if _rows_alike(trainable[name])),
+            pace=watch.pace,
         )
 
 

@@ -16,6 +16,7 @@ from diagnostics.probes.overfitting import (
     STEPS_WITHOUT_FLOOR,
     Pool,
     Run,
+    Stopwatch,
     overfit,
     pool_of,
 )
@@ -131,11 +132,32 @@ class TestLargeSteps:
         trial, plans = self.pooled(**options)
         assert (trial.losses, len(plans)) == (LEARNS, 1)
 
-    def test_of_a_slow_model_are_not_followed_up(self, monkeypatch):
-        clock = iter([0.0, 0.0, 9.0])  # three steps in nine seconds: sixty would take three minutes
+    @pytest.mark.parametrize(("pace", "runs"), [(1.9, 2), (2.1, 1)])
+    def test_of_a_slow_model_are_not_followed_up(self, pace, runs):
+        answers = iter([Run(LEARNS, (LARGE_UPDATE,) * 2, pace=pace), Run((1.2, 0.9, 0.6, 0.4))])
+        plans = []
+
+        def run(plan):
+            plans.append(plan)
+            return next(answers)
+
+        list(overfit(run, floor=FLOOR, distinct_inputs=8, their_rate=1e-3, warms_up=False, pool=lambda: self.POOL))
+        assert len(plans) == runs
+
+
+class TestStopwatch:
+    def test_leaves_the_first_step_out_for_it_may_compile(self, monkeypatch):
+        clock = iter([20.0, 20.5, 21.0])
         monkeypatch.setattr(overfitting.time, "monotonic", lambda: next(clock))
-        _, plans = self.pooled()
-        assert len(plans) == 1
+        watch = Stopwatch()
+        for _ in range(3):
+            watch.step()
+        assert watch.pace == 0.5
+
+    def test_knows_no_pace_of_one_step(self):
+        watch = Stopwatch()
+        watch.step()
+        assert watch.pace == 0.0
 
 
 class TestPool:

@@ -42,8 +42,8 @@ class LearningRateTooHigh(Rule):
     step changes the weights (the median over all weight matrices) by at least 1% of their size, ten times the
     0.1% that the rule of thumb below asks for. The rule of thumb alone is no alarm: a small network often
     learns well at 3% and more: from there on, a batch that was learned is followed by a trial of 60 steps on
-    8 batches in turn, if the model is a classifier. There the losses count as means over a turn. The
-    limits are ours.
+    8 batches in turn, if the model is a classifier. There the losses count as means over a turn, and
+    0.7 takes the place of 0.9. The limits are ours.
 
     ## Known problems
     A few batches are an easy task: a rate that learns them by heart may still be too high for the real run. Not
