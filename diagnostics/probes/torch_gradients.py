@@ -41,6 +41,7 @@ class Layers:
         self.names = tuple(dict.fromkeys(owners))
         self.of_parameter = np.array([self.names.index(owner) for owner in owners], dtype=np.int64)
         self._numbers = {id(p): number for number, p in enumerate(self.parameters.values())}
+        self._places: dict[tuple[int, ...], tuple[Array, Array]] = {}
         dtypes = {p.dtype for p in self.parameters.values()}
         # The norm of a half-precision tensor soon passes the largest number of its own dtype.
         half = bool(dtypes & {torch.float16, torch.bfloat16}) and torch.float64 not in dtypes
@@ -74,14 +75,17 @@ class Layers:
             return torch.stack([norm.to(norms[0].device, torch.float32, non_blocking=True) for norm in norms])
 
     def over_layers(self, norms: Array, which: tuple[int, ...]) -> Array:
-        """Combine norms (..., k) of parameters into norms (..., layers)."""
-        squares = np.zeros((*norms.shape[:-1], len(self.names)))
-        layers = self.of_parameter[list(which)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if len(layers):  # in order, as the parameters of a module stand together
-                starts = np.flatnonzero(np.diff(layers, prepend=-1))
-                squares[..., layers[starts]] = np.add.reduceat(norms.astype(np.float64) ** 2, starts, axis=-1)
-            return np.sqrt(squares)
+        """Combine norms (k,) of parameters into norms (layers,). May overflow to inf, under `np.errstate`."""
+        if which not in self._places:
+            layers = self.of_parameter[list(which)]
+            # In order, as the parameters of a module stand together.
+            starts = np.flatnonzero(np.diff(layers, prepend=-1))
+            self._places = {which: (starts, layers[starts])}  # one: it changes seldom
+        starts, layers = self._places[which]
+        squares = np.zeros(len(self.names))
+        if len(starts):
+            squares[layers] = np.add.reduceat(np.square(norms, dtype=np.float64), starts)
+        return np.sqrt(squares)
 
     def sizes(self) -> Array:
         """Return integers (parameters,): the scalars in each."""
@@ -110,11 +114,14 @@ def measure_update(
 
 
 def to_host(values: Mapping[int, Tensor]) -> dict[int, Array]:
-    """Bring small tensors of any shape to the host, one copy for each device and dtype."""
+    """Bring small tensors of any shape to the host, one copy for each device and dtype; none where they are."""
     groups: dict[tuple[torch.device, torch.dtype], list[int]] = {}
-    for key, value in values.items():
-        groups.setdefault((value.device, value.dtype), []).append(key)
     arrays: dict[int, Array] = {}
+    for key, value in values.items():
+        if value.is_cpu and value.dtype is not torch.bfloat16:
+            arrays[key] = value.detach().numpy()
+        else:
+            groups.setdefault((value.device, value.dtype), []).append(key)
     for (_, dtype), keys in groups.items():
         whole = torch.cat([values[key].detach().reshape(-1) for key in keys])
         if dtype.is_floating_point and whole.element_size() < 4:

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .torch_gradients import to_host
+
 SAMPLED = 1024  # numbers of each input that a fingerprint is made of, spread evenly; copied, so few
 PLAIN = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
 
@@ -100,24 +102,18 @@ def fingerprints(passes: list[Pass]) -> list[int]:
 
     All samples come to the host in one copy for each device.
     """
-    raw = [[piece.contiguous().reshape(-1).view(torch.uint8) for piece in kept.sample] for kept in passes]
-    by_device: dict[torch.device, list[Tensor]] = {}
-    for pieces in raw:
-        for piece in pieces:
-            by_device.setdefault(piece.device, []).append(piece)
-    bytes_of: dict[int, bytes] = {}
-    for pieces in by_device.values():
-        host = torch.cat(pieces).cpu().numpy().tobytes()
-        start = 0
-        for piece in pieces:
-            bytes_of[id(piece)] = host[start : start + piece.numel()]
-            start += piece.numel()
+    samples = [sample for kept in passes for sample in kept.sample]
+    raw = [sample.contiguous().reshape(-1).view(torch.uint8) for sample in samples]
+    host = to_host(dict(enumerate(raw)))
+    number = 0
     prints = []
-    for kept, pieces in zip(passes, raw, strict=True):
+    for kept in passes:
         digest = hashlib.blake2b(digest_size=8)
-        for sample, piece in zip(kept.sample, pieces, strict=True):
-            digest.update(f"{tuple(sample.shape)}{sample.dtype}".encode() + bytes_of[id(piece)])
-        prints.append(int.from_bytes(digest.digest(), "little") if pieces else 0)
+        for sample in kept.sample:
+            digest.update(f"{tuple(sample.shape)}{sample.dtype}".encode())
+            digest.update(host[number].data)
+            number += 1
+        prints.append(int.from_bytes(digest.digest(), "little") if kept.sample else 0)
     return prints
 
 
@@ -139,7 +135,24 @@ def named_tensors(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
 
 def tensors(value: Any) -> list[Tensor]:
     """List the tensors in nested dicts, lists, tuples and dataclasses."""
-    return [tensor for _, tensor in named_tensors(value)]
+    found: list[Tensor] = []
+    _gather(value, found)
+    return found
+
+
+def _gather(value: Any, found: list[Tensor]) -> None:
+    # The same walk as that of `named_tensors`, but it is on the way of every step, and names are not free.
+    if isinstance(value, Tensor):
+        found.append(value)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _gather(part, found)
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            _gather(part, found)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            _gather(getattr(value, field.name, None), found)
 
 
 def _sample(tensor: Tensor) -> Tensor:

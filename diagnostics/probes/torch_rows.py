@@ -71,6 +71,7 @@ class Table:
 
     def __init__(self, layers: Layers, groups: int) -> None:
         self.layers = layers
+        self.groups = groups
         shape = (len(layers.names),)
         self.steps = History(
             [
@@ -109,9 +110,10 @@ class Table:
         with_pass = [row for row in rows if row.kept is not None]
         prints = iter(fingerprints([row.kept for row in with_pass if row.kept is not None]))
         failure = None
-        for row in rows:
-            found = self._keep(row, _Reader(values), next(prints) if row.kept is not None else 0, memory)
-            failure = failure or found
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for row in rows:
+                found = self._keep(row, _Reader(values), next(prints) if row.kept is not None else 0, memory)
+                failure = failure or found
         return failure
 
     def _keep(self, row: Row, reader: _Reader, fingerprint: int, memory: float) -> Failure | None:
@@ -121,8 +123,7 @@ class Table:
         loss = sum(losses) / len(losses) if losses else math.nan
         leftovers = [reader.number(tensor) for tensor in row.leftovers]
         zeroed = 1 if row.clean or 0.0 in leftovers else 0 if leftovers else -1
-        with np.errstate(over="ignore", invalid="ignore"):
-            whole = float(np.sqrt((norms**2).sum()))
+        whole = math.sqrt(float(norms @ norms))
         self.steps.append(
             (
                 row.step, loss, bool(losses), whole, norms, known, rates,
@@ -153,15 +154,16 @@ class Table:
                 self.skipped += 1
                 continue
             known = True
-            bad += [gradient.which[place] for place in np.flatnonzero(~np.isfinite(norms))]
+            finite = np.isfinite(norms)
+            if not finite.all():
+                bad += [gradient.which[place] for place in np.flatnonzero(~finite)]
             squares += self.layers.over_layers(norms, gradient.which) ** 2
         return np.sqrt(squares), tuple(bad), known
 
     def _sample(self, step: int, update: Update, reader: _Reader, memory: float) -> None:
         weights = self.layers.over_layers(reader.array(update.weights), update.which)
         change = self.layers.over_layers(reader.array(update.change), update.which)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.where(change == 0, 0.0, change / weights)
+        ratios = np.where(change == 0, 0.0, change / weights)
         unseen = np.setdiff1d(np.arange(len(weights)), self.layers.of_parameter[list(update.which)])
         ratios[unseen] = weights[unseen] = np.nan
         shares = np.full(len(weights), np.nan)
@@ -169,8 +171,7 @@ class Table:
             counts, which = reader.array(update.zero_shares[0]), list(update.zero_shares[1])
             there = np.bincount(self.layers.of_parameter[which], self._sizes[which], minlength=len(weights))
             zeros = np.bincount(self.layers.of_parameter[which], counts, minlength=len(weights))
-            with np.errstate(invalid="ignore"):
-                shares = zeros / there
+            shares = zeros / there
         self.samples.append((step, ratios, weights, shares, memory))
 
 

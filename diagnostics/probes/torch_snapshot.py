@@ -18,13 +18,12 @@ class Snapshot:
 
     Args:
         parameters: by name.
-        wait: whether to look at the condition on the host, which costs nothing on a CPU.
+        deferred: whether the condition will be a tensor, not to be waited for.
     """
 
-    def __init__(self, parameters: Mapping[str, nn.Parameter], wait: bool) -> None:
+    def __init__(self, parameters: Mapping[str, nn.Parameter], deferred: bool) -> None:
         self._names = list(parameters)
         self._parameters = list(parameters.values())
-        self._wait = wait
         self.taken = False
         kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
         for index, parameter in enumerate(self._parameters):
@@ -36,19 +35,20 @@ class Snapshot:
         for (device, dtype), members in kinds.items():
             size = sum(self._parameters[index].numel() for index in members)
             self._kept.append(self._cut(torch.empty(size, dtype=dtype, device=device), members, self._views))
-            if not wait:
+            if deferred:
                 staged = torch.empty_like(self._kept[-1])
                 self._staged.append(self._cut(staged, members, self._staged_views))
 
-    def take(self, good: Tensor | None) -> None:
-        """Copy the weights if `good`, a bool () on the device, is true; None means it is.
+    def take(self, good: Tensor | bool) -> None:
+        """Copy the weights if `good`, a bool or a tensor () of one on the device, is true.
 
         Once it was false, no later call may pass true: what is held would no longer be from before.
         """
         with torch.no_grad():
-            if good is None or (self._wait and bool(good)):
-                torch._foreach_copy_(self._views, self._parameters)
-            elif not self._wait:
+            if not isinstance(good, Tensor):
+                if good:
+                    torch._foreach_copy_(self._views, self._parameters)
+            else:
                 torch._foreach_copy_(self._staged_views, self._parameters)
                 for kept, staged in zip(self._kept, self._staged, strict=True):
                     torch.where(good.to(kept.device), staged, kept, out=kept)

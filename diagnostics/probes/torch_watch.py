@@ -52,7 +52,7 @@ class TorchWatch:
         origin: where the first NaN or inf came from, once there is one.
     """
 
-    def __init__(self, model: nn.Module, optimizers: list[Any], every: int, look_at_flag: bool | None = None):
+    def __init__(self, model: nn.Module, optimizers: list[Any], every: int, deferred: bool | None = None):
         self._model = model
         self._inner: nn.Module = getattr(model, "_orig_mod", model)
         self._optimizers = [getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers]
@@ -73,7 +73,9 @@ class TorchWatch:
         self._rows: list[Row] = []
         self._next = Row()
         self._open: Row | None = None  # the latest step, which may still get its loss
-        self._good: Tensor | None = None
+        # Whether all was finite so far. On a CPU it is looked at, for there is nothing to wait for.
+        self._deferred = self._device.type != "cpu" if deferred is None else deferred
+        self._good: Tensor | bool = True
         self._before: dict[int, list[Tensor]] = {}
         self._passes: deque[Pass] = deque()
         self._snapshot: Snapshot | None = None
@@ -88,8 +90,7 @@ class TorchWatch:
         self._closed = False
         self._small = torch_snapshot.fits(self._layers.parameters)
         if self._small:
-            looks = self._device.type == "cpu" if look_at_flag is None else look_at_flag
-            self._safely("weights", self._make_snapshot, looks)
+            self._safely("weights", self._make_snapshot)
         else:
             limit = torch_snapshot.LIMIT // 2**20
             self.uncovered["weights"] = f"the weights take more than {limit} MiB and were not copied"
@@ -282,11 +283,9 @@ class TorchWatch:
             self.read()
         row, self._next = self._next, Row()
         row.step = self.steps
-        row.rates = [
-            rate.detach().clone() if isinstance(rate, Tensor) else float(rate)
-            for optimizer in self._optimizers
-            for rate in (group.get("lr", math.nan) for group in optimizer.param_groups)
-        ][: self._table.steps._ring["learning_rates"].shape[1]]
+        rates = [group.get("lr", math.nan) for optimizer in self._optimizers for group in optimizer.param_groups]
+        rates = (rates or [math.nan])[: self._table.groups]  # groups added since have no place in the history
+        row.rates = [rate.detach().clone() if isinstance(rate, Tensor) else float(rate) for rate in rates]
         self._rows.append(row)
         self._open = row
 
@@ -297,12 +296,21 @@ class TorchWatch:
         with torch.no_grad():
             norms = self._layers.norms(gradients)
             overflow = getattr(optimizer, "found_inf", None)
-            finite = norms.sum().isfinite()
-            if overflow is not None:
-                finite = finite | (overflow.reshape(()) > 0)
-            self._good = finite if self._good is None else self._good & finite.to(self._good.device)
+            if self.origin is None:
+                self._note_finite(norms, overflow)
             row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
             return (zero_counts(gradients), which) if self._sampled(self.steps) else None
+
+    def _note_finite(self, norms: Tensor, overflow: Tensor | None) -> None:
+        total = norms.sum()
+        if not self._deferred:
+            left_out = overflow is not None and float(overflow) > 0
+            self._good = bool(self._good) and (left_out or math.isfinite(float(total)))
+            return
+        finite = total.isfinite()
+        if overflow is not None:
+            finite = finite | (overflow.reshape(()) > 0)
+        self._good = finite.to(self._good.device) & self._good if isinstance(self._good, Tensor) else finite
 
     def _after_step(self, number: int) -> None:
         before = self._before.pop(number, None)
@@ -323,8 +331,8 @@ class TorchWatch:
 
     # Reading.
 
-    def _make_snapshot(self, looks: bool) -> None:
-        self._snapshot = Snapshot(self._layers.parameters, looks)
+    def _make_snapshot(self) -> None:
+        self._snapshot = Snapshot(self._layers.parameters, self._deferred)
 
     def _read(self) -> None:
         rows, self._rows = self._rows, []
@@ -403,6 +411,8 @@ class TorchWatch:
 def _number(loss: Any) -> float | Tensor | None:
     """Return a loss without its graph, a tensor left where it is; None if it is no number."""
     if isinstance(loss, Tensor):
+        if loss.is_cpu and loss.numel() == 1:  # nothing to wait for
+            return float(loss.item())
         return loss.detach().clone().float() if loss.numel() == 1 else loss.detach().float().mean()
     try:
         return float(loss)

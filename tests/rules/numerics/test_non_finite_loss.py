@@ -124,8 +124,8 @@ class TestWatchedRun:
         finding = NonFiniteLoss().from_origin(facts)
         assert finding.message == (
             "After step 12 all 4 parameters held NaN or infinity, although the gradient that the optimizer "
-            "stepped on was finite. So it is the update, or what the loop does to the weights after it, that broke "
-            "them. The learning rate was inf. Every loss from here on is NaN."
+            "stepped on was finite. So it is the update, or what the loop does to the weights after it, that "
+            "broke them. The learning rate was inf. Every loss from here on is NaN."
         )
 
     def test_says_what_is_not_known_without_the_weights_from_before(self):

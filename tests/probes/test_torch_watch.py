@@ -1,0 +1,573 @@
+"""What is seen of a run, on real models: their steps, their first NaN, and loops of every kind."""
+
+import copy
+import dataclasses
+import gc
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from diagnostics.probes import torch_snapshot
+from diagnostics.probes.torch_watch import TorchWatch
+
+INF = float("inf")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    yield
+    torch.set_num_threads(threads)
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3))
+
+
+def batch(step, rows=16):
+    generator = torch.Generator().manual_seed(step)
+    inputs = torch.randn(rows, 8, generator=generator)
+    return inputs, inputs[:, :3].argmax(1)
+
+
+def run(model, steps, *, optimizer=None, every=7, deferred=None, change=None, loss_of=None, data=batch, **options):
+    """Train, let `change(step, model, optimizer)` interfere before each step, and return the watcher, closed."""
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.05)
+    watch = TorchWatch(model, [optimizer], every, deferred)
+    for step in range(steps):
+        inputs, labels = data(step)
+        if change is not None:
+            change(step, model, optimizer)
+        optimizer.zero_grad(**options)
+        output = model(inputs)
+        loss = loss_of(output) if loss_of else nn.functional.cross_entropy(output, labels)
+        loss.backward()
+        optimizer.step()
+        watch.step(loss)
+    watch.close()
+    assert watch.faults == {}
+    return watch
+
+
+class TestHistory:
+    def test_holds_what_each_step_did(self):
+        history = run(mlp(), 30, every=10).history()
+        assert history.total_steps == 30
+        assert history.steps.tolist() == list(range(30))
+        assert history.layers == ("0", "2")
+        assert history.gradient_known.all()
+        assert history.loss_known.all()
+        assert history.losses[-1] < history.losses[0]
+        assert (history.learning_rates == 0.05).all()
+        assert (history.training_mode == 1).all()
+        assert (history.passes == 1).all()
+        assert (history.batch_sizes == 16).all()
+        assert history.sampled_steps.tolist() == [0, 1, 2, 4, 8, 10, 20]
+        assert (history.update_ratios > 0).all()
+        assert (history.memory_bytes > 0).all()
+        assert history.memory_of == "process"
+
+    @pytest.mark.parametrize("deferred", [False, True])
+    def test_norms_and_updates_are_those_that_pytorch_computes(self, deferred):
+        torch.manual_seed(3)
+        model, twin = mlp(), mlp()
+        twin.load_state_dict(model.state_dict())
+        history = run(model, 3, every=1, deferred=deferred).history()
+        optimizer = torch.optim.SGD(twin.parameters(), lr=0.05)
+        for step in range(3):
+            inputs, labels = batch(step)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(twin(inputs), labels).backward()
+            before = [p.detach().clone() for p in twin[2].parameters()]
+            expected = torch.cat([p.grad.flatten() for p in twin.parameters()]).norm().item()
+            head = torch.cat([p.grad.flatten() for p in twin[2].parameters()]).norm().item()
+            optimizer.step()
+            change = [p.detach() - b for p, b in zip(twin[2].parameters(), before, strict=True)]
+            ratio = (
+                torch.cat([c.flatten() for c in change]).norm() / torch.cat([b.flatten() for b in before]).norm()
+            )
+            assert history.gradient_norms[step] == pytest.approx(expected, rel=1e-5)
+            assert history.layer_gradient_norms[step, 1] == pytest.approx(head, rel=1e-5)
+            assert history.update_ratios[step, 1] == pytest.approx(ratio.item(), rel=1e-4)
+
+    def test_equal_batches_have_equal_fingerprints_and_others_do_not(self):
+        prints = run(mlp(), 12, data=lambda step: batch(step % 4)).history().batch_fingerprints
+        assert len(set(prints.tolist())) == 4
+        assert (prints[:4] == prints[4:8]).all()
+
+    def test_a_loss_handed_over_before_the_step_belongs_to_it_as_well(self):
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatch(model, [optimizer], 4)
+        losses = []
+        for step in range(9):
+            inputs, labels = batch(step)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            loss.backward()
+            losses.append(loss.item())
+            watch.step(loss)
+            optimizer.step()
+        watch.close()
+        assert watch.history().losses.tolist() == pytest.approx(losses)
+
+    def test_accumulation_counts_passes_and_averages_their_losses(self):
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatch(model, [optimizer], 5)
+        losses = []
+        for micro in range(48):
+            inputs, labels = batch(micro)
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            (loss / 8).backward()
+            losses.append(loss.item())
+            if micro % 8 == 7:
+                optimizer.step()
+                optimizer.zero_grad()
+            watch.step(loss.item())
+        watch.close()
+        history = watch.history()
+        assert history.passes.tolist() == [8] * 6
+        assert history.losses.tolist() == pytest.approx(np.array(losses).reshape(6, 8).mean(1))
+        assert history.gradients_zeroed.tolist() == [-1, 1, 1, 1, 1, 1]
+
+    @pytest.mark.parametrize("to_none", [True, False])
+    def test_gradients_that_are_zeroed_are_seen_to_be(self, to_none):
+        zeroed = run(mlp(), 12, set_to_none=to_none).history().gradients_zeroed
+        assert (zeroed[1:8] == 1).all()
+        assert 0 not in zeroed
+
+    def test_gradients_that_are_zeroed_between_forward_and_backward_are_too(self):
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatch(model, [optimizer], 4)
+        for step in range(8):
+            inputs, labels = batch(step)
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        watch.close()
+        assert watch.history().gradients_zeroed.tolist() == [-1] + [1] * 7
+
+    def test_gradients_that_pile_up_are_seen_to(self):
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        watch = TorchWatch(model, [optimizer], 4)
+        for step in range(8):
+            inputs, labels = batch(step)
+            nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+        watch.close()
+        assert watch.history().gradients_zeroed.tolist() == [-1] + [0] * 7
+
+    def test_evaluation_passes_are_told_apart(self):
+        model = mlp()
+        watch = TorchWatch(model, [torch.optim.SGD(model.parameters(), lr=0.1)], 4)
+        with torch.no_grad():
+            model(batch(0)[0])
+            model.eval()(batch(0)[0])
+        watch.close()
+        assert (watch.history().no_grad_passes, watch.history().no_grad_passes_in_training_mode) == (2, 1)
+
+    def test_without_an_optimizer_a_step_is_a_call(self):
+        model = mlp()
+        watch = TorchWatch(model, [], 4)
+        for step in range(6):
+            inputs, labels = batch(step)
+            model.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            loss.backward()
+            watch.step(loss)
+        watch.close()
+        history = watch.history()
+        assert (history.total_steps, history.gradient_known.all(), history.loss_known.all()) == (6, True, True)
+
+    def test_activations_are_measured_against_the_limit_of_their_dtype(self):
+        ranges = run(mlp().to(torch.bfloat16), 3, data=lambda s: (batch(s)[0].bfloat16(), batch(s)[1])).ranges()
+        assert ranges.modules == ("0", "1", "2")
+        assert set(ranges.dtypes) == {"bfloat16"}
+        assert ranges.limits[0] == torch.finfo(torch.bfloat16).max
+        assert 0 < ranges.highest[1] <= 1  # tanh
+
+
+class Scaled(nn.Module):
+    """Takes the length of its input away, with a square root whose slope at 0 is infinite."""
+
+    def forward(self, x):
+        return x / (x.square().sum(-1, keepdim=True).sqrt() + 1e-6)
+
+
+@pytest.mark.parametrize("deferred", [False, True], ids=["looking", "deferred"])
+@pytest.mark.parametrize("every", [1, 7])
+class TestOrigin:
+    def test_names_step_and_module_of_a_layer_that_overflows(self, deferred, every):
+        model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3)).half()
+        seen = []
+
+        def grow(step, model, optimizer):
+            with torch.no_grad():
+                model[0].bias.fill_(9.0)  # so that its tanh gives 1 everywhere
+                model[2].weight.fill_(2.0 ** min(step, 15))
+                model[4].weight.fill_(2.0**-6)
+                seen.append(bool(model[:3](batch(step)[0].half()).isfinite().all()))
+
+        origin = run(
+            model, 20, every=every, deferred=deferred, change=grow,
+            data=lambda step: (batch(step)[0].half(), batch(step)[1]),
+            loss_of=lambda output: output.float().logsumexp(1).mean(),
+        ).origin  # fmt: skip
+        broken = seen.index(False)
+        assert broken == 13  # 8 times 2^13 is 65,536, and float16 ends at 65,504
+        assert (origin.step, origin.kind, origin.replayed) == (13, "forward", True)
+        assert (origin.module, origin.module_kind) == ("2", "Linear")
+        assert broken <= origin.noticed <= broken + every
+        assert [frame.module for frame in origin.frames] == ["0", "1", "2"]
+        last = origin.frames[-1]
+        assert last.inputs.finite
+        assert (last.dtype, last.weights.highest) == ("float16", 2.0**13)
+        assert last.outputs.inf == 16 * 8
+        assert origin.batch_size == 16
+
+    def test_names_the_batch_that_held_a_nan(self, deferred, every):
+        def data(step):
+            inputs, labels = batch(step)
+            if step == 11:
+                inputs[5, 2] = float("nan")
+            return inputs, labels
+
+        origin = run(mlp(), 20, every=every, deferred=deferred, data=data).origin
+        assert (origin.step, origin.kind, origin.inputs, origin.rows) == (11, "input", ("0",), (5,))
+        assert origin.batch_fingerprint != 0
+
+    def test_names_the_module_whose_backward_pass_makes_it(self, deferred, every):
+        def data(step):
+            inputs, labels = batch(step)
+            inputs[3] *= step != 11
+            return inputs, labels
+
+        model = nn.Sequential(nn.Linear(8, 8, bias=False), Scaled(), nn.Linear(8, 3))
+        origin = run(model, 20, every=every, deferred=deferred, data=data).origin
+        assert (origin.step, origin.kind, origin.module, origin.module_kind) == (11, "gradient", "1", "Scaled")
+        assert origin.parameters == ("0.weight",)
+        assert np.isfinite(origin.loss)
+
+    def test_names_a_loss_whose_slope_is_infinite(self, deferred, every):
+        def data(step):
+            inputs, labels = batch(step)
+            inputs[3] *= step != 11
+            return inputs, labels
+
+        model = nn.Linear(8, 3, bias=False)
+        watch = run(model, 20, every=every, deferred=deferred, data=data, loss_of=lambda o: o.norm(dim=1).mean())
+        assert watch.origin is None  # norm() has a slope of 0 there
+        torch.manual_seed(0)
+        model = nn.Linear(8, 3, bias=False)
+        origin = run(
+            model, 20, every=every, deferred=deferred, data=data,
+            loss_of=lambda o: o.square().sum(1).sqrt().mean(),
+        ).origin  # fmt: skip
+        assert (origin.step, origin.kind, origin.module) == (11, "gradient", None)
+
+    def test_names_a_loss_that_breaks_by_itself(self, deferred, every):
+        steps = iter(range(100))
+
+        def loss_of(output):
+            return output.square().mean() * (float("nan") if next(steps) == 11 else 1.0)
+
+        origin = run(mlp(), 20, every=every, deferred=deferred, loss_of=loss_of).origin
+        assert (origin.step, origin.kind) == (11, "loss")
+
+    def test_names_the_step_whose_update_makes_inf(self, deferred, every):
+        def change(step, model, optimizer):
+            optimizer.param_groups[0]["lr"] = INF if step == 11 else 0.05
+
+        origin = run(mlp(), 20, every=every, deferred=deferred, change=change).origin
+        assert (origin.step, origin.kind, len(origin.parameters)) == (11, "optimizer step", 4)
+        assert origin.learning_rate == INF
+
+    def test_names_it_even_if_it_was_the_last_step(self, deferred, every):
+        def change(step, model, optimizer):
+            optimizer.param_groups[0]["lr"] = INF if step == 19 else 0.05
+
+        origin = run(mlp(), 20, every=every, deferred=deferred, change=change).origin
+        assert (origin.step, origin.kind) == (19, "optimizer step")
+
+
+class TestOriginOfSpecialKinds:
+    def test_a_mask_of_minus_infinity_is_not_named(self):
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mask, self.head = Mask(), nn.Linear(8, 3)
+
+            def forward(self, x):
+                return self.head(x * self.mask(x).softmax(-1))
+
+        class Mask(nn.Module):
+            def forward(self, x):
+                return x.masked_fill(torch.arange(8) > 3, -INF)
+
+        def change(step, model, optimizer):
+            if step == 5:
+                with torch.no_grad():
+                    model.head.weight.fill_(3e38)
+
+        assert run(Attention(), 5).origin is None
+        origin = run(Attention(), 9, change=change).origin
+        assert (origin.step, origin.kind, origin.module) == (5, "forward", "head")
+
+    def test_dropout_draws_in_the_replay_what_it_drew_then(self):
+        class Rare(nn.Module):
+            def forward(self, x):  # breaks where dropout keeps the first unit of the first example
+                return torch.where(x[:1, :1] > 0, x / 0 * 0, x)
+
+        model = nn.Sequential(nn.Dropout(0.9), Rare(), nn.Linear(8, 3))
+
+        def data(step):
+            inputs, labels = batch(step)
+            return inputs.abs() + 0.1, labels
+
+        origin = run(model, 60, data=data).origin
+        assert (origin.kind, origin.module, origin.replayed) == ("forward", "1", True)
+
+    def test_a_model_that_is_too_large_is_not_copied_and_the_report_says_so(self, monkeypatch):
+        monkeypatch.setattr(torch_snapshot.fits, "__defaults__", (64,))
+
+        def data(step):
+            inputs, labels = batch(step)
+            inputs[0, 0] = float("nan") if step == 3 else 0.0
+            return inputs, labels
+
+        origin = run(mlp(), 9, data=data).origin
+        assert (origin.step, origin.kind, origin.replayed) == (3, None, False)
+        assert origin.reason == "the weights take more than 512 MiB and were not copied"
+
+    def test_a_batch_that_was_written_to_since_is_not_run_again(self):
+        inputs, labels = batch(0)
+
+        def data(step):
+            inputs.copy_(batch(step)[0])
+            inputs[0, 0] = float("nan") if step == 3 else 0.0
+            return inputs, labels
+
+        origin = run(mlp(), 9, data=data).origin
+        assert (origin.step, origin.replayed) == (3, False)
+        assert origin.reason == "the batch was written to after the model had seen it"
+
+    def test_a_model_that_cannot_be_copied_leaves_the_step(self):
+        class Uncopyable(nn.Linear):
+            def __deepcopy__(self, memo):
+                raise RuntimeError("not me")
+
+        def change(step, model, optimizer):
+            if step == 3:
+                with torch.no_grad():
+                    model.weight.fill_(3e38)
+
+        origin = run(Uncopyable(8, 3), 9, change=change).origin
+        assert (origin.step, origin.kind) == (3, None)
+        assert origin.reason == "the step could not be run again: RuntimeError: not me"
+
+    @pytest.mark.parametrize("fused", [True, False])
+    def test_the_overflow_steps_that_a_loss_scaler_leaves_out_are_no_failure(self, fused):
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, fused=fused)
+        scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
+        watch = TorchWatch(model, [optimizer], 4)
+        for step in range(8):
+            inputs, labels = batch(step)
+            optimizer.zero_grad()
+            scaler.scale(nn.functional.cross_entropy(model(inputs), labels)).backward()
+            if step == 3:
+                model[0].weight.grad[0, 0] = INF
+            scaler.step(optimizer)
+            scaler.update()
+        watch.close()
+        history = watch.history()
+        assert (watch.origin, watch.faults) == (None, {})
+        assert (history.gradient_norms[history.gradient_known] < 5).all()  # not 64 times as much
+        # A fused optimizer steps, and leaves the weights as they are; another does not step at all.
+        assert (history.total_steps, history.skipped_steps, history.scaled) == (
+            (8, 1, True) if fused else (7, 0, False)
+        )
+        assert history.gradient_known.tolist() == [not fused or step != 3 for step in range(history.total_steps)]
+
+
+class TestLoopsOfEveryKind:
+    def test_two_optimizers_as_for_a_gan(self):
+        generator, critic = nn.Linear(4, 8), nn.Linear(8, 1)
+        both = nn.ModuleDict({"generator": generator, "critic": critic})
+        first = torch.optim.Adam(critic.parameters(), 1e-3)
+        second = torch.optim.Adam(generator.parameters(), 1e-3)
+        watch = TorchWatch(both, [second, first], 4)
+        for step in range(12):
+            real, noise = batch(step)[0], torch.randn(16, 4)
+            first.zero_grad()
+            (critic(generator(noise).detach()).mean() - critic(real).mean()).backward()
+            first.step()
+            second.zero_grad()
+            loss = -critic(generator(noise)).mean()
+            loss.backward()
+            second.step()
+            watch.step(loss)
+        watch.close()
+        history = watch.history()
+        assert (watch.faults, watch.origin, history.total_steps) == ({}, None, 12)
+        assert (history.layer_gradient_norms > 0).all()
+        assert history.loss_known.all()
+
+    @pytest.mark.parametrize("kind", ["dict", "tuple", "dataclass"])
+    def test_outputs_in_containers(self, kind):
+        @dataclasses.dataclass
+        class Output:
+            logits: torch.Tensor
+            nothing: None = None
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = mlp()
+
+            def forward(self, x):
+                y = self.body(x)
+                return {"dict": {"logits": y}, "tuple": (y, None), "dataclass": Output(y)}[kind]
+
+        def loss_of(output):
+            logits = {"dict": lambda: output["logits"], "tuple": lambda: output[0]}.get(
+                kind, lambda: output.logits
+            )
+            return logits().square().mean()
+
+        history = run(Model(), 9, loss_of=loss_of).history()
+        assert history.gradients_zeroed.tolist() == [-1] + [1] * 8
+
+    def test_a_compiled_model_is_watched_from_outside(self):
+        compiled = torch.compile(mlp(), backend="eager")
+        watch = run(compiled, 9)
+        assert watch.forwards == 9
+        assert watch.history().layers == ("0", "2")
+
+    def test_within_a_compiled_model_the_hooks_are_not_there(self):
+        model = mlp()
+        compiled = torch.compile(model, backend="eager")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatch(model, [optimizer], 4)
+        for step in range(6):
+            inputs, labels = batch(step)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(compiled(inputs), labels).backward()
+            optimizer.step()
+        watch.close()
+        assert (watch.faults, watch.history().total_steps) == ({}, 6)
+
+    def test_a_closure_is_named_as_not_covered(self):
+        model = nn.Linear(8, 3)
+        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
+        watch = TorchWatch(model, [optimizer], 4)
+        for step in range(5):
+            inputs, labels = batch(step)
+
+            def closure(inputs=inputs, labels=labels):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(inputs), labels)
+                loss.backward()
+                return loss
+
+            watch.step(optimizer.step(closure))
+        watch.close()
+        assert watch.faults == {}
+        assert watch.uncovered["gradients"] == "LBFGS runs several passes within one step, by a closure"
+        assert watch.history().total_steps == 5
+        assert not watch.history().gradient_known.any()
+
+    def test_sparse_gradients_are_left_out(self):
+        model = nn.Sequential(nn.Embedding(10, 8, sparse=True), nn.Flatten(), nn.Linear(16, 3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+        def data(step):
+            return torch.randint(10, (16, 2)), torch.randint(3, (16,))
+
+        history = run(model, 5, optimizer=optimizer, data=data).history()
+        assert (history.layer_gradient_norms[:, 0] == 0).all()
+        assert (history.layer_gradient_norms[:, 1] > 0).all()
+
+    def test_autocast_is_repeated_in_the_replay(self):
+        model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        watch = TorchWatch(model, [optimizer], 4)
+        for step in range(8):
+            inputs, labels = batch(step)
+            if step == 5:
+                with torch.no_grad():
+                    model[1].weight.fill_(3e38)
+            optimizer.zero_grad()
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = nn.functional.cross_entropy(model(inputs), labels)
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+        watch.close()
+        assert (watch.origin.step, watch.origin.kind, watch.origin.module) == (5, "forward", "1")
+        assert watch.origin.frames[-1].dtype == "bfloat16"
+
+
+class TestFaults:
+    def test_a_fault_of_its_own_switches_that_part_off_and_the_loop_goes_on(self, monkeypatch):
+        def broken(*_):
+            raise ZeroDivisionError("on purpose")
+
+        monkeypatch.setattr("diagnostics.probes.torch_watch.keep", broken)
+        monkeypatch.setattr("diagnostics.probes.torch_watch.copies", broken)
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatch(model, [optimizer], 3)
+        for step in range(6):
+            inputs, labels = batch(step)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+        watch.close()
+        assert watch.faults == {
+            "forward passes": "forward passes are not watched any more: ZeroDivisionError: on purpose",
+            "gradients": "gradients are not watched any more: ZeroDivisionError: on purpose",
+        }
+
+
+class TestLeavesNothingBehind:
+    def test_hooks_are_gone_after_closing(self):
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = run(model, 5, optimizer=optimizer)
+        watch.close()
+        assert all(not m._forward_hooks and not m._forward_pre_hooks for m in model.modules())
+        assert not optimizer._optimizer_step_pre_hooks
+        assert not optimizer._optimizer_step_post_hooks
+        copy.deepcopy(model)
+
+    def test_no_graph_and_no_old_batch_is_kept_alive(self):
+        def held():
+            gc.collect()
+            warnings.simplefilter("ignore")  # some objects of PyTorch's warn when they are looked at
+            return sum(isinstance(thing, torch.Tensor) for thing in gc.get_objects())
+
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatch(model, [optimizer], 5)
+        counts = []
+        for step in range(200):
+            inputs, labels = batch(step)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+            if step in (49, 199):
+                counts.append(held())
+        watch.close()
+        assert counts[0] == counts[1]
