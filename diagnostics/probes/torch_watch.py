@@ -37,7 +37,7 @@ OUTPUTS = 4  # of the model's output tensors, those listened to for the start of
 FIRST = 8  # steps in which leftover gradients are always looked at; later only in sampled ones
 EVALUATIONS = 4096  # evaluation losses remembered
 
-Part = Literal["forward passes", "backward passes", "gradients", "updates", "weights", "activations", "reading"]
+Part = Literal["forward passes", "backward passes", "gradients", "updates", "weights", "activations", "readings"]
 
 
 class TorchWatch:
@@ -127,7 +127,7 @@ class TorchWatch:
 
     def read(self) -> None:
         """Bring everything that is pending to the host."""
-        self._safely("reading", self._read)
+        self._safely("readings", self._read)
 
     def history(self) -> HistoryFacts:
         """Return the run so far."""
@@ -197,7 +197,7 @@ class TorchWatch:
         try:
             work(*arguments)
         except Exception as fault:  # ours: a line in the report, never an exception in the user's loop
-            self.faults[part] = f"{part} are not watched any more: {type(fault).__name__}: {fault}"
+            self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
         # Traced by torch.compile, this would become part of the program.

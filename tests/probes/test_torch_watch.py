@@ -534,8 +534,8 @@ class TestFaults:
             optimizer.step()
         watch.close()
         assert watch.faults == {
-            "forward passes": "forward passes are not watched any more: ZeroDivisionError: on purpose",
-            "gradients": "gradients are not watched any more: ZeroDivisionError: on purpose",
+            "forward passes": "watching the forward passes ended: ZeroDivisionError: on purpose",
+            "gradients": "watching the gradients ended: ZeroDivisionError: on purpose",
         }
 
 

@@ -1,0 +1,124 @@
+"""What a training step costs while it is watched, against a bare one and against what people use today.
+
+$ python tests/benchmarks/watch_overhead.py
+"""
+
+import gc
+import statistics
+import sys
+import time
+import warnings
+
+import torch
+import transformers
+from torch import nn
+from transformers.debug_utils import DebugUnderflowOverflow
+
+import diagnostics
+
+VOCABULARY = 1000
+
+
+def mlp():
+    model = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4))
+    inputs, labels = torch.randn(32, 16), torch.randint(4, (32,))
+    return model, lambda: nn.functional.cross_entropy(model(inputs), labels)
+
+
+def cnn():
+    layers = []
+    for channels_in, channels_out in ((3, 32), (32, 64), (64, 64)):
+        layers += [
+            nn.Conv2d(channels_in, channels_out, 3, padding=1, bias=False),
+            nn.BatchNorm2d(channels_out),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+    inputs, labels = torch.randn(32, 3, 32, 32), torch.randint(10, (32,))
+    return model, lambda: nn.functional.cross_entropy(model(inputs), labels)
+
+
+def distilbert():
+    config = transformers.DistilBertConfig(
+        vocab_size=VOCABULARY, dim=256, hidden_dim=1024, n_layers=4, n_heads=4, num_labels=3
+    )
+    model = transformers.DistilBertForSequenceClassification(config)
+    batch = {
+        "input_ids": torch.randint(VOCABULARY, (16, 64)),
+        "attention_mask": torch.ones(16, 64, dtype=torch.long),
+        "labels": torch.randint(3, (16,)),
+    }
+    return model, lambda: model(**batch).loss
+
+
+# model, rounds of all ways in turn, steps in each, and the most that `watch` may cost
+TASKS = ((mlp, 40, 60, 1.30), (cnn, 25, 4, 1.10), (distilbert, 15, 1, 1.05))
+
+
+def loop(build, way):
+    """Return a function that takes one training step, and whatever must stay alive for it."""
+    torch.manual_seed(0)
+    model, loss_of = build()
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    watch = diagnostics.watch(model, optimizer) if way == "watch" else None
+    detector = DebugUnderflowOverflow(model, max_frames_to_save=4) if way == "DebugUnderflowOverflow" else None
+
+    def step():
+        optimizer.zero_grad()
+        loss = loss_of()
+        loss.backward()
+        optimizer.step()
+        if watch is not None:
+            watch.step(loss)
+
+    def step_with_anomalies_detected():
+        with torch.autograd.detect_anomaly(check_nan=True):
+            step()
+
+    return (step_with_anomalies_detected if way == "detect_anomaly" else step), (watch, detector)
+
+
+def measure(build, rounds, steps):
+    """Return seconds by way, each a list over rounds of the time of one step."""
+    ways = ("bare", "watch", "DebugUnderflowOverflow", "detect_anomaly")
+    loops = {way: loop(build, way) for way in ways}
+    times = {way: [] for way in ways}
+    for turn in range(rounds + 2):
+        for way in ways if turn % 2 else ways[::-1]:
+            step = loops[way][0]
+            started = time.perf_counter()
+            for _ in range(steps):
+                step()
+            if turn >= 2:  # the first two warm up
+                times[way].append((time.perf_counter() - started) / steps)
+    assert loops["watch"][1][0].report().faults == ()
+    return times
+
+
+def main():
+    warnings.filterwarnings("ignore", message="Anomaly Detection")
+    torch.set_num_threads(1)
+    gc.disable()
+    held = True
+    for build, rounds, steps, bound in TASKS:
+        times = measure(build, rounds, steps)
+        # The ratio within each round, side by side; the median over rounds leaves out those that were disturbed.
+        ratio = {
+            way: statistics.median(a / b for a, b in zip(taken, times["bare"], strict=True))
+            for way, taken in times.items()
+        }
+        bare = statistics.median(times["bare"])
+        others = ", ".join(f"{way} {value:.2f}" for way, value in ratio.items() if way not in ("bare", "watch"))
+        print(
+            f"{build.__name__}: watch / bare = {ratio['watch']:.3f} (at most {bound}); {others}; "
+            f"a bare step takes {bare * 1e3:.2f} ms"
+        )
+        held = held and ratio["watch"] <= bound
+        gc.collect()
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
