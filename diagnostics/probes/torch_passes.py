@@ -60,7 +60,7 @@ class _Unkept(Exception):
 
 def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device) -> Pass:
     """Note down a call that is about to run, copying nothing but the sample for its fingerprint."""
-    found = [tensor for tensor in tensors((args, kwargs)) if not tensor.is_meta]
+    found = tensors((args, kwargs))
     inputs, why_not = None, ""
     try:
         inputs = (_without_graph(args), _without_graph(kwargs))
@@ -71,16 +71,16 @@ def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         step=step,
         inputs=inputs,
         why_not=why_not,
-        nbytes=sum(tensor.nbytes for tensor in found),
-        versions=tuple(tensor._version for tensor in found),
-        size=next((tensor.shape[0] for tensor in found if tensor.ndim), 0),
-        sample=tuple(_sample(tensor) for tensor in found if tensor.layout is torch.strided),
+        nbytes=sum([tensor.nbytes for tensor in found]),
+        versions=tuple([tensor._version for tensor in found]),
+        size=found[0].shape[0] if found and found[0].ndim else 0,
+        sample=tuple([_sample(tensor) for tensor in found if tensor.layout is torch.strided]),
         training=model.training,
         random_state=(
             torch.get_rng_state(),
             torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
         ),
-        autocast=tuple((t, torch.get_autocast_dtype(t)) for t in types if torch.is_autocast_enabled(t)),
+        autocast=tuple([(t, torch.get_autocast_dtype(t)) for t in types if torch.is_autocast_enabled(t)]),
     )
 
 
@@ -102,19 +102,24 @@ def fingerprints(passes: list[Pass]) -> list[int]:
 
     All samples come to the host in one copy for each device.
     """
-    samples = [sample for kept in passes for sample in kept.sample]
-    raw = [sample.contiguous().reshape(-1).view(torch.uint8) for sample in samples]
-    host = to_host(dict(enumerate(raw)))
-    number = 0
+    raw = [_bytes_of(sample) for kept in passes for sample in kept.sample]
+    arrays = to_host(dict(enumerate(raw)))
+    host = iter([arrays[number] for number in range(len(raw))])
     prints = []
     for kept in passes:
         digest = hashlib.blake2b(digest_size=8)
         for sample in kept.sample:
-            digest.update(f"{tuple(sample.shape)}{sample.dtype}".encode())
-            digest.update(host[number].data)
-            number += 1
+            digest.update(b"%d %d" % (sample.ndim, sample.numel()))
+            digest.update(next(host).tobytes())
         prints.append(int.from_bytes(digest.digest(), "little") if kept.sample else 0)
     return prints
+
+
+def _bytes_of(sample: Tensor) -> Tensor:
+    """Return it as it is where NumPy can hold it and nothing has to be gathered; as bytes otherwise."""
+    if sample.is_cpu and sample.dtype is not torch.bfloat16:
+        return sample
+    return sample.contiguous().reshape(-1).view(torch.uint8)
 
 
 def named_tensors(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:

@@ -142,9 +142,8 @@ class Table:
         )  # fmt: skip
 
     def _gradient(self, row: Row, reader: _Reader) -> tuple[Array, tuple[int, ...], bool]:
-        squares = np.zeros(len(self.layers.names))
+        layers: Array | None = None
         bad: list[int] = []
-        known = False
         for gradient in row.gradients:
             norms = reader.array(gradient.norms)
             if gradient.scale is not None:
@@ -153,12 +152,12 @@ class Table:
             if gradient.overflow is not None and reader.number(gradient.overflow) > 0:
                 self.skipped += 1
                 continue
-            known = True
-            finite = np.isfinite(norms)
-            if not finite.all():
-                bad += [gradient.which[place] for place in np.flatnonzero(~finite)]
-            squares += self.layers.over_layers(norms, gradient.which) ** 2
-        return np.sqrt(squares), tuple(bad), known
+            own = self.layers.over_layers(norms, gradient.which)
+            layers = own if layers is None else np.hypot(layers, own)
+            if not math.isfinite(norms.sum()):
+                bad += [gradient.which[place] for place in np.flatnonzero(~np.isfinite(norms))]
+        known = layers is not None
+        return np.zeros(len(self.layers.names)) if layers is None else layers, tuple(bad), known
 
     def _sample(self, step: int, update: Update, reader: _Reader, memory: float) -> None:
         weights = self.layers.over_layers(reader.array(update.weights), update.which)

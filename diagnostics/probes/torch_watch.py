@@ -1,9 +1,9 @@
 """Rides along in a PyTorch training loop: hooks on the model and on its optimizers, read every few steps.
 
-What a step costs: one fused norm over all gradients, one copy of the weights, a copy of up to 1,024 numbers of
-each input, and a handful of small operations; all of it stays on the device. What it holds: the weights once (on
-an accelerator twice) if they take at most `torch_snapshot.LIMIT` bytes, and by reference the inputs of the last
-steps, at most `INPUTS_LIMIT` bytes of them.
+What a step costs: one fused norm over all gradients, on an accelerator a copy of the weights, a copy of up to
+1,024 numbers of each input, and a handful of small operations; all of it stays on the device. What it holds: on an
+accelerator the weights twice more, if they take at most `torch_snapshot.LIMIT` bytes, and by reference the inputs
+of the last steps, at most `INPUTS_LIMIT` bytes of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .torch_snapshot import Snapshot
 
 INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
-FIRST = 8  # steps in which leftover gradients are always looked at; later only in sampled ones
+FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
 EVALUATIONS = 4096  # evaluation losses remembered
 
 Part = Literal["forward passes", "backward passes", "gradients", "updates", "weights", "activations", "readings"]
@@ -78,19 +78,22 @@ class TorchWatch:
         self._good: Tensor | bool = True
         self._before: dict[int, list[Tensor]] = {}
         self._passes: deque[Pass] = deque()
+        self._held_bytes = 0
         self._snapshot: Snapshot | None = None
         self._snapshot_step = -1
         self._unstepped = self._no_grad = self._no_grad_training = 0
         self._called_at = 0
-        self._hears_backward = False
         self.forwards = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._handles: list[Any] = []
         self._root_handles: list[Any] = []
         self._closed = False
         self._small = torch_snapshot.fits(self._layers.parameters)
+        # Where a bad gradient is noticed before the optimizer steps on it, the weights are copied only then.
+        self._copies = self._deferred or not self._optimizers
         if self._small:
-            self._safely("weights", self._make_snapshot)
+            if self._copies:
+                self._safely("weights", self._make_snapshot)
         else:
             limit = torch_snapshot.LIMIT // 2**20
             self.uncovered["weights"] = f"the weights take more than {limit} MiB and were not copied"
@@ -113,7 +116,7 @@ class TorchWatch:
             return
         if not self._optimizers:
             self._safely("gradients", self._step_without_optimizer)
-        pending = self._next.backwards if self._hears_backward else self._next.passes
+        pending = self._next.passes
         if loss is not None and (number := _number(loss)) is not None:
             row = self._open if self._open is not None and not pending else self._next
             row.losses.append(number)
@@ -207,7 +210,7 @@ class TorchWatch:
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
             self._ranges.close()
-            if torch.is_grad_enabled():
+            if torch.is_grad_enabled() and self._looks_closer():
                 self._safely("backward passes", self._listen, output)
 
     def _forward_begins(self, args: Any, kwargs: Any) -> None:
@@ -223,7 +226,7 @@ class TorchWatch:
             kept.inputs = None
         else:
             self._hold(kept)
-        if self._snapshot is not None and self._snapshot_step != self.steps:
+        if self._copies and self._snapshot is not None and self._snapshot_step != self.steps:
             self._snapshot_step = self.steps
             self._safely("weights", self._snapshot.take, self._good)
         if self._next.passes == 1 and self._sampled(self.steps) and not self.compiled:
@@ -231,10 +234,10 @@ class TorchWatch:
 
     def _hold(self, kept: Pass) -> None:
         self._passes.append(kept)
-        held = sum(one.nbytes for one in self._passes)
-        while self._passes and held > INPUTS_LIMIT:
+        self._held_bytes += kept.nbytes
+        while self._passes and self._held_bytes > INPUTS_LIMIT:
             dropped = self._passes.popleft()
-            held -= dropped.nbytes
+            self._held_bytes -= dropped.nbytes
             dropped.inputs, dropped.why_not = None, f"inputs of more than {INPUTS_LIMIT // 2**20} MiB are not held"
 
     def _listen(self, output: Any) -> None:
@@ -251,7 +254,6 @@ class TorchWatch:
 
     def _backward_begins(self, kept: Pass | None) -> None:
         row = self._next
-        self._hears_backward = True
         row.backwards += 1
         row.kept = kept or row.kept
         if self.steps == 0 or self._leader is None or row.clean:
@@ -259,7 +261,7 @@ class TorchWatch:
         held = self._held[self._leader]
         if all(parameter.grad is None for _, parameter in held):
             row.clean = True
-        elif (self.steps < FIRST or self._sampled(self.steps)) and len(row.leftovers) < OUTPUTS:
+        elif len(row.leftovers) < OUTPUTS:
             gradients, _ = self._layers.gradients(held)
             if gradients:
                 row.leftovers.append(self._layers.norms(gradients).max())
@@ -305,7 +307,10 @@ class TorchWatch:
         total = norms.sum()
         if not self._deferred:
             left_out = overflow is not None and float(overflow) > 0
-            self._good = bool(self._good) and (left_out or math.isfinite(float(total)))
+            if self._good and not left_out and not math.isfinite(total.item()):
+                self._good = False
+                if self._small and not self._copies:
+                    self._safely("weights", self._copy_now)
             return
         finite = total.isfinite()
         if overflow is not None:
@@ -326,6 +331,9 @@ class TorchWatch:
         self._measure(self._open, self._layers.everything(), None)
         self.steps += 1
 
+    def _looks_closer(self) -> bool:
+        return self.steps < FIRST or self._sampled(self.steps)
+
     def _sampled(self, step: int) -> bool:
         return step % self._every == 0 or (step < self._every and step & (step - 1) == 0)
 
@@ -333,6 +341,11 @@ class TorchWatch:
 
     def _make_snapshot(self) -> None:
         self._snapshot = Snapshot(self._layers.parameters, self._deferred)
+
+    def _copy_now(self) -> None:
+        self._make_snapshot()
+        assert self._snapshot is not None
+        self._snapshot.take(True)
 
     def _read(self) -> None:
         rows, self._rows = self._rows, []
@@ -345,7 +358,7 @@ class TorchWatch:
             self._locate(failure)
         done = rows[-1].step if rows else -1
         while self._passes and self._passes[0].step <= done:
-            self._passes.popleft()
+            self._held_bytes -= self._passes.popleft().nbytes
 
     def _locate(self, failure: Failure) -> None:
         for handle in self._root_handles:  # or the copy would call them
