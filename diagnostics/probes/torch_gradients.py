@@ -74,6 +74,10 @@ class Layers:
         except RuntimeError:  # a model on several devices
             return torch.stack([norm.to(norms[0].device, torch.float32, non_blocking=True) for norm in norms])
 
+    def norms_on_host(self, values: list[Tensor]) -> list[float]:
+        """Return the same as numbers: on a CPU the shorter way."""
+        return [norm.item() for norm in torch._foreach_norm(values, 2, dtype=self.norm_dtype)]
+
     def over_layers(self, norms: Array, which: tuple[int, ...]) -> Array:
         """Combine norms (k,) of parameters into norms (layers,). May overflow to inf, under `np.errstate`."""
         if which not in self._places:

@@ -161,7 +161,8 @@ def _gather(value: Any, found: list[Tensor]) -> None:
 
 
 def _sample(tensor: Tensor) -> Tensor:
-    tensor = tensor.detach()
+    if tensor.requires_grad:
+        tensor = tensor.detach()
     if tensor.numel() <= SAMPLED:
         return tensor.clone()
     return tensor.reshape(-1)[:: -(-tensor.numel() // SAMPLED)].clone()

@@ -25,7 +25,7 @@ class Gradient:
         overflow: () more than 0 if the scaler made the optimizer leave this step out.
     """
 
-    norms: Tensor
+    norms: Tensor | list[float]
     which: tuple[int, ...]
     scale: Tensor | None = None
     overflow: Tensor | None = None
@@ -163,7 +163,8 @@ class Table:
         weights = self.layers.over_layers(reader.array(update.weights), update.which)
         change = self.layers.over_layers(reader.array(update.change), update.which)
         ratios = np.where(change == 0, 0.0, change / weights)
-        unseen = np.setdiff1d(np.arange(len(weights)), self.layers.of_parameter[list(update.which)])
+        unseen = np.ones(len(weights), dtype=np.bool_)
+        unseen[self.layers.of_parameter[list(update.which)]] = False
         ratios[unseen] = weights[unseen] = np.nan
         shares = np.full(len(weights), np.nan)
         if update.zero_shares is not None:
@@ -180,7 +181,9 @@ class _Reader:
     def __init__(self, values: object) -> None:
         self._values = values
 
-    def array(self, _tensor: Tensor) -> Array:
+    def array(self, values: Tensor | list[float]) -> Array:
+        if not isinstance(values, Tensor):
+            return np.array(values)
         value: Array = next(self._values)  # type: ignore[call-overload]
         return value
 
@@ -190,7 +193,7 @@ class _Reader:
 
 def _tensors(rows: list[Row]) -> list[Tensor]:
     """List every tensor of the rows in the order in which `Table` asks for them."""
-    found: list[Tensor | float | None] = []
+    found: list[object] = []
     for row in rows:
         for gradient in row.gradients:
             found += [gradient.norms, gradient.scale, gradient.overflow]

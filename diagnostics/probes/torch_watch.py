@@ -14,7 +14,6 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -295,24 +294,26 @@ class TorchWatch:
         gradients, which = self._layers.gradients(held)
         if not gradients:
             return None
-        with torch.no_grad():
+        if gradients[0].requires_grad:  # of a backward pass with create_graph
+            gradients = [gradient.detach() for gradient in gradients]
+        overflow = getattr(optimizer, "found_inf", None)
+        norms: Tensor | list[float]
+        if self._deferred:
             norms = self._layers.norms(gradients)
-            overflow = getattr(optimizer, "found_inf", None)
-            if self.origin is None:
-                self._note_finite(norms, overflow)
-            row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
-            return (zero_counts(gradients), which) if self._sampled(self.steps) else None
-
-    def _note_finite(self, norms: Tensor, overflow: Tensor | None) -> None:
-        total = norms.sum()
-        if not self._deferred:
-            left_out = overflow is not None and float(overflow) > 0
-            if self._good and not left_out and not math.isfinite(total.item()):
+            self._note_on_device(norms, overflow)
+        else:
+            norms = self._layers.norms_on_host(gradients)
+            if self._good and not math.isfinite(sum(norms)) and (overflow is None or not float(overflow)):
                 self._good = False
                 if self._small and not self._copies:
                     self._safely("weights", self._copy_now)
+        row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
+        return (zero_counts(gradients), which) if self._sampled(self.steps) else None
+
+    def _note_on_device(self, norms: Tensor, overflow: Tensor | None) -> None:
+        if self.origin is not None:
             return
-        finite = total.isfinite()
+        finite = norms.sum().isfinite()
         if overflow is not None:
             finite = finite | (overflow.reshape(()) > 0)
         self._good = finite.to(self._good.device) & self._good if isinstance(self._good, Tensor) else finite
@@ -415,7 +416,8 @@ class TorchWatch:
         if self._device.type == "cuda":
             return float(torch.cuda.memory_allocated(self._device))
         try:
-            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            with open("/proc/self/statm", "rb", buffering=0) as file:
+                pages = int(file.read().split()[1])
         except OSError:  # not on this system
             return math.nan
         return float(pages * os.sysconf("SC_PAGE_SIZE"))
