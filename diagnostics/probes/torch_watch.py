@@ -32,6 +32,7 @@ from .torch_rows import Failure, Gradient, Row, Table
 from .torch_snapshot import Snapshot
 
 INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
+PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
 EVALUATIONS = 4096  # evaluation losses remembered
@@ -234,10 +235,13 @@ class TorchWatch:
     def _hold(self, kept: Pass) -> None:
         self._passes.append(kept)
         self._held_bytes += kept.nbytes
-        while self._passes and self._held_bytes > INPUTS_LIMIT:
+        while self._held_bytes > INPUTS_LIMIT or len(self._passes) > PASSES_LIMIT:
             dropped = self._passes.popleft()
             self._held_bytes -= dropped.nbytes
-            dropped.inputs, dropped.why_not = None, f"inputs of more than {INPUTS_LIMIT // 2**20} MiB are not held"
+            dropped.inputs, dropped.why_not = (
+                None,
+                (f"no more than {INPUTS_LIMIT // 2**20} MiB of inputs are held, and {PASSES_LIMIT} passes"),
+            )
 
     def _listen(self, output: Any) -> None:
         kept = weakref.ref(self._next.kept) if self._next.kept is not None else None
@@ -282,6 +286,8 @@ class TorchWatch:
     def _begin_row(self) -> None:
         if len(self._rows) >= self._every:
             self.read()
+            if "readings" in self.faults:
+                self._rows.clear()
         row, self._next = self._next, Row()
         row.step = self.steps
         rates = [group.get("lr", math.nan) for optimizer in self._optimizers for group in optimizer.param_groups]

@@ -540,6 +540,34 @@ class TestFaults:
 
 
 class TestLeavesNothingBehind:
+    def test_what_is_held_stays_bounded_where_no_optimizer_ever_steps(self, monkeypatch):
+        monkeypatch.setattr("diagnostics.probes.torch_watch.PASSES_LIMIT", 10)
+        model = mlp()
+        watch = TorchWatch(model, [torch.optim.SGD(model.parameters(), lr=0.05)], 4)
+        for step in range(50):
+            model(batch(step)[0])
+        assert len(watch._passes) == 10
+        monkeypatch.setattr("diagnostics.probes.torch_watch.INPUTS_LIMIT", 3 * batch(0)[0].nbytes)
+        model(batch(50)[0])
+        assert len(watch._passes) == 3
+        watch.close()
+        assert watch.faults == {}
+
+    def test_what_is_held_stays_bounded_where_reading_fails(self, monkeypatch):
+        def broken(*_):
+            raise ZeroDivisionError("on purpose")
+
+        monkeypatch.setattr(TorchWatch, "_read", broken)
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatch(model, [optimizer], 4)
+        for step in range(30):
+            optimizer.zero_grad()
+            model(batch(step)[0]).square().mean().backward()
+            optimizer.step()
+        assert len(watch._rows) <= 5
+        assert watch.faults == {"readings": "watching the readings ended: ZeroDivisionError: on purpose"}
+
     def test_hooks_are_gone_after_closing(self):
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
