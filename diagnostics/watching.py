@@ -93,7 +93,7 @@ def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int
     """Watch a model train, and say at which step, in which layer and why it went bad.
 
     Hooks on the model and on its optimizers note down what each step did, on the device itself; nothing is read
-    back more often than every so many steps. Weights, random states and results stay bit for bit what they would
+    back from an accelerator more often than every so many steps. Weights, random states and results stay bit for bit what they would
     be without. Once a NaN or inf is seen, that one step is run again on a copy of the model, with the weights,
     the batch and the random state it had, to find the module that made it.
 
@@ -116,8 +116,9 @@ def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int
         stop_after: steps after which to stop watching, counted at `Watch.step`; None to watch to the end.
 
     Returns:
-        A `Watch`. Memory stays constant over runs of any length: the weights are held once more (on an
-        accelerator twice more), if they take at most 512 MiB, and the inputs of the last steps, at most 256 MiB.
+        A `Watch`. Memory stays constant over runs of any length: on an accelerator the weights are held twice
+        more, if they take at most 512 MiB, and everywhere the inputs of the last steps, at most 256 MiB. The one
+        step that is run again needs room for a copy of the model.
 
     Raises:
         InvalidInput: the arguments are nothing that can be watched.

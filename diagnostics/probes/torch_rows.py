@@ -100,6 +100,7 @@ class Table:
         )
         self._sizes = layers.sizes()
         self._layer_sizes = np.bincount(layers.of_parameter, self._sizes, minlength=len(layers.names))
+        self._plain: dict[int, Array] = {}
         self.skipped = 0
         self.scaled = False
 
@@ -111,6 +112,7 @@ class Table:
         prints = iter(fingerprints([row.kept for row in with_pass if row.kept is not None]))
         failure = None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            self._plain = self._plain_gradients(rows)
             for row in rows:
                 found = self._keep(row, _Reader(values), next(prints) if row.kept is not None else 0, memory)
                 failure = failure or found
@@ -141,7 +143,30 @@ class Table:
             row.kept.size if row.kept else 0, max(rates, default=None),
         )  # fmt: skip
 
+    def _plain_gradients(self, rows: list[Row]) -> dict[int, Array]:
+        """Combine by layer, all rows at once, what is on the host, finite, and of one optimizer: most of it."""
+        found: list[tuple[int, list[float]]] = []
+        which: tuple[int, ...] | None = None
+        for row in rows:
+            only = row.gradients[0] if len(row.gradients) == 1 else None
+            if (
+                only is None
+                or isinstance(only.norms, Tensor)
+                or only.scale is not None
+                or only.overflow is not None
+            ):
+                continue
+            which = which or only.which
+            if only.which == which and math.isfinite(sum(only.norms)):
+                found.append((row.step, only.norms))
+        if which is None or not found:
+            return {}
+        layers = self.layers.over_layers(np.array([norms for _, norms in found]), which)
+        return {step: layers[place] for place, (step, _) in enumerate(found)}
+
     def _gradient(self, row: Row, reader: _Reader) -> tuple[Array, tuple[int, ...], bool]:
+        if row.step in self._plain:
+            return self._plain[row.step], (), True
         layers: Array | None = None
         bad: list[int] = []
         for gradient in row.gradients:
