@@ -93,9 +93,9 @@ def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int
     """Watch a model train, and say at which step, in which layer and why it went bad.
 
     Hooks on the model and on its optimizers note down what each step did, on the device itself; nothing is read
-    back from an accelerator more often than every so many steps. Weights, random states and results stay bit for bit what they would
-    be without. Once a NaN or inf is seen, that one step is run again on a copy of the model, with the weights,
-    the batch and the random state it had, to find the module that made it.
+    back from an accelerator more often than every so many steps. Weights, random states and results stay bit for
+    bit what they would be without. Once a NaN or inf is seen, that one step is run again on a copy of the model,
+    with the weights, the batch and the random state it had, to find the module that made it.
 
         with diagnostics.watch(model, optimizer) as watch:
             for batch in loader:
