@@ -340,8 +340,10 @@ class TestLearningRate:
         keras.utils.set_random_seed(0)
         model = keras.Sequential([layers.Input((FEATURES,)), layers.Dense(1), layers.Rescaling(50)])
         in_keras = examine_in_keras(model, y=PRICES, loss="mse", optimizer=keras.optimizers.SGD)
-        for rule in ("learning-rate-too-high", "default-learning-rate"):
-            assert_alike(found(in_torch, rule), found(in_keras, rule), reading=bare)
+        high = "learning-rate-too-high"
+        assert_alike(found(in_torch, high), found(in_keras, high), reading=bare)
+        default = "default-learning-rate"  # in Keras an optimizer can be named by a string, and the name is said
+        assert_alike(found(in_torch, default), found(in_keras, default), 0.9, reading=bare)
 
     def test_too_low(self):
         """It starts at the chance level and stays there: small scores, and as many rows of each class."""
