@@ -8,6 +8,7 @@ from .parameter_names import describe_parameters
 from .watch_facts import FrameFacts, OriginFacts, ValueRange
 
 FRAMES_SHOWN = 4  # in a message; the evidence holds them all
+WIDTH = 96  # columns that a message has
 LIMITS = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.40e38}  # largest finite values
 
 
@@ -43,6 +44,11 @@ def table(frames: Sequence[FrameFacts]) -> str:
         name = f"{frame.module or 'model'} {frame.kind}"
         rows.append((name, words(frame.weights), words(frame.inputs), words(frame.outputs)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    if sum(widths) + 6 > WIDTH:
+        told = [
+            f"{name}\n    weights {own}; inputs {given}; outputs {made}" for name, own, given, made in rows[1:]
+        ]
+        return "\n".join([f"{rows[0][0]}:", *told])
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 

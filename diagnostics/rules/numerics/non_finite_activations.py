@@ -66,13 +66,15 @@ class NonFiniteActivations(Rule):
         why = ""
         if overflow and last is not None and limit is not None:
             why = f" {last.dtype} ends at {limit:.3g}, and this went past it."
+        full = last is not None and last.dtype not in ("float16", "bfloat16")
         table = origin_words.table(origin.frames)
         return self.found(
             f"In step {origin.step}, {origin_words.module(origin)} was the first to make NaN or inf from finite "
             f"input.{why}{origin_words.examples(origin)} {origin_words.how_known(origin)}"
             + (f"\n{table}" if table else ""),
-            fix="compute this part in float32 (torch.autocast with enabled=False), or bound what goes in: "
-            "normalise it, clip the gradients, lower the learning rate that lets the weights grow"
+            fix=("" if full else "compute this part in float32 (torch.autocast with enabled=False), or ")
+            + "bound what goes in: normalise it, clip the gradients, lower the learning rate that lets the "
+            "weights grow"
             if overflow
             else "look in this module for a log or square root of 0 or less, a 0 / 0, and an inf - inf, as in a "
             "softmax over nothing but masked places",

@@ -74,6 +74,27 @@ class TestFires:
         )
         assert finding.fix.startswith("look in this module for a log or square root of 0 or less")
 
+    def test_on_one_with_a_long_name_in_full_precision(self):
+        name = "distilbert.transformer.layer.1.ffn.lin2"
+        frame = FrameFacts(
+            name,
+            "Linear",
+            "float32",
+            ValueRange(4e-4, 3e38),
+            ValueRange(5e-6, 0.322),
+            ValueRange(2e36, 3e38, 0, 5),
+        )
+        finding = NonFiniteActivations().from_origin(origin(module=name, frames=(frame,), rows=()))
+        assert finding.message.endswith(
+            "random state it had.\nsmallest to largest |x|:\n"
+            "distilbert.transformer.layer.1.ffn.lin2 Linear\n"
+            "    weights 0.0004 to 3e+38; inputs 5e-06 to 0.322; outputs 2e+36 to 3e+38, 5 inf"
+        )
+        assert finding.fix == (
+            "bound what goes in: normalise it, clip the gradients, lower the learning rate that lets the weights "
+            "grow"
+        )
+
     def test_saying_when_only_the_present_state_could_be_searched(self):
         found = NonFiniteActivations().from_origin(
             origin(replayed=False, frames=(), rows=(), reason="the weights take more than 512 MiB")
