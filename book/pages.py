@@ -9,9 +9,11 @@ import typing
 from collections.abc import Iterable, Sequence
 
 from bugs.keeper.catalogue import ExceptionSignature, Exhibit
+from diagnostics.card_facts import CardFacts
 from diagnostics.crash_facts import CrashFacts
 from diagnostics.finding import STAGES
 from diagnostics.rule import Rule
+from diagnostics.watch_facts import HistoryFacts, OriginFacts, RangeFacts
 
 SEVERITIES = {
     "error": "error: training cannot be right",
@@ -28,9 +30,16 @@ TERMINAL_COLOURS = {  # as the report itself is coloured in a terminal
     r"^·.*|(?<=^  read: ).*": "aside",
     r"^Could not be judged(.|\n)*?\.$": "aside",  # a paragraph
 }
+FACTS_OF: dict[str, set[type]] = {
+    "explain": {CrashFacts},
+    "watch": {HistoryFacts, OriginFacts, RangeFacts},
+    "gpu": {CardFacts},
+}
 WAYS_IN = {
     "examine": "`diagnostics.examine` (before training)",
+    "watch": "`diagnostics.watch` (while training)",
     "explain": "`diagnostics.explain` (after a crash)",
+    "gpu": "`diagnose gpu` (at any time)",
 }
 
 
@@ -159,12 +168,13 @@ def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
 
 
 def ways_in(rule: Rule) -> list[str]:
-    """Return which ways in can find a rule, by the facts its methods ask for: only a crash gives `CrashFacts`."""
+    """Return which ways in can find a rule, by the facts its methods ask for: each way has facts of its own."""
     found = set()
     for name, method in inspect.getmembers(rule, inspect.ismethod):
         if name.startswith("from_"):
             hints = typing.get_type_hints(method)
-            found.add("explain" if CrashFacts in hints.values() else "examine")
+            asked = {part for hint in hints.values() for part in (hint, *typing.get_args(hint))}
+            found.add(next((way for way, facts in FACTS_OF.items() if asked & facts), "examine"))
     return [way for way in WAYS_IN if way in found]
 
 

@@ -35,6 +35,9 @@ class TestRulePage:
         assert ways["labels-out-of-range"] == ["examine", "explain"]
         assert ways["device-mismatch"] == ["explain"]
         assert ways["class-imbalance"] == ["examine"]
+        assert ways["crowded-gpu"] == ["explain", "gpu"]
+        assert ways["gradients-not-zeroed"] == ["watch"]
+        assert ways["non-finite-loss"] == ["examine", "watch"]
         assert all(ways.values())
 
 
