@@ -13,7 +13,7 @@ from diagnostics.card_facts import CardFacts
 from diagnostics.crash_facts import CrashFacts
 from diagnostics.finding import STAGES
 from diagnostics.rule import Rule
-from diagnostics.watch_facts import HistoryFacts, OriginFacts, RangeFacts
+from diagnostics.watch_facts import WATCHED
 
 SEVERITIES = {
     "error": "error: training cannot be right",
@@ -32,7 +32,7 @@ TERMINAL_COLOURS = {  # as the report itself is coloured in a terminal
 }
 FACTS_OF: dict[str, set[type]] = {
     "explain": {CrashFacts},
-    "watch": {HistoryFacts, OriginFacts, RangeFacts},
+    "watch": set(WATCHED),
     "gpu": {CardFacts},
 }
 WAYS_IN = {

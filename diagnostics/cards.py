@@ -25,18 +25,17 @@ def look_at_cards(library: Any = None) -> tuple[tuple[CardFacts, ...], Report]:
         NoCards: there is no card, or nobody to ask; see `probes.nvml`.
     """
     from .probes.nvml import cards
-    from .rule import Judge, all_rules
+    from .rule import Judge
 
     found = cards(library)
     findings: list[Finding] = []
     faults: list[str] = []
     open_questions: dict[str, str] = {}
-    about_cards = {rule.name for rule in all_rules() if hasattr(rule, "from_card")}
     for card in found:
         judge = Judge()  # a card each: a rule that one card breaks may be broken by the next
         findings += judge.add(card)
         faults += judge.faults
-        open_questions |= {name: why for name, why in judge.not_applicable.items() if name in about_cards}
+        open_questions |= judge.not_applicable(CardFacts)
     count = f"{len(found)} card{'' if len(found) == 1 else 's'}"
     return found, Report(
         f"looked at {count}", tuple(findings), not_applicable=open_questions, faults=tuple(faults)

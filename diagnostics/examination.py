@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from .errors import InvalidInput, what
 from .finding import Finding
@@ -111,6 +111,7 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
 
 def _walk(pipeline: Pipeline) -> Report:
+    from .facts import Fact
     from .rule import Judge
 
     stages: dict[str, Callable[[], Iterator[Fact]]] = {
@@ -139,7 +140,7 @@ def _walk(pipeline: Pipeline) -> Report:
         title=f"examined {pipeline.name}",
         findings=tuple(findings),
         stages=tuple(results),
-        not_applicable=judge.not_applicable,
+        not_applicable=judge.not_applicable(*get_args(Fact)),
         crash=crash,
         faults=tuple(judge.faults),
     )

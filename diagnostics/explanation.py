@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from .errors import InvalidInput, what
 from .report import Report
@@ -41,6 +41,7 @@ def explain(failure: Any) -> Report:
             f"explain() was given {what(failure)}. It takes an exception that was caught, or the text of "
             "a traceback."
         )
+    from .crash_facts import CrashFacts, Symptom
     from .rule import Judge
 
     judge = Judge()
@@ -48,7 +49,7 @@ def explain(failure: Any) -> Report:
     return Report(
         title="explained an exception" if crash.live else "explained the text of a traceback",
         findings=tuple(findings),
-        not_applicable=judge.not_applicable,
+        not_applicable=judge.not_applicable(CrashFacts, *get_args(Symptom)),
         crash=crash,
         faults=tuple(judge.faults),
     )

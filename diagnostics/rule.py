@@ -142,14 +142,22 @@ class Judge:
                 findings.append(finding)
         return findings
 
-    @property
-    def not_applicable(self) -> dict[str, str]:
-        """Why, by name, for each rule that could not be judged."""
-        reasons = {}
-        for rule in all_rules():
-            if rule.name not in self._judged:
-                reasons[rule.name] = self._reasons.get(rule.name) or self._unmet(rule)
-        return reasons
+    def not_applicable(self, *kinds: type) -> dict[str, str]:
+        """Say why, by name, for each rule that could not be judged.
+
+        Args:
+            kinds: the facts that this way in can give: rules that no such facts would do for are not its business.
+        """
+        business = {
+            rule.name
+            for rule, _, needs in _checks()
+            if all(kind in kinds for kind, required in needs.values() if required)
+        }
+        return {
+            rule.name: self._reasons.get(rule.name) or self._unmet(rule)
+            for rule in all_rules()
+            if rule.name in business - self._judged
+        }
 
     def _has_all(self, needs: dict[str, tuple[type, bool]]) -> bool:
         return all(kind in self._facts for kind, required in needs.values() if required)

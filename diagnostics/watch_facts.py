@@ -209,3 +209,7 @@ class RangeFacts:
     highest: Array
     highest_steps: Array
     steps: Array
+
+
+WATCHED = (HistoryFacts, OriginFacts, RangeFacts)
+"""What a watched run gives."""

@@ -65,6 +65,7 @@ class Watch:
     def report(self) -> Report:
         """Say what was seen so far. Reads what is still on the device."""
         from .rule import Judge
+        from .watch_facts import WATCHED
 
         self._probe.read()
         history = self._probe.history()
@@ -76,7 +77,7 @@ class Watch:
             title=f"watched {count:,} {'step' if count == 1 else 'steps'} of {self._name}",
             findings=tuple(findings),
             stages=tuple(_parts(history, self._probe)),
-            not_applicable=judge.not_applicable,
+            not_applicable=judge.not_applicable(*WATCHED, *(type(fact) for fact in self._facts)),
             faults=(*self._probe.faults.values(), *judge.faults),
         )
 
