@@ -80,7 +80,7 @@ for exhibit in exhibits.values():
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def tests(session: nox.Session) -> None:
     """Run the tests; arguments after -- go to pytest (-m "not slow" for the quick ones)."""
-    _python(session, "-m", "pytest", "-n", "2", *session.posargs)
+    _python(session, "-m", "pytest", "-n", "2", "--dist", "worksteal", *session.posargs)
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
