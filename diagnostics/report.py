@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from .crash_facts import CrashFacts
+    from .watch_facts import HistoryFacts, OriginFacts, RangeFacts
 
 JSON_VERSION = 1
 
@@ -49,6 +50,9 @@ class Report:
         not_applicable: why, by rule, for the rules whose evidence was not there.
         crash: the exception that was explained, if there was one.
         faults: what went wrong in this library itself; training is never disturbed by it.
+        history: the course of a watched run, step by step; not in the JSON report, and neither is what follows.
+        origin: where its first NaN or inf came from.
+        ranges: how large its activations became.
     """
 
     title: str
@@ -59,6 +63,9 @@ class Report:
     faults: tuple[str, ...] = ()
     script: str | None = None
     exit_code: int | None = None
+    history: HistoryFacts | None = None
+    origin: OriginFacts | None = None
+    ranges: RangeFacts | None = None
 
     def __post_init__(self) -> None:
         ordered = sorted(self.findings, key=lambda finding: SEVERITIES.index(finding.severity))

@@ -8,12 +8,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .errors import InvalidInput, what
-from .report import Report, StageResult
+from .report import Report
 
 if TYPE_CHECKING:
     from .facts import ModelFacts, OptimizerFacts
     from .probes.torch_watch import TorchWatch
-    from .watch_facts import HistoryFacts
 
 USAGE = "It takes a PyTorch model and its optimizer, or a list of them: watch(model, optimizer)."
 
@@ -64,22 +63,9 @@ class Watch:
 
     def report(self) -> Report:
         """Say what was seen so far. Reads what is still on the device."""
-        from .rule import Judge
-        from .watch_facts import WATCHED
+        from .watch_report import watch_report
 
-        self._probe.read()
-        history = self._probe.history()
-        judge = Judge()
-        facts = (*self._facts, history, self._probe.origin, self._probe.ranges())
-        findings = judge.add(*(fact for fact in facts if fact is not None))
-        count = history.total_steps
-        return Report(
-            title=f"watched {count:,} {'step' if count == 1 else 'steps'} of {self._name}",
-            findings=tuple(findings),
-            stages=tuple(_parts(history, self._probe)),
-            not_applicable=judge.not_applicable(*WATCHED, *(type(fact) for fact in self._facts)),
-            faults=(*self._probe.faults.values(), *judge.faults),
-        )
+        return watch_report(self._probe, self._name, self._facts)
 
     def __enter__(self) -> Watch:
         return self
@@ -194,56 +180,3 @@ def _facts(model: Any, optimizers: list[Any]) -> tuple[ModelFacts | OptimizerFac
         foreign=sum(one.foreign for one in each),
     )
     return described, together
-
-
-def _parts(history: HistoryFacts, probe: TorchWatch) -> list[StageResult]:
-    """Say, part by part, what was watched, and of what could not be, why."""
-
-    def part(name: str, seen: str, otherwise: str) -> StageResult:
-        why = (probe.faults.get(name) and "a fault of diagnostics itself; see below") or probe.uncovered.get(name)
-        if seen and not why:
-            return StageResult(name, "passed", seen)
-        return StageResult(name, "not judged", why or otherwise)
-
-    sizes = history.batch_sizes
-    size = int(sizes.max()) if sizes is not None and sizes.size else 0
-    passes = f"{probe.forwards:,}" + (f", batches of up to {size:,}" if size else "") if probe.forwards else ""
-    return [
-        part("forward passes", passes, "none was seen: hand over the model that the loop calls"),
-        part("loss", _range(history.losses, history.loss_known), "the loop handed over none: watch.step(loss)"),
-        part("gradients", _norms(history), "no gradient was there when an optimizer stepped"),
-        part("updates", _updates(history), "no step was looked at"),
-        part("weights", "kept, to run a broken step again", ""),
-    ]
-
-
-def _range(values: Any, known: Any) -> str:
-    if values is None:
-        return ""
-    there = values[known]
-    return f"{there[0]:.4g} in the first step, {there[-1]:.4g} in the last"
-
-
-def _norms(history: HistoryFacts) -> str:
-    import numpy as np
-
-    norms = history.gradient_norms[history.gradient_known]
-    finite = norms[np.isfinite(norms)]
-    if not norms.size:
-        return ""
-    count = len(history.layers)
-    seen = f"norm {finite.min():.3g} to {finite.max():.3g}" if finite.size else "never finite"
-    then = ", then not finite" if 0 < finite.size < norms.size else ""
-    return f"{seen} over {count} {'layer' if count == 1 else 'layers'}{then}"
-
-
-def _updates(history: HistoryFacts) -> str:
-    ratios = history.update_ratios
-    if ratios is None or not ratios.size:
-        return ""
-    import numpy as np
-
-    finite = ratios[np.isfinite(ratios)]
-    if not finite.size:
-        return "no finite update"
-    return f"a step changes a layer by {np.median(finite):.2g} of its size (median)"
