@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from diagnostics.facts import Array
 from diagnostics.history import History
+from diagnostics.watch_facts import HistoryFacts
 
 from .torch_gradients import Layers, Update, to_host
 from .torch_passes import Pass, fingerprints
@@ -117,6 +119,35 @@ class Table:
                 found = self._keep(row, _Reader(values), next(prints) if row.kept is not None else 0, memory)
                 failure = failure or found
         return failure
+
+    def facts(
+        self, *, passes_seen: bool, memory_of: Literal["accelerator", "process"], **known: Any
+    ) -> HistoryFacts:
+        """Return what was read.
+
+        Args:
+            passes_seen: whether forward passes were seen at all.
+            memory_of: whose memory `read` was told.
+            known: fields of `HistoryFacts` that are not of this table.
+        """
+        rows, samples = self.steps.arrays(), self.samples.arrays()
+        if not rows["loss_known"].any():
+            del rows["losses"], rows["loss_known"]
+        if not passes_seen:
+            del rows["batch_fingerprints"], rows["batch_sizes"]
+        if not self.samples.total:
+            samples = {}
+        elif np.isnan(samples["memory_bytes"]).all():
+            del samples["memory_bytes"]
+        return HistoryFacts(
+            layers=self.layers.names,
+            memory_of=memory_of if "memory_bytes" in samples else None,
+            scaled=self.scaled,
+            skipped_steps=self.skipped,
+            **rows,
+            **samples,
+            **known,
+        )
 
     def _keep(self, row: Row, reader: _Reader, fingerprint: int, memory: float) -> Failure | None:
         norms, bad, known = self._gradient(row, reader)

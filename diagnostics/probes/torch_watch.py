@@ -3,14 +3,12 @@
 What a step costs: one fused norm over all gradients, on an accelerator a copy of the weights, a copy of up to
 1,024 numbers of each input, and a handful of small operations; all of it stays on the device. What it holds: on an
 accelerator the weights twice more, if they take at most `torch_snapshot.LIMIT` bytes, and by reference the inputs
-of the last steps, at most `INPUTS_LIMIT` bytes of them.
+of the last steps; see `torch_evidence`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import os
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -22,17 +20,14 @@ from torch import Tensor, nn
 
 from diagnostics.watch_facts import HistoryFacts, OriginFacts, RangeFacts
 
-from . import torch_snapshot
+from .held_memory import process_memory
+from .torch_evidence import Evidence
 from .torch_gradients import Layers, copies, measure_update, zero_counts
 from .torch_model import device_of
-from .torch_origin import locate, not_finite
 from .torch_passes import Pass, keep, tensors
 from .torch_ranges import Ranges
 from .torch_rows import Failure, Gradient, Row, Table
-from .torch_snapshot import Snapshot
 
-INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
-PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
 EVALUATIONS = 4096  # evaluation losses remembered
@@ -49,7 +44,6 @@ class TorchWatch:
         steps: optimizer steps seen so far, of the optimizer that stepped first.
         faults: by part, what went wrong in the watcher itself.
         uncovered: by part, why it could not be watched.
-        origin: where the first NaN or inf came from, once there is one.
     """
 
     def __init__(self, model: nn.Module, optimizers: list[Any], every: int, deferred: bool | None = None):
@@ -61,7 +55,6 @@ class TorchWatch:
         self.steps = 0
         self.faults: dict[str, str] = {}
         self.uncovered: dict[str, str] = {}
-        self.origin: OriginFacts | None = None
         self.compiled = self._inner is not model
         self._layers = Layers(self._inner)
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
@@ -73,14 +66,8 @@ class TorchWatch:
         self._rows: list[Row] = []
         self._next = Row()
         self._open: Row | None = None  # the latest step, which may still get its loss
-        # Whether all was finite so far. On a CPU it is looked at, for there is nothing to wait for.
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
-        self._good: Tensor | bool = True
         self._before: dict[int, list[Tensor]] = {}
-        self._passes: deque[Pass] = deque()
-        self._held_bytes = 0
-        self._snapshot: Snapshot | None = None
-        self._snapshot_step = -1
         self._unstepped = self._no_grad = self._no_grad_training = 0
         self._called_at = 0
         self.forwards = 0
@@ -88,16 +75,16 @@ class TorchWatch:
         self._handles: list[Any] = []
         self._root_handles: list[Any] = []
         self._closed = False
-        self._small = torch_snapshot.fits(self._layers.parameters)
-        # Where a bad gradient is noticed before the optimizer steps on it, the weights are copied only then.
-        self._copies = self._deferred or not self._optimizers
-        if self._small:
-            if self._copies:
-                self._safely("weights", self._make_snapshot)
-        else:
-            limit = torch_snapshot.LIMIT // 2**20
-            self.uncovered["weights"] = f"the weights take more than {limit} MiB and were not copied"
+        always = self._deferred or not self._optimizers
+        self._evidence = Evidence(self._model, self._layers, self._device, self._deferred, always)
+        if not self._evidence.small:
+            self.uncovered["weights"] = self._evidence.why_not
         self._attach()
+
+    @property
+    def origin(self) -> OriginFacts | None:
+        """Where the first NaN or inf came from; None while there is none."""
+        return self._evidence.origin
 
     def close(self) -> None:
         """Take all hooks off and read what is left; what was seen stays."""
@@ -134,37 +121,15 @@ class TorchWatch:
 
     def history(self) -> HistoryFacts:
         """Return the run so far."""
-        rows, samples = self._table.steps.arrays(), self._table.samples.arrays()
-        sampled = bool(self._table.samples.total)
-        memory = samples["memory_bytes"] if sampled and not all(map(math.isnan, samples["memory_bytes"])) else None
-        return HistoryFacts(
+        return self._table.facts(
             total_steps=self.steps,
-            steps=rows["steps"],
-            layers=self._layers.names,
-            gradient_norms=rows["gradient_norms"],
-            layer_gradient_norms=rows["layer_gradient_norms"],
-            gradient_known=rows["gradient_known"],
-            learning_rates=rows["learning_rates"],
-            training_mode=rows["training_mode"],
-            passes=rows["passes"],
-            gradients_zeroed=rows["gradients_zeroed"],
-            losses=rows["losses"] if rows["loss_known"].any() else None,
-            loss_known=rows["loss_known"] if rows["loss_known"].any() else None,
-            batch_fingerprints=rows["batch_fingerprints"] if self.forwards else None,
-            batch_sizes=rows["batch_sizes"] if self.forwards else None,
-            sampled_steps=samples["sampled_steps"] if sampled else None,
-            update_ratios=samples["update_ratios"] if sampled else None,
-            weight_norms=samples["weight_norms"] if sampled else None,
-            zero_gradient_shares=samples["zero_gradient_shares"] if sampled else None,
-            memory_bytes=memory,
-            memory_of=None if memory is None else "accelerator" if self._device.type == "cuda" else "process",
+            passes_seen=bool(self.forwards),
+            memory_of="accelerator" if self._device.type == "cuda" else "process",
             steps_without_optimizer=self._unstepped,
             no_grad_passes=self._no_grad,
             no_grad_passes_in_training_mode=self._no_grad_training,
             evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
             evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
-            scaled=self._table.scaled,
-            skipped_steps=self._table.skipped,
         )
 
     def ranges(self) -> RangeFacts | None:
@@ -222,26 +187,10 @@ class TorchWatch:
         self._next.passes += 1
         kept = keep(self.steps, self._model, args, kwargs, self._device)
         self._next.kept = kept
-        if self.origin is not None:
-            kept.inputs = None
-        else:
-            self._hold(kept)
-        if self._copies and self._snapshot is not None and self._snapshot_step != self.steps:
-            self._snapshot_step = self.steps
-            self._safely("weights", self._snapshot.take, self._good)
+        self._evidence.hold(kept)
+        self._safely("weights", self._evidence.before_pass, self.steps)
         if self._next.passes == 1 and self._sampled(self.steps) and not self.compiled:
             self._safely("activations", self._ranges.open, self.steps)
-
-    def _hold(self, kept: Pass) -> None:
-        self._passes.append(kept)
-        self._held_bytes += kept.nbytes
-        while self._held_bytes > INPUTS_LIMIT or len(self._passes) > PASSES_LIMIT:
-            dropped = self._passes.popleft()
-            self._held_bytes -= dropped.nbytes
-            dropped.inputs, dropped.why_not = (
-                None,
-                (f"no more than {INPUTS_LIMIT // 2**20} MiB of inputs are held, and {PASSES_LIMIT} passes"),
-            )
 
     def _listen(self, output: Any) -> None:
         kept = weakref.ref(self._next.kept) if self._next.kept is not None else None
@@ -279,7 +228,7 @@ class TorchWatch:
         assert self._open is not None or number != self._leader
         row = self._open or self._next
         zeros = self._measure(row, self._held[number], self._optimizers[number])
-        if self._sampled(self.steps) and self._small and self._moved[number]:
+        if self._sampled(self.steps) and self._evidence.small and self._moved[number]:
             self._before[number] = copies(self._moved[number])
             self._zeros = zeros
 
@@ -303,26 +252,12 @@ class TorchWatch:
         if gradients[0].requires_grad:  # of a backward pass with create_graph
             gradients = [gradient.detach() for gradient in gradients]
         overflow = getattr(optimizer, "found_inf", None)
-        norms: Tensor | list[float]
-        if self._deferred:
-            norms = self._layers.norms(gradients)
-            self._note_on_device(norms, overflow)
-        else:
-            norms = self._layers.norms_on_host(gradients)
-            if self._good and not math.isfinite(sum(norms)) and (overflow is None or not float(overflow)):
-                self._good = False
-                if self._small and not self._copies:
-                    self._safely("weights", self._copy_now)
+        measure = self._layers.norms if self._deferred else self._layers.norms_on_host
+        norms: Tensor | list[float] = measure(gradients)
+        if self._evidence.note(norms, overflow):
+            self._safely("weights", self._evidence.copy_now)
         row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
         return (zero_counts(gradients), which) if self._sampled(self.steps) else None
-
-    def _note_on_device(self, norms: Tensor, overflow: Tensor | None) -> None:
-        if self.origin is not None:
-            return
-        finite = norms.sum().isfinite()
-        if overflow is not None:
-            finite = finite | (overflow.reshape(()) > 0)
-        self._good = finite.to(self._good.device) & self._good if isinstance(self._good, Tensor) else finite
 
     def _after_step(self, number: int) -> None:
         before = self._before.pop(number, None)
@@ -346,87 +281,32 @@ class TorchWatch:
 
     # Reading.
 
-    def _make_snapshot(self) -> None:
-        self._snapshot = Snapshot(self._layers.parameters, self._deferred)
-
-    def _copy_now(self) -> None:
-        self._make_snapshot()
-        assert self._snapshot is not None
-        self._snapshot.take(True)
-
     def _read(self) -> None:
         rows, self._rows = self._rows, []
         self._open = None if not self._closed else self._open
         failure = self._table.read(rows, self._memory()) if rows else None
         self._ranges.read()
-        if failure is None and self._closed and self.origin is None:
-            failure = self._broken_by_the_last_step()
         if failure is not None and self.origin is None:
-            self._locate(failure)
-        done = rows[-1].step if rows else -1
-        while self._passes and self._passes[0].step <= done:
-            self._held_bytes -= self._passes.popleft().nbytes
+            self._find(failure)
+        elif self._closed:
+            self._evidence.look_at_weights(self.steps - 1, self._table)
+        if rows:
+            self._evidence.drop(rows[-1].step)
 
-    def _locate(self, failure: Failure) -> None:
+    def _find(self, failure: Failure) -> None:
         for handle in self._root_handles:  # or the copy would call them
             handle.remove()
         self._ranges.close()
         try:
-            usable = self._snapshot is not None and self._snapshot.taken and "weights" not in self.faults
-            self.origin = locate(
-                failure,
-                self._model,
-                self._layers.parameters,
-                self._snapshot.weights() if self._snapshot is not None and usable else None,
-                [kept for kept in self._passes if kept.step == failure.step],
-                device=self._device,
-                noticed=self.steps - 1,
-                why_no_weights=self.uncovered.get("weights", "the weights from before the step were not kept"),
-            )
-        except Exception as fault:  # a model that cannot be copied or run again
-            self.origin = OriginFacts(
-                failure.step, None, False, self.steps - 1, loss=failure.loss,
-                num_parameters=len(self._layers.parameters), learning_rate=failure.rate,
-                batch_fingerprint=failure.fingerprint or None, batch_size=failure.size or None,
-                reason=f"the step could not be run again: {type(fault).__name__}: {fault}",
-            )  # fmt: skip
-        else:
-            if self.origin.kind == "optimizer step":
-                self.origin = dataclasses.replace(self.origin, **self._known_at(self.origin.step))
+            self._evidence.find(failure, self.steps - 1, self._table, "weights" not in self.faults)
         finally:
-            self._snapshot = None  # the first is the one that matters: no more needs to be held
-            self._passes.clear()
             if not self._closed:
                 self._attach_to_model()
-
-    def _broken_by_the_last_step(self) -> Failure | None:
-        """Look at the weights that no later pass has used."""
-        broken = not_finite(self._layers.parameters)
-        if broken and self.steps:
-            self.origin = OriginFacts(
-                self.steps - 1, "optimizer step", True, self.steps - 1, parameters=broken,
-                num_parameters=len(self._layers.parameters), **self._known_at(self.steps - 1),
-            )  # fmt: skip
-        return None
-
-    def _known_at(self, step: int) -> dict[str, Any]:
-        """Look up what the history has on a step."""
-        rows = self._table.steps.arrays()
-        known: dict[str, Any] = {}
-        for place in np.flatnonzero(rows["steps"] == step):
-            known["learning_rate"] = float(rows["learning_rates"][place].max())
-            known["loss"] = float(rows["losses"][place]) if rows["loss_known"][place] else None
-        return known
 
     def _memory(self) -> float:
         if self._device.type == "cuda":
             return float(torch.cuda.memory_allocated(self._device))
-        try:
-            with open("/proc/self/statm", "rb", buffering=0) as file:
-                pages = int(file.read().split()[1])
-        except OSError:  # not on this system
-            return math.nan
-        return float(pages * os.sysconf("SC_PAGE_SIZE"))
+        return process_memory()
 
 
 def _number(loss: Any) -> float | Tensor | None:

@@ -1,0 +1,168 @@
+"""Keeps at hand what it takes to run a broken step again: the weights and the inputs of the last steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import deque
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diagnostics.watch_facts import OriginFacts
+
+from . import torch_snapshot
+from .torch_gradients import Layers
+from .torch_origin import locate, not_finite
+from .torch_passes import Pass
+from .torch_rows import Failure, Table
+from .torch_snapshot import Snapshot
+
+INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
+PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
+
+
+class Evidence:
+    """What is held of the last steps, for as long as all is finite.
+
+    Args:
+        model: the one that is watched.
+        layers: its parameters.
+        device: its device.
+        deferred: whether the device decides what is kept; see `Snapshot`.
+        always: whether the weights are copied before each step; False where a bad gradient is noticed before the
+            optimizer steps on it, and they are copied only then.
+
+    Attributes:
+        small: whether the weights are small enough to be copied.
+        origin: where the first NaN or inf came from, once there is one.
+        passes: the passes held, oldest first.
+    """
+
+    def __init__(self, model: nn.Module, layers: Layers, device: torch.device, deferred: bool, always: bool):
+        self._model = model
+        self._layers = layers
+        self._device = device
+        self._deferred = deferred
+        self._always = always
+        self._snapshot: Snapshot | None = None
+        self._snapshot_step = -1
+        # Whether all was finite so far. On a CPU it is looked at, for there is nothing to wait for.
+        self._good: Tensor | bool = True
+        self._bytes = 0
+        self.small = torch_snapshot.fits(layers.parameters)
+        self.passes: deque[Pass] = deque()
+        self.origin: OriginFacts | None = None
+
+    @property
+    def why_not(self) -> str:
+        """Why the weights are not copied; empty if they are."""
+        limit = torch_snapshot.LIMIT // 2**20
+        return "" if self.small else f"the weights take more than {limit} MiB and were not copied"
+
+    def hold(self, kept: Pass) -> None:
+        """Keep a pass that is about to run, and drop the oldest beyond the limits."""
+        if self.origin is not None:
+            kept.inputs = None
+            return
+        self.passes.append(kept)
+        self._bytes += kept.nbytes
+        while self._bytes > INPUTS_LIMIT or len(self.passes) > PASSES_LIMIT:
+            dropped = self.passes.popleft()
+            self._bytes -= dropped.nbytes
+            dropped.inputs = None
+            dropped.why_not = (
+                f"no more than {INPUTS_LIMIT // 2**20} MiB of inputs are held, and {PASSES_LIMIT} passes"
+            )
+
+    def drop(self, done: int) -> None:
+        """Let go of the passes of all steps up to `done`."""
+        while self.passes and self.passes[0].step <= done:
+            self._bytes -= self.passes.popleft().nbytes
+
+    def before_pass(self, step: int) -> None:
+        """Copy the weights, if that has to be done before each step and was not for this one."""
+        if self._always and self._snapshot_step != step and self.small and self.origin is None:
+            self._snapshot_step = step
+            if self._snapshot is None:
+                self._snapshot = Snapshot(self._layers.parameters, self._deferred)
+            self._snapshot.take(self._good)
+
+    def note(self, norms: Tensor | list[float], overflow: Tensor | None) -> bool:
+        """Look whether the gradients of a step are finite. Return whether it is time for `copy_now`.
+
+        Args:
+            norms: of the gradients: (k,) on the device, not waited for, or numbers.
+            overflow: () more than 0 if a loss scaler makes the optimizer leave this step out.
+        """
+        if isinstance(norms, Tensor):
+            if self.origin is None:
+                finite = norms.sum().isfinite()
+                if overflow is not None:
+                    finite = finite | (overflow.reshape(()) > 0)
+                good = self._good
+                self._good = finite.to(good.device) & good if isinstance(good, Tensor) else finite
+        elif self._good and not math.isfinite(sum(norms)) and (overflow is None or not float(overflow)):
+            self._good = False
+            return self.small and not self._always
+        return False
+
+    def find(self, failure: Failure, noticed: int, table: Table, copied: bool) -> None:
+        """Find where the NaN or inf of a step began. No hook of the watcher may be on the model.
+
+        Args:
+            failure: the step.
+            noticed: the last step that has run.
+            table: the history.
+            copied: whether no copy of the weights has failed.
+        """
+        try:
+            usable = copied and self._snapshot is not None and self._snapshot.taken
+            self.origin = locate(
+                failure,
+                self._model,
+                self._layers.parameters,
+                self._snapshot.weights() if self._snapshot is not None and usable else None,
+                [kept for kept in self.passes if kept.step == failure.step],
+                device=self._device,
+                noticed=noticed,
+                why_no_weights=self.why_not or "the weights from before the step were not kept",
+            )
+        except Exception as fault:  # a model that cannot be copied or run again
+            self.origin = OriginFacts(
+                failure.step, None, False, noticed, loss=failure.loss,
+                num_parameters=len(self._layers.parameters), learning_rate=failure.rate,
+                batch_fingerprint=failure.fingerprint or None, batch_size=failure.size or None,
+                reason=f"the step could not be run again: {type(fault).__name__}: {fault}",
+            )  # fmt: skip
+        else:
+            if self.origin.kind == "optimizer step":
+                self.origin = dataclasses.replace(self.origin, **_known_at(self.origin.step, table))
+        finally:
+            self._snapshot = None  # the first is the one that matters: no more needs to be held
+            self.passes.clear()
+
+    def look_at_weights(self, last: int, table: Table) -> None:
+        """Look, at the end of a run, at the weights that no later pass has used."""
+        broken = not_finite(self._layers.parameters)
+        if broken and last >= 0 and self.origin is None:
+            self.origin = OriginFacts(
+                last, "optimizer step", True, last, parameters=broken,
+                num_parameters=len(self._layers.parameters), **_known_at(last, table),
+            )  # fmt: skip
+
+    def copy_now(self) -> None:
+        """Copy the weights as they are, before the optimizer steps on a gradient that is not finite."""
+        self._snapshot = Snapshot(self._layers.parameters, self._deferred)
+        self._snapshot.take(True)
+
+
+def _known_at(step: int, table: Table) -> dict[str, Any]:
+    """Look up what the history has on a step."""
+    rows = table.steps.arrays()
+    known: dict[str, Any] = {}
+    for place in (rows["steps"] == step).nonzero()[0]:
+        known["learning_rate"] = float(rows["learning_rates"][place].max())
+        known["loss"] = float(rows["losses"][place]) if rows["loss_known"][place] else None
+    return known
