@@ -19,14 +19,16 @@ class Watcher(Protocol):
     Attributes:
         faults: by part, what went wrong in the watcher itself.
         uncovered: by part, why it could not be watched.
-        origin: where the first NaN or inf came from, once there is one.
         forwards: forward passes with gradients that were seen; 0 if none was.
     """
 
     faults: dict[str, str]
     uncovered: dict[str, str]
-    origin: OriginFacts | None
     forwards: int
+
+    @property
+    def origin(self) -> OriginFacts | None:
+        """Where the first NaN or inf came from; None while there is none."""
 
     def read(self) -> None:
         """Bring everything that is pending to the host."""

@@ -139,13 +139,12 @@ class Table:
             samples = {}
         elif np.isnan(samples["memory_bytes"]).all():
             del samples["memory_bytes"]
+        known |= {**rows, **samples}
         return HistoryFacts(
             layers=self.layers.names,
             memory_of=memory_of if "memory_bytes" in samples else None,
             scaled=self.scaled,
             skipped_steps=self.skipped,
-            **rows,
-            **samples,
             **known,
         )
 
