@@ -110,10 +110,7 @@ def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int
     Raises:
         InvalidInput: the arguments are nothing that can be watched.
     """
-    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
-        raise InvalidInput(f"watch() was given every={every!r}. It takes a number of steps, 1 or more.")
-    if stop_after is not None and (not isinstance(stop_after, int) or stop_after < 1):
-        raise InvalidInput(f"watch() was given stop_after={stop_after!r}. It takes a number of steps, or None.")
+    check_rhythm("watch", every, stop_after)
     _check_model(model)
     optimizers = _optimizers(optimizer)
 
@@ -124,19 +121,28 @@ def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int
     return Watch(probe, type(getattr(model, "_orig_mod", model)).__name__, facts, stop_after)
 
 
+def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
+    """Refuse what is no number of steps; `name` is that of the function or class that was called."""
+    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+        raise InvalidInput(f"{name}() was given every={every!r}. It takes a number of steps, 1 or more.")
+    if stop_after is not None and (not isinstance(stop_after, int) or stop_after < 1):
+        raise InvalidInput(f"{name}() was given stop_after={stop_after!r}. It takes a number of steps, or None.")
+
+
 def _check_model(model: Any) -> None:
     torch = sys.modules.get("torch")
     trainers = sys.modules.get("transformers.trainer")
     if trainers is not None and isinstance(model, getattr(trainers, "Trainer", ())):
         raise InvalidInput(
-            "watch() was given a Trainer, which is not supported yet. It takes the model of a loop."
+            f"watch() was given a {type(model).__name__}. A Trainer is watched by a callback: "
+            "trainer.add_callback(diagnostics.TrainerCallback()) before train()."
         )
     from .probes.keras_input import is_keras_model
 
     if is_keras_model(model):
         raise InvalidInput(
-            f"watch() was given the Keras model {type(model).__name__}. Keras is not supported yet; "
-            "examine(model, dataset) is, before fit()."
+            f"watch() was given the Keras model {type(model).__name__}. Keras is watched by a callback: "
+            "model.fit(..., callbacks=[diagnostics.KerasCallback()])."
         )
     if torch is None or not isinstance(model, torch.nn.Module):
         raise InvalidInput(f"watch() was given {what(model)} as model. {USAGE}")
