@@ -4,9 +4,14 @@ report = diagnostics.examine(trainer)                             # Hugging Face
 report = diagnostics.examine(model, loader, loss_fn, optimizer)   # plain PyTorch
 report = diagnostics.examine(model, dataset)                      # Keras on TensorFlow, compiled
 with diagnostics.watch(model, optimizer) as watch: ...            # plain PyTorch, while training
+trainer.add_callback(diagnostics.TrainerCallback())               # the same for a Trainer
+model.fit(dataset, callbacks=[diagnostics.KerasCallback()])       # and for Keras
 report = diagnostics.explain(exception)                           # after it blew up
 search = diagnostics.largest_batch(step)                          # which batch fits, by trying
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from .batch_search import largest_batch
 from .errors import DiagnosticsError, FindingsPresent, InvalidInput
@@ -15,6 +20,10 @@ from .explanation import explain
 from .finding import Finding
 from .report import Report
 from .watching import Watch, watch
+
+if TYPE_CHECKING:
+    from .probes.keras_watch import KerasCallback as KerasCallback
+    from .probes.trainer_watch import TrainerCallback as TrainerCallback
 
 __all__ = [
     "DiagnosticsError",
@@ -28,3 +37,15 @@ __all__ = [
     "largest_batch",
     "watch",
 ]
+
+# Each is a subclass of what its framework calls, and so is made where it is asked for: `import diagnostics`
+# imports no framework. Not in `__all__`, for `from diagnostics import *` would ask for both.
+_CALLBACKS = {"KerasCallback": "keras_watch", "TrainerCallback": "trainer_watch"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _CALLBACKS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f".probes.{_CALLBACKS[name]}", __name__), name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,270 @@
+"""`diagnostics.TrainerCallback`, on a real Trainer with a tiny model."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch import nn
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
+
+import diagnostics
+
+ROWS, FEATURES, CLASSES = 96, 6, 3
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(FEATURES, 16), nn.ReLU(), nn.Dropout(0.3))
+        self.head = nn.Linear(16, CLASSES)
+
+    def forward(self, features, labels=None):
+        logits = self.head(self.body(features))
+        if labels is None:
+            return {"logits": logits}
+        return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+class SquaredTrainer(Trainer):
+    """Computes a loss of its own, which the model knows nothing of."""
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        labels = nn.functional.one_hot(inputs.pop("labels"), CLASSES).float()
+        outputs = model(**inputs)
+        loss = (outputs["logits"] - labels).square().mean()
+        return (loss, outputs) if return_outputs else loss
+
+
+def points(rows=ROWS, broken_row=None):
+    features = torch.randn(rows, FEATURES, generator=torch.Generator().manual_seed(0))
+    labels = features[:, :CLASSES].argmax(1)
+    if broken_row is not None:
+        features[broken_row, 2] = float("nan")
+    return [{"features": row, "labels": label} for row, label in zip(features, labels, strict=True)]
+
+
+def sentences():
+    ids = torch.randint(2, 50, (ROWS, 8), generator=torch.Generator().manual_seed(0))
+    return [{"input_ids": row, "labels": row[0] % 2} for row in ids]
+
+
+def distilbert():
+    config = DistilBertConfig(vocab_size=50, dim=16, hidden_dim=32, n_layers=1, n_heads=2)
+    return DistilBertForSequenceClassification(config)
+
+
+def make(folder, callback=None, *, kind=Trainer, model=Network, data=points, **settings):
+    transformers.set_seed(3)
+    chosen = {
+        "max_steps": 30, "per_device_train_batch_size": 8, "learning_rate": 1e-2, "logging_steps": 1,
+        "save_strategy": "no", "report_to": "none", "disable_tqdm": True, "use_cpu": True,
+    } | settings  # fmt: skip
+    arguments = TrainingArguments(output_dir=str(folder), **chosen)
+    trainer = kind(model(), arguments, train_dataset=data(), eval_dataset=data())
+    if callback is not None:
+        trainer.add_callback(callback)
+    return trainer
+
+
+def trained(*arguments, resume=None, **options):
+    trainer = make(*arguments, **options)
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+def assert_same_bits(one, other):
+    state, again = one.model.state_dict(), other.model.state_dict()
+    assert state.keys() == again.keys()
+    for name in state:
+        assert state[name].numpy().tobytes() == again[name].numpy().tobytes(), f"{name} changed"
+    logs = [[entry.get("loss") for entry in trainer.state.log_history] for trainer in (one, other)]
+    assert logs[0] == logs[1]
+
+
+class TestChangesNothing:
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {},
+            {"gradient_accumulation_steps": 4},
+            {"bf16": True},
+            {"eval_strategy": "steps", "eval_steps": 7},
+            {"kind": SquaredTrainer},
+            {"model": distilbert, "data": sentences, "label_smoothing_factor": 0.1},
+            {"model": distilbert, "data": sentences, "gradient_checkpointing": True},
+            {"torch_compile": True, "torch_compile_backend": "eager"},
+        ],
+        ids=["plain", "accumulation", "bf16", "evaluation", "loss", "smoothing", "checkpointing", "compiled"],
+    )
+    def test_training_gives_the_same_bits_as_without(self, tmp_path, settings):
+        callback = diagnostics.TrainerCallback(every=7, quiet=True)
+        watched = trained(tmp_path, callback, **settings)
+        assert_same_bits(trained(tmp_path, **settings), watched)
+        report = callback.report()
+        assert report.faults == ()
+        assert report.history.loss_known.all()
+        assert report.history.gradient_known.all()
+        assert {stage.status for stage in report.stages} == {"passed"}
+
+    def test_even_if_it_goes_on_from_a_checkpoint(self, tmp_path):
+        trained(tmp_path, save_strategy="steps", save_steps=20)
+        checkpoint = str(tmp_path / "checkpoint-20")
+        callback = diagnostics.TrainerCallback(quiet=True)
+        watched = trained(tmp_path, callback, resume=checkpoint)
+        assert_same_bits(trained(tmp_path, resume=checkpoint), watched)
+        assert callback.report().title == (
+            "watched 10 steps of Network with a Trainer, from its step 20 on, which counts as 0"
+        )
+
+    def test_the_trainer_is_left_as_it_was(self, tmp_path):
+        trainer = trained(tmp_path, diagnostics.TrainerCallback(quiet=True))
+        assert "training_step" not in vars(trainer)
+        hooks = [module._forward_hooks or module._forward_pre_hooks for module in trainer.model.modules()]
+        assert not any(hooks)
+
+    def test_a_fault_of_its_own_is_a_line_in_the_report(self, tmp_path, monkeypatch):
+        def broken(*_):
+            raise ZeroDivisionError("on purpose")
+
+        callback = diagnostics.TrainerCallback(quiet=True)
+        for part in ("_step", "_evaluated", "_close"):
+            monkeypatch.setattr(callback, part, broken)
+        watched = trained(tmp_path, callback, eval_strategy="steps", eval_steps=7)
+        assert_same_bits(trained(tmp_path, eval_strategy="steps", eval_steps=7), watched)
+        assert callback.report().faults == (
+            "watching the Trainer failed (beginning): ZeroDivisionError: on purpose",
+            "watching the Trainer failed (loss): ZeroDivisionError: on purpose",
+            "watching the Trainer failed (evaluation): ZeroDivisionError: on purpose",
+            "watching the Trainer failed (end): ZeroDivisionError: on purpose",
+        )
+
+
+class TestLoss:
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {},
+            {"kind": SquaredTrainer},
+            {"gradient_accumulation_steps": 4},
+            {"gradient_accumulation_steps": 4, "kind": SquaredTrainer},
+            {"gradient_accumulation_steps": 4, "model": distilbert, "data": sentences},
+            {"model": distilbert, "data": sentences, "label_smoothing_factor": 0.1},
+        ],
+        ids=["plain", "own", "accumulation", "own and accumulation", "distilbert", "smoothing"],
+    )
+    def test_is_that_which_the_trainer_logs_when_it_logs_each_step(self, tmp_path, settings):
+        callback = diagnostics.TrainerCallback(quiet=True)
+        trainer = trained(tmp_path, callback, **settings)
+        logged = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+        np.testing.assert_allclose(callback.report().history.losses, logged, rtol=1e-6)
+
+    def test_of_an_evaluation_is_kept_with_its_step(self, tmp_path):
+        callback = diagnostics.TrainerCallback(quiet=True)
+        trainer = trained(tmp_path, callback, eval_strategy="steps", eval_steps=10)
+        trainer.evaluate()  # after training: none of the run
+        history = callback.report().history
+        assert history.evaluation_steps.tolist() == [9, 19, 29]
+        logged = [entry["eval_loss"] for entry in trainer.state.log_history if "eval_loss" in entry]
+        assert history.evaluation_losses.tolist() == logged[:3]
+        assert (history.no_grad_passes, history.no_grad_passes_in_training_mode) == (36, 0)
+
+    def test_of_several_evaluation_sets_is_that_of_the_first(self, tmp_path):
+        callback = diagnostics.TrainerCallback(quiet=True)
+        trainer = make(tmp_path, callback, eval_strategy="steps", eval_steps=10)
+        trainer.eval_dataset = {"near": points(), "far": points(32)}
+        trainer.train()
+        logged = [entry["eval_near_loss"] for entry in trainer.state.log_history if "eval_near_loss" in entry]
+        assert callback.report().history.evaluation_losses.tolist() == logged
+
+    def test_without_the_trainer_in_sight_is_not_known(self, tmp_path):
+        callback = diagnostics.TrainerCallback(quiet=True)
+        trainer = make(tmp_path)
+        model, optimizer = trainer.model, torch.optim.SGD(trainer.model.parameters(), lr=0.1)
+        callback.on_train_begin(trainer.args, trainer.state, trainer.control, model=model, optimizer=optimizer)
+        stages = {stage.name: stage.detail for stage in callback.report().stages}
+        assert stages["loss"] == "the Trainer that calls this callback was not found"
+
+
+class TestReport:
+    def test_steps_are_those_of_the_optimizer(self, tmp_path):
+        callback = diagnostics.TrainerCallback(quiet=True)
+        trained(tmp_path, callback, gradient_accumulation_steps=4, learning_rate=1e-3, max_steps=24)
+        history = callback.report().history
+        assert history.total_steps == 24
+        assert set(history.passes.tolist()) == {4}
+        assert history.learning_rates[0, 0] == 1e-3
+        assert history.learning_rates[-1, 0] == pytest.approx(1e-3 / 24)
+        assert set(history.training_mode.tolist()) == {1}
+
+    @pytest.mark.parametrize("settings", [{}, {"bf16": True}], ids=["float32", "bf16"])
+    def test_names_the_step_and_the_row_that_held_a_nan(self, tmp_path, settings, capsys):
+        callback = diagnostics.TrainerCallback()
+        trainer = trained(tmp_path, callback, data=lambda: points(broken_row=17), max_steps=12, **settings)
+        losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+        report = callback.report()
+        assert [finding.rule for finding in report.findings] == ["non-finite-inputs"]
+        step = report.findings[0].step
+        assert not np.isfinite(report.history.losses[step])
+        assert np.isfinite(report.history.losses[:step]).all()
+        assert np.isfinite(losses).all()  # the Trainer's own filter leaves it out of what it logs
+        assert report.findings[0].message.startswith(
+            f"The batch of step {step} holds NaN or infinity in features. It concerns 1 of the 8 examples"
+        )
+        assert "error: non-finite-inputs" in capsys.readouterr().err
+
+    def test_can_be_had_at_any_time(self, tmp_path):
+        callback = diagnostics.TrainerCallback()
+        assert str(callback.report()).startswith("watched nothing: training has not begun")
+        trained(tmp_path, callback)
+        assert callback.report().title == "watched 30 steps of Network with a Trainer"
+
+    def test_is_printed_only_if_something_is_wrong(self, tmp_path, capsys):
+        trained(tmp_path, diagnostics.TrainerCallback())
+        assert "watched" not in capsys.readouterr().err
+
+    def test_is_never_printed_if_it_is_to_be_quiet(self, tmp_path, capsys):
+        callback = diagnostics.TrainerCallback(quiet=True)
+        trained(tmp_path, callback, data=lambda: points(broken_row=17), max_steps=12)
+        assert not callback.report().ok
+        assert "non-finite-inputs" not in capsys.readouterr().err
+
+    def test_of_a_second_run_is_about_that_one(self, tmp_path):
+        callback = diagnostics.TrainerCallback(quiet=True)
+        trainer = make(tmp_path, callback, max_steps=12)
+        trainer.train()
+        trainer.args.max_steps = 5
+        trainer.train()
+        assert re.match("watched 5 steps", callback.report().title)
+
+    def test_after_stopping_says_how_far_it_looked_while_training_goes_on(self, tmp_path):
+        callback = diagnostics.TrainerCallback(stop_after=10, quiet=True)
+        trainer = trained(tmp_path, callback)
+        assert trainer.state.global_step == 30
+        assert callback.report().title == "watched 10 steps of Network with a Trainer"
+
+    def test_says_why_nothing_was_watched(self, tmp_path):
+        callback = diagnostics.TrainerCallback(quiet=True)
+        trainer = make(tmp_path)
+        trainer.args._n_gpu = 2
+        callback.on_train_begin(trainer.args, trainer.state, trainer.control, model=trainer.model)
+        assert callback.report().title == (
+            "watched nothing: the Trainer spreads each batch over 2 GPUs in one process, which is not covered; "
+            "start the script with torchrun"
+        )
+        trainer.args._n_gpu = 1
+        callback.on_train_begin(
+            trainer.args, trainer.state, trainer.control, model=trainer.model, optimizer=object()
+        )
+        assert callback.report().title == (
+            "watched nothing: its optimizer, object, has no hooks to watch its steps by"
+        )
