@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from .errors import InvalidInput, what
 from .finding import Finding
+from .own_runs import own_run
 from .report import Report, StageResult, Status
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def examine(
         InvalidInput: the arguments are not something that can be examined.
     """
     pipeline = _pipeline_for(target, loader, loss_fn, optimizer, evaluation)
-    with pipeline.untouched():
+    with own_run(), pipeline.untouched():
         report = _walk(pipeline)
     if not all(result.status in ("passed", "not judged") for result in report.stages):
         # An exception and the frames it went through refer to each other, so the copy and the batch in them would

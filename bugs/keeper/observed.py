@@ -1,27 +1,25 @@
 """Runs a script as `python` would, while the library looks on: `python -m bugs.keeper.observed`.
 
-What `diagnostics.examine` says of a Trainer or a Keras model before it trains, and what `diagnostics.explain` says
+What `diagnostics` says of a Trainer or a Keras model before it trains, of a plain PyTorch loop while it trains, and
 of the exception that ends the script, goes to a report file; output, exception and exit code are the script's own.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
-import importlib.util
 import json
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Any
 
-FROZEN = "<frozen bugs.keeper.observed>"  # so named, a frame of ours is not taken for the reader's
+import diagnostics
+from diagnostics.probes.frames import FROZEN
+from diagnostics.running import Run
 
 
 @dataclass
@@ -29,6 +27,7 @@ class Observation:
     """What the library said of one script: its reports, as JSON objects, in the order they were made."""
 
     examined: list[dict[str, Any]] = field(default_factory=list)  # one a Trainer or model, before it trained
+    watched: list[dict[str, Any]] = field(default_factory=list)  # one a loop, when the script had ended
     explained: dict[str, Any] | None = None  # the exception, if one ended the script
     faults: list[str] = field(default_factory=list)  # where the library itself failed
 
@@ -50,13 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     script, report = options.script.resolve(), options.report.resolve()
     observation = Observation()
-    look = functools.partial(_examine_before_training, observation=observation, report=report)
-    _after_import("transformers.trainer", lambda module: look(module.Trainer, "train", _of_trainer))
-    _after_import(
-        "keras.src.backend.tensorflow.trainer",
-        lambda module: look(module.TensorFlowTrainer, "fit", _of_keras_model),
-    )
 
+    def examined(said: diagnostics.Report) -> None:
+        observation.examined.append(_plain(said))
+        observation.save(report)
+
+    run = Run(examined)
     sys.argv = [str(script)]
     sys.path[0] = str(script.parent)
     try:
@@ -64,45 +62,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as exception:
         trace = _from_script_on(exception.__traceback__, script)
         with _noting_faults(observation):
-            import diagnostics
-
-            said = diagnostics.explain(exception.with_traceback(trace))
-            observation.explained = json.loads(said.to_json())
-        observation.save(report)
+            observation.explained = _plain(diagnostics.explain(exception.with_traceback(trace)))
         sys.excepthook(type(exception), exception, trace)  # as the interpreter would print it
         return 1
-    observation.save(report)
+    finally:  # also when the script ends itself
+        run.close()
+        observation.watched = [_plain(said) for said in run.watched()]
+        observation.faults += run.faults
+        observation.save(report)
     return 0
 
 
-def _examine_before_training(
-    trains: Any, method: str, arguments_of: Callable[..., dict[str, Any]], observation: Observation, report: Path
-) -> None:
-    """Have each call of `trains.method` examined first."""
-    train = getattr(trains, method)
-
-    @functools.wraps(train)
-    def examined(*arguments: Any, **options: Any) -> Any:
-        with _noting_faults(observation):
-            import diagnostics
-
-            said = diagnostics.examine(**arguments_of(*arguments, **options))
-            observation.examined.append(json.loads(said.to_json()))
-        observation.save(report)
-        return train(*arguments, **options)
-
-    examined.__code__ = examined.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
-    setattr(trains, method, examined)
-
-
-def _of_trainer(trainer: Any, *_: Any, **__: Any) -> dict[str, Any]:
-    return {"target": trainer}
-
-
-def _of_keras_model(
-    model: Any, x: Any = None, y: Any = None, *_: Any, validation_data: Any = None, **__: Any
-) -> dict[str, Any]:
-    return {"target": model, "loader": x if y is None else (x, y), "evaluation": validation_data}
+def _plain(said: diagnostics.Report) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(said.to_json())
+    return plain
 
 
 class _noting_faults:
@@ -135,28 +108,6 @@ def _from_script_on(trace: TracebackType | None, script: Path) -> TracebackType 
         else:
             before = before.tb_next
     return first
-
-
-def _after_import(name: str, then: Callable[[ModuleType], None]) -> None:
-    """Call `then` with the module `name` when the script has imported it, if it ever does."""
-
-    class Finder(MetaPathFinder):
-        def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
-            if fullname != name:
-                return None
-            sys.meta_path.remove(self)
-            spec = importlib.util.find_spec(name)
-            if spec is not None and spec.loader is not None:
-                execute = spec.loader.exec_module
-
-                def execute_then(module: ModuleType) -> None:
-                    execute(module)
-                    then(module)
-
-                spec.loader.exec_module = execute_then  # type: ignore[method-assign]
-            return spec
-
-    sys.meta_path.insert(0, Finder())
 
 
 if __name__ == "__main__":

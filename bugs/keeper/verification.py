@@ -110,10 +110,14 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
 
 
 def _on_broken(exhibit: Exhibit, observation: Observation) -> list[str]:
-    """Every declared rule is reported, and a declared one comes first, by `examine` and by `explain`."""
+    """Every declared rule is reported, and a declared one comes first, whoever reports.
+
+    A watch may have nothing to report of a run that came to its end too early.
+    """
     problems = []
     declared = " or ".join(exhibit.rules)
     reports = [("examine", report) for report in observation.examined]
+    reports += [("watch", report) for report in observation.watched if report["findings"]]
     if observation.explained is not None:
         reports.append(("explain", observation.explained))
     for name, report in reports:
@@ -138,7 +142,7 @@ def _alarms(observation: Observation) -> list[str]:
     explained = [observation.explained] if observation.explained else []
     return [
         finding["rule"]
-        for report in observation.examined + explained
+        for report in observation.examined + observation.watched + explained
         for finding in report["findings"]
         if finding["severity"] in ("error", "warning")
     ]

@@ -14,6 +14,7 @@ from typing import Any
 
 from diagnostics.crash_facts import CrashFacts, FrameFacts
 
+FROZEN = "<frozen diagnostics>"  # code so named is not taken for the reader's, nor shown in a traceback
 _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _STANDARD = tuple(
     os.path.join(path, "") for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from diagnostics.own_runs import own_run
 from diagnostics.watch_facts import OriginFacts
 
+from .torch_overflow import in_float32
 from .torch_passes import Pass
 from .torch_replay import search, twin
 from .torch_rows import Failure
@@ -76,13 +78,15 @@ def locate(
         return facts(from_outside(), False, reason=_why_unusable(passes))
     replayed = weights is not None
     for kept in usable:
-        found = search(twin(model, weights), kept, device, gradient=not failure.loss_bad)
+        with own_run():
+            found = search(twin(model, weights), kept, device, gradient=not failure.loss_bad)
         if found is not None:
             parameters_named = broken_gradients if found.kind == "gradient" else ()
             return facts(
                 found.kind, replayed, parameters=parameters_named, module=found.module,
                 module_kind=found.module_kind, frames=found.frames, inputs=found.inputs, rows=found.rows,
                 batch_size=kept.size or None, reason="" if replayed else why_no_weights,
+                overflow=in_float32(twin(model, weights), kept, device, found) if found.first_inf else None,
             )  # fmt: skip
     if not replayed:
         return facts(from_outside(), False, reason=why_no_weights)

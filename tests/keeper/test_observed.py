@@ -41,6 +41,21 @@ before = trainer.model.layer.weight.detach().clone()
 trainer.train()
 print("trained:", not torch.equal(before, trainer.model.layer.weight.detach()))
 """
+LOOP = """\
+import torch
+
+torch.manual_seed(0)
+features = torch.randn(96, 4)
+labels = features[:, :3].argmax(dim=1)
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(30):
+    ZERO
+    loss = torch.nn.functional.cross_entropy(model(features), labels)
+    loss.backward()
+    optimizer.step()
+END
+"""
 KERAS = """\
 import keras
 import numpy as np
@@ -168,3 +183,22 @@ class TestExamine:
         assert report["findings"][0]["rule"] == "labels-out-of-range"
         assert observation.explained is not None
         assert observation.explained["findings"][0]["rule"] == "labels-out-of-range"
+
+
+class TestWatch:
+    @pytest.mark.parametrize("end", ["print('done')", "raise SystemExit(3)", "1 / 0"])
+    def test_a_plain_loop_is_watched_however_it_ends(self, script: Path, end: str) -> None:
+        script.write_text(LOOP.replace("ZERO", "pass").replace("END", end))
+        alone, observed = run(script, observed=False), run(script)
+        assert (observed.returncode, observed.stderr) == (alone.returncode, alone.stderr)
+        observation = Observation.load(script.with_suffix(".json"))
+        assert observation.faults == []
+        (report,) = observation.watched
+        assert report["title"] == "watched 30 steps of Linear"
+        assert report["findings"][0]["rule"] == "gradients-not-zeroed"
+
+    def test_of_a_healthy_loop_nothing_is_said(self, script: Path) -> None:
+        script.write_text(LOOP.replace("ZERO", "optimizer.zero_grad()").replace("END", ""))
+        run(script)
+        (report,) = Observation.load(script.with_suffix(".json")).watched
+        assert (report["ok"], report["findings"]) == (True, [])

@@ -1,0 +1,50 @@
+"""Does something to a module as soon as somebody imports it, and never imports it by itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
+        self._name, self._then = name, then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._name or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)  # or the search that follows would end here again
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            execute, then = spec.loader.exec_module, self._then
+
+            def execute_then(module: ModuleType) -> None:
+                execute(module)
+                then(module)
+
+            spec.loader.exec_module = execute_then  # type: ignore[method-assign]
+        return spec
+
+
+def after_import(name: str, then: Callable[[ModuleType], None]) -> Callable[[], None]:
+    """Call `then` with a module when it has been imported, at once if it is there already.
+
+    Args:
+        name: of the module, with its packages: ``transformers.trainer``.
+        then: must not raise; what it raises comes out of the user's import.
+
+    Returns:
+        A function that forgets about it, if it has not happened yet.
+    """
+    if (module := sys.modules.get(name)) is not None:
+        then(module)
+        return lambda: None
+    finder = _Finder(name, then)
+    sys.meta_path.insert(0, finder)
+    return lambda: sys.meta_path.remove(finder) if finder in sys.meta_path else None

@@ -1,0 +1,266 @@
+"""Loops in the ways in which people write them: which model is watched with which optimizer, and which loss."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+import diagnostics
+from diagnostics.own_runs import own_run
+from diagnostics.probes import loop_finder
+from diagnostics.probes.loop_finder import LoopFinder
+
+INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))
+LABELS = INPUTS[:, :3].argmax(1)
+
+
+def network():
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+def sgd(*modules):
+    return torch.optim.SGD([p for module in modules for p in module.parameters()], lr=0.1)
+
+
+class Note:
+    """Stands where a `Watch` would: takes down what the finder tells it."""
+
+    def __init__(self, model, optimizers):
+        self.model, self.optimizers, self.losses, self.closed = model, optimizers, [], False
+
+    def step(self, loss=None):
+        self.losses.append(float(loss))
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def finder():
+    faults = []
+    made = LoopFinder(Note, faults.append)
+    yield made
+    made.close()
+    assert faults == []
+
+
+def train(forward, optimizer, steps=3):
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(forward(), LABELS)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+class TestLoop:
+    def test_a_model_and_its_optimizer_and_every_loss(self, finder):
+        model = network()
+        optimizer = sgd(model)
+        losses = train(lambda: model(INPUTS), optimizer)
+        (watch,) = finder.watches
+        assert (watch.model, watch.optimizers, watch.losses) == (model, [optimizer], losses)
+
+    def test_is_watched_from_its_first_forward_pass_on(self, finder):
+        model = network()
+        optimizer = sgd(model)
+        model(INPUTS)
+        assert [(watch.model, watch.optimizers) for watch in finder.watches] == [(model, [optimizer])]
+
+    def test_a_model_that_is_tried_before_its_optimizer_is_made(self, finder):
+        model = network()
+        model(INPUTS)
+        assert finder.watches == []
+        train(lambda: model(INPUTS), sgd(model))
+        assert [len(watch.losses) for watch in finder.watches] == [3]
+
+    def test_evaluation_is_none(self, finder):
+        model = network()
+        optimizer = sgd(model)
+        with torch.no_grad():
+            model(INPUTS)
+        assert finder.watches == [], optimizer
+
+    def test_modules_called_one_by_one_are_watched_together(self, finder):
+        encoder, head = nn.Linear(6, 8), nn.Linear(8, 3)
+        optimizer = sgd(encoder, head)
+        losses = train(lambda: head(encoder(INPUTS).relu()), optimizer)
+        (watch,) = finder.watches
+        assert [name for name, _ in watch.model.named_children()] == ["Linear-0", "Linear-1"]
+        assert (list(watch.model.children()), watch.losses) == ([encoder, head], losses)
+
+    def test_two_optimizers_of_one_model(self, finder):
+        model = network()
+        first, second = sgd(model[0]), sgd(model[2])
+        losses = []
+        for _ in range(3):
+            loss = nn.functional.cross_entropy(model(INPUTS), LABELS)
+            loss.backward()
+            first.step()
+            second.step()
+            losses.append(loss.item())
+        (watch,) = finder.watches
+        assert (watch.model, watch.optimizers, watch.losses) == (model, [first, second], losses)
+
+    def test_two_models_that_play_against_each_other(self, finder):
+        generator, critic = nn.Linear(6, 6), nn.Linear(6, 1)
+        of_generator, of_critic = sgd(generator), sgd(critic)
+        losses = {"generator": [], "critic": []}
+        for _ in range(3):
+            of_critic.zero_grad()
+            loss = (critic(generator(INPUTS).detach()) - critic(INPUTS)).mean()
+            loss.backward()
+            of_critic.step()
+            losses["critic"].append(loss.item())
+            of_generator.zero_grad()
+            loss = -critic(generator(INPUTS)).mean()
+            loss.backward()
+            of_generator.step()
+            losses["generator"].append(loss.item())
+        assert {id(w.model): w.losses for w in finder.watches} == {
+            id(generator): losses["generator"],
+            id(critic): losses["critic"],
+        }
+
+    def test_the_losses_of_an_accumulation(self, finder):
+        model = network()
+        optimizer = sgd(model)
+        for _ in range(4):
+            nn.functional.cross_entropy(model(INPUTS), LABELS).backward()
+        optimizer.step()
+        assert [len(watch.losses) for watch in finder.watches] == [4]
+
+    def test_a_loss_that_a_scaler_multiplied_is_taken_as_it_was(self, finder):
+        model = network()
+        optimizer, scaler = sgd(model), torch.amp.GradScaler("cpu", init_scale=1024.0)
+        loss = nn.functional.cross_entropy(model(INPUTS), LABELS)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        assert [watch.losses for watch in finder.watches] == [[loss.item()]]
+
+    def test_a_compiled_model(self, finder):
+        model = network()
+        compiled = torch.compile(model, backend="eager")
+        losses = train(lambda: compiled(INPUTS), sgd(model))
+        (watch,) = finder.watches
+        assert (watch.model, watch.losses) == (compiled, losses)
+
+
+class TestOptimizerOfAnotherModel:
+    def test_is_held_against_the_model_that_was_called(self, finder):
+        model = network()
+        optimizer = sgd(model)
+        model = copy.deepcopy(model)
+        train(lambda: model(INPUTS), optimizer)
+        assert [(watch.model, watch.optimizers) for watch in finder.watches] == [(model, [optimizer])]
+
+    def test_a_target_network_is_no_such_model(self, finder):
+        policy, target = network(), network()
+        optimizer = sgd(policy)
+        for _ in range(3):
+            aim = target(INPUTS).detach()
+            (policy(INPUTS) - aim).square().mean().backward()
+            optimizer.step()
+        assert [watch.model for watch in finder.watches] == [policy]
+
+    def test_a_temperature_with_an_optimizer_of_its_own_is_none(self, finder):
+        policy, temperature = network(), torch.zeros(1, requires_grad=True)
+        of_policy, of_temperature = sgd(policy), torch.optim.SGD([temperature], lr=0.1)
+        for _ in range(3):
+            (policy(INPUTS).square().mean() * temperature.exp()).backward()
+            of_policy.step()
+            of_temperature.step()
+        assert [watch.model for watch in finder.watches] == [policy]
+
+    def test_an_image_that_is_optimized_through_a_model_is_none(self, finder):
+        model, image = network(), INPUTS[:1].clone().requires_grad_()
+        optimizer = torch.optim.SGD([image], lr=0.1)
+        for _ in range(3):
+            model(image).sum().backward()
+            optimizer.step()
+        assert finder.watches == []
+
+
+class TestLeftAlone:
+    def test_what_somebody_else_watches(self, finder):
+        model = network()
+        with finder.left_alone():
+            train(lambda: model(INPUTS), sgd(model))
+        assert finder.watches == []
+
+    def test_what_the_library_runs_itself(self, finder):
+        model = network()
+        with own_run():
+            train(lambda: model(INPUTS), sgd(model))
+        assert finder.watches == []
+
+    def test_an_examination(self, finder):
+        model = network()
+        loader = [(INPUTS, LABELS)] * 4
+        diagnostics.examine(model, loader, nn.CrossEntropyLoss(), sgd(model))
+        assert finder.watches == []
+
+
+class TestScript:
+    def test_a_module_that_raises_leaves_the_next_call_seen(self, finder):
+        model = network()
+        optimizer = sgd(model)
+        with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+            nn.Linear(5, 2)(INPUTS)
+        train(lambda: model(INPUTS), optimizer)
+        assert [watch.model for watch in finder.watches] == [model]
+
+    def test_hears_of_no_fault(self, monkeypatch):
+        faults = []
+
+        def broken(*_):
+            raise ZeroDivisionError("on purpose")
+
+        finder = LoopFinder(broken, faults.append)
+        model = network()
+        losses = train(lambda: model(INPUTS), sgd(model), steps=1)
+        finder.close()
+        assert len(losses) == 1
+        assert {str(fault) for fault in faults} == {"on purpose"}
+
+    def test_gets_its_pytorch_back(self):
+        def touched():
+            return nn.Module.__call__, torch.autograd.backward, torch.optim.Optimizer.__init__
+
+        before, finder = touched(), LoopFinder(Note, [].append)
+        assert not set(touched()) & set(before)
+        finder.close()
+        assert touched() == before
+
+    def test_a_thousand_layers_in_a_list_are_not_remembered(self, finder, monkeypatch):
+        monkeypatch.setattr(loop_finder, "ROOTS", 3)
+        layers = [nn.Linear(6, 6) for _ in range(10)]
+        for layer in layers:
+            layer(INPUTS)
+        assert len(finder._roots) == 3
+
+    def test_learns_the_same_bits_when_it_is_watched(self):
+        def run(watched):
+            torch.manual_seed(0)
+            finder = LoopFinder(diagnostics.watch, [].append) if watched else None
+            model = network()
+            losses = train(lambda: model(INPUTS), torch.optim.Adam(model.parameters()), steps=40)
+            if finder is not None:
+                finder.close()
+                assert finder.watches[0].report().title == "watched 40 steps of Sequential"
+            return losses
+
+        assert run(watched=True) == run(watched=False)
+
+    def test_the_first_batch_is_seen_and_a_nan_in_it_found(self):
+        finder = LoopFinder(diagnostics.watch, [].append)
+        model, broken = network(), INPUTS.clone()
+        broken[3, 2] = float("nan")
+        train(lambda: model(broken), sgd(model), steps=2)
+        finder.close()
+        (finding,) = finder.watches[0].report().findings
+        assert (finding.rule, finding.step, finding.evidence["rows"]) == ("non-finite-inputs", 0, [3])
+        assert [len(watch._probe.history().losses) for watch in finder.watches] == [2]
