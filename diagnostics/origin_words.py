@@ -81,6 +81,12 @@ def evidence(origin: OriginFacts) -> dict[str, object]:
     }
 
 
+def overflowed(origin: OriginFacts) -> bool:
+    """Whether a number was too large for half precision, and fits into float32."""
+    over = origin.overflow
+    return over is not None and over.highest > over.limit
+
+
 def examples(origin: OriginFacts) -> str:
     """Say which examples are concerned: `` It concerns 2 of the 32 examples (3 and 5, counted from 0).``."""
     rows, size = origin.rows, origin.batch_size

@@ -55,6 +55,8 @@ class HistoryFacts:
             step that was forgotten.
         no_grad_passes: forward passes with gradients off, as an evaluation makes them.
         no_grad_passes_in_training_mode: how many of those ran in training mode.
+        no_grad_rounds: after how many different steps there were passes with gradients off; an evaluation is one
+            round, however many passes it has.
         evaluation_steps: integers (p,), the steps after which the loop handed over an evaluation loss.
         evaluation_losses: float64 (p,).
         scaled: whether the gradients were scaled by a loss scaler and could be brought back to their size.
@@ -84,6 +86,7 @@ class HistoryFacts:
     steps_without_optimizer: int = 0
     no_grad_passes: int = 0
     no_grad_passes_in_training_mode: int = 0
+    no_grad_rounds: int = 0
     evaluation_steps: Array | None = None
     evaluation_losses: Array | None = None
     scaled: bool = False
@@ -141,6 +144,25 @@ class FrameFacts:
 
 
 @dataclass(frozen=True)
+class OverflowFacts:
+    """A number that was infinite in half precision, and what it is in float32.
+
+    Attributes:
+        module: path of the module at which it showed.
+        side: whether in the module's input, as that of a product between two modules does, or in its output.
+        dtype: ``float16`` or ``bfloat16``.
+        limit: the largest finite value of that dtype.
+        highest: largest absolute value at that place, of the same pass run again in float32; finite.
+    """
+
+    module: str
+    side: Literal["input", "output"]
+    dtype: str
+    limit: float
+    highest: float
+
+
+@dataclass(frozen=True)
 class OriginFacts:
     """Where the first NaN or inf of the run came from.
 
@@ -169,6 +191,8 @@ class OriginFacts:
         batch_size: examples in that batch; None if not known.
         batch_fingerprint: of that batch; None if not known.
         learning_rate: the largest over parameter groups at that step.
+        overflow: for ``forward``, what was infinite in half precision and is finite in float32; None if nothing
+            was, or if that is not known.
         reason: why it was not replayed, or why no origin was found although it was; empty otherwise.
     """
 
@@ -187,6 +211,7 @@ class OriginFacts:
     batch_size: int | None = None
     batch_fingerprint: int | None = None
     learning_rate: float | None = None
+    overflow: OverflowFacts | None = None
     reason: str = ""
 
 
@@ -201,6 +226,9 @@ class RangeFacts:
         highest: float64 (modules,), largest absolute value seen in its outputs; inf or NaN if it was.
         highest_steps: integers (modules,), the step at which `highest` was seen.
         steps: integers (k,), the steps looked at.
+        nearest: float64 (modules,), for float16 the largest absolute value seen in its outputs that is less than
+            the limit, so that a mask's -inf or least number does not count; NaN for other dtypes.
+        nearest_steps: integers (modules,), the step at which `nearest` was seen.
     """
 
     modules: tuple[str, ...]
@@ -209,7 +237,77 @@ class RangeFacts:
     highest: Array
     highest_steps: Array
     steps: Array
+    nearest: Array | None = None
+    nearest_steps: Array | None = None
 
 
-WATCHED = (HistoryFacts, OriginFacts, RangeFacts)
+@dataclass(frozen=True)
+class AnswerFacts:
+    """What a classifier answered, and what was right: in m of the steps looked at, and in e evaluations.
+
+    There where the model's output is one tensor of scores (examples, classes), or holds it as `logits`; a single
+    score counts as two classes. At most 256 examples of a pass and 1,024 classes are counted. The labels are the
+    ones that the model was called with, or the loop handed over; otherwise they are read off the gradient of the
+    scores, which under cross entropy is negative at the label and nowhere else.
+
+    Attributes:
+        steps: integers (m,), rising; the first pass of the step is looked at.
+        answers: integers (m, classes), how many of the examples got which class.
+        labels: integers (m, classes), how many carry which label; 0 throughout where the labels are not known.
+        right: integers (m,), examples whose answer is their label.
+        cross_entropies: float64 (m,), of the scores with the labels, in nats, the mean over examples, unweighted;
+            NaN where labels are not known.
+        softmax_loss: whether the loss is known to take the scores for logits: its gradient adds up to 0 over the
+            classes in every example. False: it is not, or not known.
+        plain_loss: whether it is known to be cross entropy with one label an example, each counting the same, up
+            to a constant factor.
+        evaluation_steps: integers (e,), optimizer steps made before each series of passes without gradients.
+        evaluation_answers: integers (e, classes), as `answers`, over a part of the passes if there are many.
+        evaluation_labels: integers (e, classes), as `labels`.
+    """
+
+    steps: Array
+    answers: Array
+    labels: Array
+    right: Array
+    cross_entropies: Array
+    softmax_loss: bool
+    plain_loss: bool
+    evaluation_steps: Array
+    evaluation_answers: Array
+    evaluation_labels: Array
+
+
+@dataclass(frozen=True)
+class ModeFacts:
+    """The mode of the layers that behave differently in training, at the backward passes of k steps looked at.
+
+    Attributes:
+        layers: names of these layers, dropout and batch norm, in the parts of the model that are trained.
+        keeps_statistics: for each, whether it changes a state of its own in a pass in training mode: batch norm.
+        steps: integers (k,), rising.
+        in_training: integers (k,), how many of the layers were in training mode.
+    """
+
+    layers: tuple[str, ...]
+    keeps_statistics: tuple[bool, ...]
+    steps: Array
+    in_training: Array
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """Whether the graphs of k forward passes are still held by somebody.
+
+    Attributes:
+        steps: integers (k,), rising: the steps whose first pass was looked at.
+        alive: bool (k,), whether the graph of its output is there now. At the end of a step nothing needs it any
+            more.
+    """
+
+    steps: Array
+    alive: Array
+
+
+WATCHED = (HistoryFacts, OriginFacts, AnswerFacts, ModeFacts, GraphFacts, RangeFacts)
 """What a watched run gives."""

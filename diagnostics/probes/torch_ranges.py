@@ -25,6 +25,7 @@ class Ranges:
         self._pending: list[tuple[int, str, Tensor]] = []
         self._dtypes: dict[str, torch.dtype] = {}
         self._highest: dict[str, tuple[float, int]] = {}
+        self._nearest: dict[str, tuple[float, int]] = {}
         self._steps: deque[int] = deque(maxlen=STEPS)
 
     def open(self, step: int) -> None:
@@ -37,8 +38,7 @@ class Ranges:
                 for value in tensors(output):
                     if value.is_floating_point() and value.numel():
                         self._dtypes.setdefault(path, value.dtype)
-                        top = torch.linalg.vector_norm(value.detach(), torch.inf)
-                        self._pending.append((step, path, top))
+                        self._pending.append((step, path, _top(value.detach())))
                         return
 
             self._handles.append(module.register_forward_hook(look))
@@ -56,12 +56,14 @@ class Ranges:
             by_device.setdefault(top.device, []).append(index)
         for members in by_device.values():
             values = torch.stack([pending[index][2].double() for index in members]).cpu().numpy()
-            for index, value in zip(members, values, strict=True):
+            for index, (top, near) in zip(members, values, strict=True):
                 step, path, _ = pending[index]
                 before = self._highest.get(path, (-1.0, step))
                 # Not the larger of the two: NaN is larger than nothing, and must not be lost.
-                if not value <= before[0] and not np.isnan(before[0]):
-                    self._highest[path] = (float(value), step)
+                if not top <= before[0] and not np.isnan(before[0]):
+                    self._highest[path] = (float(top), step)
+                if near > self._nearest.get(path, (-1.0, step))[0]:
+                    self._nearest[path] = (float(near), step)
 
     def facts(self) -> RangeFacts | None:
         """Return what was read so far; None if nothing was."""
@@ -75,4 +77,15 @@ class Ranges:
             highest=np.array([self._highest[path][0] for path in paths]),
             highest_steps=np.array([self._highest[path][1] for path in paths]),
             steps=np.array(self._steps),
+            nearest=np.array([self._nearest.get(path, (np.nan, -1))[0] for path in paths]),
+            nearest_steps=np.array([self._nearest.get(path, (np.nan, -1))[1] for path in paths]),
         )
+
+
+def _top(value: Tensor) -> Tensor:
+    """Return (2,): the largest absolute value; for float16 also the largest below the limit, otherwise NaN."""
+    top = torch.linalg.vector_norm(value, torch.inf)
+    if value.dtype is not torch.float16:
+        return torch.stack([top, torch.full_like(top, torch.nan)])
+    size = value.abs()
+    return torch.stack([top, torch.where(size < torch.finfo(value.dtype).max, size, 0).amax()])

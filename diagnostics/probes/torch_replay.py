@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,12 +17,19 @@ from .torch_passes import Pass, named_tensors, settings_of, tensors
 from .torch_state import random_states_kept
 
 FRAMES = 12  # module calls kept up to the origin; enough to see a number grow through two transformer blocks
+HALF = ("float16", "bfloat16")
+FirstInf = tuple[int, Literal["input", "output"], str]
 PREFERRED = "torch."  # hooks of PyTorch's own, such as those of weight_norm, belong to the model
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where the NaN or inf of a replayed pass came from; see `OriginFacts` for the fields."""
+    """Where the NaN or inf of a replayed pass came from; see `OriginFacts` for the fields.
+
+    Attributes:
+        first_inf: the first infinity in half precision up to that place, which a product between two modules shows
+            only at the next: the number of the module's call, its ``input`` or ``output``, and the dtype.
+    """
 
     kind: OriginKind
     module: str | None = None
@@ -30,6 +37,7 @@ class Found:
     frames: tuple[FrameFacts, ...] = ()
     inputs: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
+    first_inf: FirstInf | None = None
 
 
 @dataclass
@@ -56,12 +64,21 @@ class _Call:
     @property
     def makes_it(self) -> bool:
         """Whether it made NaN or inf from finite input. A mask's -inf is none, unless weights made it."""
-        if self.outputs is None or (self.inputs is not None and self.inputs.broken):
+        if self.outputs is None or self.got_it:
             return False
-        if self.outputs.broken:
-            return True
-        overflows = self.outputs.minus_inf and not any(self.module.children()) and self.weights is not None
-        return bool(overflows) and (self.inputs is None or self.inputs.finite)
+        return self.outputs.broken or bool(self.outputs.minus_inf and self.multiplies)
+
+    @property
+    def got_it(self) -> bool:
+        """Whether it was there in its input. A mask's -inf is not, unless weights are to be multiplied with it."""
+        if self.inputs is None:
+            return False
+        return self.inputs.broken or bool(self.inputs.minus_inf and self.multiplies)
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it is a layer with weights of its own."""
+        return not any(self.module.children()) and self.weights is not None
 
 
 def twin(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:
@@ -109,7 +126,7 @@ def search(model: nn.Module, kept: Pass, device: torch.device, gradient: bool) -
     args, kwargs = _fresh(kept.inputs, gradient)
     if model.training != kept.training:
         model.train(kept.training)
-    with random_states_kept(), torch.set_grad_enabled(gradient), _calls(model, kept.size, gradient) as calls:
+    with random_states_kept(), torch.set_grad_enabled(gradient), calls_seen(model, kept.size, gradient) as calls:
         with settings_of(kept, device):
             output = model(*args, **kwargs)
         whole = value_range(tensors(output))
@@ -154,7 +171,7 @@ def _fresh(inputs: Any, gradient: bool) -> Any:
 
 
 @contextmanager
-def _calls(model: nn.Module, size: int, gradient: bool) -> Iterator[list[_Call]]:
+def calls_seen(model: nn.Module, size: int, gradient: bool) -> Iterator[list[_Call]]:
     """Collect every module's calls in the order in which they end: a child before its parent."""
     ended: list[_Call] = []
     running: list[_Call] = []
@@ -212,7 +229,8 @@ def _in_forward(calls: list[_Call], inputs: Any) -> Found:
     for place, call in enumerate(calls):
         if call.makes_it:
             frames = tuple(c.frame() for c in calls[max(0, place + 1 - FRAMES) : place + 1])
-            return Found("forward", call.path, type(call.module).__name__, frames, rows=call.rows)
+            first_inf = _first_inf(calls[: place + 1])
+            return Found("forward", call.path, type(call.module).__name__, frames, (), call.rows, first_inf)
     args, kwargs = inputs
     names: list[str] = []
     rows: set[int] = set()
@@ -223,6 +241,16 @@ def _in_forward(calls: list[_Call], inputs: Any) -> Found:
             rows.update(_broken_rows([tensor], tensor.shape[0] if tensor.ndim else 0))
     frames = tuple(call.frame() for call in calls[:1])
     return Found("input", frames=frames, inputs=tuple(names), rows=tuple(sorted(rows)))
+
+
+def _first_inf(calls: list[_Call]) -> FirstInf | None:
+    for place, call in enumerate(calls):
+        if call.dtype in HALF:
+            if call.got_it and call.inputs is not None and not call.inputs.nan:
+                return place, "input", call.dtype
+            if call.outputs is not None and (call.outputs.inf or (call.outputs.minus_inf and call.makes_it)):
+                return place, "output", call.dtype
+    return None
 
 
 def _in_backward(model: nn.Module, calls: list[_Call], output: Any) -> Found | None:

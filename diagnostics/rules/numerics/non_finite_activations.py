@@ -58,7 +58,7 @@ class NonFiniteActivations(Rule):
         """Name the module, where one made it."""
         if origin.kind is None:
             raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
-        if origin.kind != "forward":
+        if origin.kind != "forward" or origin_words.overflowed(origin):  # half-precision-overflow says the latter
             return None
         last = origin.frames[-1] if origin.frames else None
         limit = origin_words.LIMITS.get(last.dtype or "") if last is not None else None
