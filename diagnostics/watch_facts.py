@@ -309,5 +309,36 @@ class GraphFacts:
     alive: Array
 
 
+PARTS = 16
+"""Parts that a sequence is divided into, to say how far back in it the gradient reaches."""
+
+
+@dataclass(frozen=True)
+class RecurrentLayer:
+    """How the gradient of the loss is spread over the positions of a recurrent layer's input.
+
+    Attributes:
+        module: path of the layer.
+        kind: class name: ``RNN``, ``LSTM``, ``GRU``.
+        steps: integers (k,), the steps looked at, rising; the latest ones.
+        lengths: integers (k,), positions in the sequences of that step.
+        profiles: float32 (k, PARTS), the largest absolute value of the gradient in each sixteenth of the sequence,
+            its beginning first.
+    """
+
+    module: str
+    kind: str
+    steps: Array
+    lengths: Array
+    profiles: Array
+
+
+@dataclass(frozen=True)
+class RecurrenceFacts:
+    """The recurrent layers of the model that were given sequences of at least `PARTS` positions."""
+
+    layers: tuple[RecurrentLayer, ...]
+
+
 WATCHED = (HistoryFacts, OriginFacts, AnswerFacts, ModeFacts, GraphFacts, RangeFacts)
 """What a watched run gives."""

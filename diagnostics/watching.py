@@ -36,7 +36,7 @@ class Watch:
         self._facts = facts
         self._stop_after = stop_after
 
-    def step(self, loss: Any = None) -> None:
+    def step(self, loss: Any = None, labels: Any = None) -> None:
         """Tell that a pass of the loop is over, and its loss. Call it once a pass, at the end.
 
         Without this call all is watched but the loss. With gradient accumulation call it for each of the small
@@ -44,8 +44,10 @@ class Watch:
 
         Args:
             loss: a number, or a tensor () on any device, which is not waited for.
+            labels: of the batch, a tensor of integers (examples,) on any device; only needed where a classifier's
+                loss is none that gives them away, as cross entropy does, and the model is not called with them.
         """
-        self._probe.step(loss)
+        self._probe.step(loss, labels)
         if self._stop_after is not None and self._probe.steps >= self._stop_after:
             self.close()
 
@@ -65,7 +67,8 @@ class Watch:
         """Say what was seen so far. Reads what is still on the device."""
         from .watch_report import watch_report
 
-        return watch_report(self._probe, self._name, self._facts)
+        self._probe.read()
+        return watch_report(self._probe, self._name, (*self._facts, *self._probe.course()))
 
     def __enter__(self) -> Watch:
         return self

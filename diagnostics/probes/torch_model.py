@@ -83,6 +83,11 @@ def _input_embedding(model: nn.Module) -> Any:
         return None
 
 
+def has_modes(module: nn.Module) -> bool:
+    """Whether a layer behaves differently in training: dropout that drops something, batch norm."""
+    return isinstance(module, _MODE_DEPENDENT) and getattr(module, "p", 1) != 0
+
+
 def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bool) -> ModelFacts:
     """Turn a module into facts. The loop decides `training` (None) and who computes the loss."""
     config = getattr(model, "config", None)
@@ -98,10 +103,6 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
         pad_token_id=getattr(config, "pad_token_id", None),
         training=training,
         computes_loss=computes_loss,
-        mode_dependent_layers=tuple(
-            name
-            for name, module in model.named_modules()
-            if isinstance(module, _MODE_DEPENDENT) and getattr(module, "p", 1) != 0
-        ),
+        mode_dependent_layers=tuple(name for name, module in model.named_modules() if has_modes(module)),
         outputs_setting=outputs_setting(model),
     )

@@ -18,13 +18,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagnostics.watch_facts import HistoryFacts, OriginFacts, RangeFacts
+from diagnostics.watch_facts import AnswerFacts, GraphFacts, HistoryFacts, ModeFacts, OriginFacts, RangeFacts
 
 from .held_memory import process_memory
 from .torch_evidence import Evidence
 from .torch_gradients import Layers, copies, measure_update, zero_counts
+from .torch_graphs import LiveGraphs
 from .torch_model import device_of
+from .torch_modes import Modes
 from .torch_passes import Pass, keep, tensors
+from .torch_predictions import Predictions, labels_in
 from .torch_ranges import Ranges
 from .torch_rows import Failure, Gradient, Row, Table
 
@@ -32,7 +35,16 @@ OUTPUTS = 4  # of the model's output tensors, those listened to for the start of
 FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
 EVALUATIONS = 4096  # evaluation losses remembered
 
-Part = Literal["forward passes", "backward passes", "gradients", "updates", "weights", "activations", "readings"]
+Part = Literal[
+    "forward passes",
+    "backward passes",
+    "gradients",
+    "updates",
+    "weights",
+    "activations",
+    "predictions",
+    "readings",
+]
 
 
 class TorchWatch:
@@ -62,13 +74,18 @@ class TorchWatch:
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
         self._table = Table(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
         self._ranges = Ranges(self._inner)
+        self._predictions = Predictions()
+        self._modes = Modes(self._inner)
+        self._graphs = LiveGraphs()
+        self._labels: Any = None
         self._leader: int | None = None
         self._rows: list[Row] = []
         self._next = Row()
         self._open: Row | None = None  # the latest step, which may still get its loss
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
         self._before: dict[int, list[Tensor]] = {}
-        self._unstepped = self._no_grad = self._no_grad_training = 0
+        self._unstepped = self._no_grad = self._no_grad_training = self._no_grad_rounds = 0
+        self._no_grad_at = -1
         self._called_at = 0
         self.forwards = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
@@ -97,13 +114,16 @@ class TorchWatch:
         self._ranges.close()
         self.read()
 
-    def step(self, loss: Any) -> None:
-        """Take the loss of the step, and count the step itself if there is no optimizer to tell."""
+    def step(self, loss: Any, labels: Any = None) -> None:
+        """Take loss and labels of the step, and count the step itself if there is no optimizer to tell."""
         if self._closed:
             return
         if not self._optimizers:
             self._safely("gradients", self._step_without_optimizer)
         pending = self._next.passes
+        of_step = self.steps if pending else self.steps - 1
+        if labels is not None and self._sampled(of_step):
+            self._safely("predictions", self._predictions.labels, of_step, labels)
         if loss is not None and (number := _number(loss)) is not None:
             row = self._open if self._open is not None and not pending else self._next
             row.losses.append(number)
@@ -128,6 +148,7 @@ class TorchWatch:
             steps_without_optimizer=self._unstepped,
             no_grad_passes=self._no_grad,
             no_grad_passes_in_training_mode=self._no_grad_training,
+            no_grad_rounds=self._no_grad_rounds,
             evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
             evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
         )
@@ -135,6 +156,11 @@ class TorchWatch:
     def ranges(self) -> RangeFacts | None:
         """Return how large the activations became; None if they were not seen."""
         return self._ranges.facts()
+
+    def course(self) -> tuple[AnswerFacts | ModeFacts | GraphFacts, ...]:
+        """Return what else was seen: answers, modes, and graphs that are still alive."""
+        seen = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
+        return tuple(facts for facts in seen if facts is not None)
 
     # The hooks. Each does its work through `_safely`.
 
@@ -175,12 +201,20 @@ class TorchWatch:
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
             self._ranges.close()
-            if torch.is_grad_enabled() and self._looks_closer():
+            if not torch.is_grad_enabled():
+                self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
+            elif self._looks_closer():
                 self._safely("backward passes", self._listen, output)
+                if self._sampled(self.steps):
+                    self._safely("predictions", self._look_at, output)
+            self._labels = None
 
     def _forward_begins(self, args: Any, kwargs: Any) -> None:
         if not torch.is_grad_enabled():
+            self._labels = labels_in(kwargs)
             self._no_grad += 1
+            self._no_grad_rounds += self._no_grad_at != self.steps
+            self._no_grad_at = self.steps
             self._no_grad_training += self._model.training
             return
         self.forwards += 1
@@ -189,8 +223,14 @@ class TorchWatch:
         self._next.kept = kept
         self._evidence.hold(kept)
         self._safely("weights", self._evidence.before_pass, self.steps)
-        if self._next.passes == 1 and self._sampled(self.steps) and not self.compiled:
-            self._safely("activations", self._ranges.open, self.steps)
+        if self._next.passes == 1 and self._sampled(self.steps):
+            self._labels = labels_in(kwargs)
+            if not self.compiled:
+                self._safely("activations", self._ranges.open, self.steps)
+
+    def _look_at(self, output: Any) -> None:
+        self._predictions.training(self.steps, output, self._labels)
+        self._graphs.mark(self.steps, output)
 
     def _listen(self, output: Any) -> None:
         kept = weakref.ref(self._next.kept) if self._next.kept is not None else None
@@ -207,6 +247,7 @@ class TorchWatch:
     def _backward_begins(self, kept: Pass | None) -> None:
         row = self._next
         row.backwards += 1
+        self._modes.look(self.steps)
         row.kept = kept or row.kept
         if self.steps == 0 or self._leader is None or row.clean:
             return
@@ -286,6 +327,7 @@ class TorchWatch:
         self._open = None if not self._closed else self._open
         failure = self._table.read(rows, self._memory()) if rows else None
         self._ranges.read()
+        self._safely("predictions", self._predictions.read, self.steps)
         if failure is not None and self.origin is None:
             self._find(failure)
         elif self._closed:
