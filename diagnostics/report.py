@@ -118,17 +118,24 @@ class Report:
         return json.dumps(_plain(self.as_dict()), indent=indent, allow_nan=False)
 
     def save(self, path: str | Path) -> Path:
-        """Write the report to a file: ``.json`` for programs, ``.txt`` for people.
+        """Write the report to a file: ``.json`` for programs, ``.txt`` for people, ``.html`` with charts.
+
+        The HTML is one file that fetches nothing, to be opened in any browser or sent to a colleague.
 
         Raises:
             InvalidInput: the file's name ends in something else.
         """
         target = Path(path)
-        writers = {".json": self.to_json, ".txt": self.__str__}
+        writers = {".json": self.to_json, ".txt": self.__str__, ".html": self._page}
         if target.suffix not in writers:
-            raise InvalidInput(f"save() was given {str(path)!r}; the name must end in {' or '.join(writers)}.")
+            raise InvalidInput(f"save() was given {str(path)!r}; the name must end in {', '.join(writers)}.")
         target.write_text(writers[target.suffix]() + "\n", encoding="utf-8")
         return target
+
+    def _page(self) -> str:
+        from .html_report import page
+
+        return page(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from .display import render

@@ -1,0 +1,333 @@
+"""A report as one page of HTML: no script, and nothing that is fetched from anywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import html_charts, html_heat_map
+from .html_charts import Axis, Dots
+from .origin_words import LIMITS, words
+
+if TYPE_CHECKING:
+    from .crash_facts import CrashFacts
+    from .finding import Finding
+    from .report import Report, StageResult
+    from .watch_facts import FrameFacts, HistoryFacts, OriginFacts, RangeFacts
+
+RANGES_SHOWN = 20  # modules, those nearest to their limit; the others are folded away
+SMALLEST = -4  # power of ten at which the bars of the ranges begin
+NEAR = 0.1  # of the limit: from here on a bar is marked
+
+_MARK = {"passed": ("\N{CHECK MARK}", "passed"), "not judged": ("-", "other"), "not reached": ("\u00b7", "other")}
+_MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
+
+
+def page(report: Report) -> str:
+    """Render the report; see `Report.save`."""
+    style = resources.files(__package__).joinpath("html_report.css").read_text(encoding="utf-8")
+    body = "\n".join(part for part in _parts(report) if part)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{escape(report.title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+{body}
+<footer>Made by diagnostics. <code>diagnose rules NAME</code> shows the page of a rule. Nothing on this page comes
+from elsewhere.</footer>
+</main>
+</body>
+</html>
+"""
+
+
+def _parts(report: Report) -> Iterator[str]:
+    yield f"<h1>{escape(report.title[:1].upper() + report.title[1:])}</h1>{_verdict(report)}"
+    if report.crash is not None:
+        yield _section("The exception", _crash(report.crash))
+    if report.findings:
+        yield _section("Findings", "".join(map(_finding, report.findings)))
+    if report.stages:
+        yield _section("What was looked at", _stages(report.stages))
+    if report.origin is not None and report.origin.frames:
+        yield _section("Up to the first NaN or infinity", _origin(report.origin))
+    if report.history is not None and len(report.history.steps):
+        yield _section("Course of the run", _course(report, report.history))
+    if report.ranges is not None and report.ranges.modules:
+        yield _section("How large the activations became", _ranges(report.ranges))
+    if report.not_applicable:
+        yield _section("What could not be judged", _unjudged(report.not_applicable))
+    if report.faults:
+        said = "These are faults of diagnostics itself, not of your program."
+        yield _section(
+            "Faults", f"<p>{said}</p><ul>{''.join(f'<li>{escape(f)}</li>' for f in report.faults)}</ul>"
+        )
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{body}</section>"
+
+
+def _verdict(report: Report) -> str:
+    counts = [
+        f"{count} {severity}{'s' if count > 1 else ''}"
+        for severity in ("error", "warning", "note")
+        if (count := sum(finding.severity == severity for finding in report.findings))
+    ]
+    tone: str
+    if counts:
+        tone, said = report.findings[0].severity, ", ".join(counts)
+    elif report.crash is not None:
+        tone, said = "warning", "No rule recognises this failure"
+    elif not report.ok:
+        tone, said = "warning", "No rule has anything to say, but a stage could not run"
+    else:
+        tone, said = "good", "Nothing found"
+    script = f" in {escape(report.script)}" if report.script else ""
+    code = f", which ended with exit code {report.exit_code}" if report.exit_code else ""
+    return f'<p class="verdict {tone}">{said}{script}{code}.</p>'
+
+
+def _finding(finding: Finding) -> str:
+    place = "" if finding.where is None else str(finding.where)
+    if finding.step is not None:
+        place = f"step {finding.step:,}" + (f", {place}" if place else "")
+    said, _, table = finding.message.partition("\n")
+    evidence = table_of(
+        ("name", "value"),
+        ((name, _plain(value)) for name, value in finding.evidence.items() if value not in (None, "", [])),
+        f"evidence for {finding.rule}",
+        wide=1,
+    )
+    return (
+        f'<article class="finding {finding.severity}"><header><h3><span class="severity">{finding.severity}:'
+        f"</span> {escape(finding.rule)}</h3>"
+        f'<span class="place">{escape(place)}</span></header><p>{escape(said)}</p>'
+        + (f'<pre tabindex="0">{escape(table)}</pre>' if table else "")
+        + f'<p class="label">What to change</p><pre class="fix"><code>{escape(finding.fix)}</code></pre>'
+        + (f"<details><summary>Evidence</summary>{evidence}</details>" if finding.evidence else "")
+        + "</article>"
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {_plain(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ("\n" if any(isinstance(v, str) for v in value) else ", ").join(map(_plain, value))
+    return str(value)
+
+
+def table_of(
+    head: Sequence[str], rows: Iterable[Sequence[str]], label: str, *, wide: int | None = None, last: str = ""
+) -> str:
+    """Lay out a table of text, in a box that scrolls; the first cell of each row is its header.
+
+    Args:
+        head: of the columns.
+        rows: their cells; escaped here.
+        label: what it shows, for those who do not see it.
+        wide: the column whose text may be broken into lines.
+        last: class of the last row.
+    """
+    columns = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    all_rows = list(rows)
+    body = ""
+    for number, row in enumerate(all_rows):
+        cells = "".join(
+            f"<td{' class=words' if column == wide else ''}>{_lines(cell)}</td>"
+            for column, cell in enumerate(row[1:], 1)
+        )
+        kind = f' class="{last}"' if last and number == len(all_rows) - 1 else ""
+        body += f'<tr{kind}><th scope="row">{_lines(row[0])}</th>{cells}</tr>'
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}"><table><thead><tr>{columns}'
+        f"</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _lines(text: str) -> str:
+    return escape(text).replace("\n", "<br>")
+
+
+def _stages(stages: Sequence[StageResult]) -> str:
+    rows = ""
+    for stage in stages:
+        mark, kind = _MARK[stage.status]
+        said = stage.detail or stage.status
+        rows += (
+            f'<tr><td class="mark-{kind}" title="{stage.status}"><span role="img" aria-label="{stage.status}">'
+            f'{mark}</span></td><th scope="row">{escape(stage.name)}</th><td>{escape(said)}</td></tr>'
+        )
+    return f'<table class="stages"><tbody>{rows}</tbody></table>'
+
+
+def _crash(crash: CrashFacts) -> str:
+    frames = table_of(
+        ("place", "function", "code"),
+        ((f"{f.file}:{f.line}", f.function, f.code or "") for f in crash.frames),
+        "lines of the traceback, the outermost first",
+    )
+    own = f"<p>The last line of your own: <code>{escape(str(crash.where))}</code></p>" if crash.where else ""
+    folded = f"<details><summary>All {len(crash.frames)} lines</summary>{frames}</details>" if crash.frames else ""
+    return f"<pre>{escape(crash.exception)}: {escape(crash.first_line)}</pre>{own}{folded}"
+
+
+def _origin(origin: OriginFacts) -> str:
+    last = f"{origin.module or 'the model itself'} ({origin.module_kind})"
+    said = (
+        f"The module calls of step {origin.step:,}, run again on a copy, in order of execution; the last of them, "
+        f"{last}, is where it began."
+        if origin.kind in ("forward", "gradient")
+        else f"The first module calls of step {origin.step:,}, run again on a copy."
+    )
+    return f"<p>{escape(said)}</p>{frames_table(origin.frames, 'origin')}"
+
+
+def frames_table(frames: Sequence[FrameFacts], last: str = "") -> str:
+    """Lay out module calls with the smallest and largest absolute values of their numbers."""
+    return table_of(
+        ("module", "kind", "dtype", "weights", "inputs", "outputs"),
+        (
+            (f.module or "model", f.kind, f.dtype or "-", words(f.weights), words(f.inputs), words(f.outputs))
+            for f in frames
+        ),
+        "module calls, smallest to largest absolute values",
+        last=last,
+    )
+
+
+def _course(report: Report, history: HistoryFacts) -> str:
+    steps = history.steps
+    axis = Axis(int(steps[0]), max(int(steps[-1]), history.total_steps - 1))
+    marks = sorted({f.step for f in report.findings if f.step is not None and f.severity != "note"})
+    charts = []
+    said = []
+    if len(steps) < history.total_steps:
+        said.append(
+            f"Of the {history.total_steps:,} steps, {len(steps):,} were kept: all of the latest, and fewer the "
+            "longer ago."
+        )
+    if marks:
+        said.append(f"Dashed: the step of a finding ({', '.join(f'{step:,}' for step in marks[:6])}).")
+    if said:
+        charts.append(f'<p class="soft">{" ".join(said)}</p>')
+    if history.losses is not None and history.loss_known is not None:
+        dots = None
+        if history.evaluation_steps is not None and history.evaluation_losses is not None:
+            dots = Dots("evaluation", history.evaluation_steps, history.evaluation_losses)
+        known = history.loss_known
+        charts.append(html_charts.line("Loss", axis, steps[known], history.losses[known], marks=marks, dots=dots))
+    rates = history.learning_rates
+    if np.isfinite(rates).any():
+        known = np.asarray(np.isfinite(rates).any(axis=1))
+        title = "Learning rate" if rates.shape[1] == 1 else "Learning rate, the largest over parameter groups"
+        highest = np.nanmax(rates[known], axis=1)
+        charts.append(html_charts.line(title, axis, steps[known], highest, marks=marks, log=False))
+    known = history.gradient_known
+    if known.any():
+        norms = history.gradient_norms.astype(np.float64)
+        charts.append(html_charts.line("Gradient norm", axis, steps[known], norms[known], marks=marks))
+        layers, all_of_them = history.layer_gradient_norms[known], np.ones(len(history.layers), dtype=np.bool_)
+        charts.append(
+            html_heat_map.heat_map(
+                "Gradient norms by layer", "norm", axis, history.layers, steps[known], layers, all_of_them
+            )
+        )
+    ratios = history.update_ratios
+    if history.sampled_steps is not None and ratios is not None and len(ratios):
+        charts.append(
+            html_heat_map.heat_map(
+                "Updates by layer, as a share of the weights", "share", axis, history.layers,
+                history.sampled_steps, ratios, np.asarray(~np.isnan(ratios).all(axis=0)),
+            )
+        )  # fmt: skip
+    return "".join(charts)
+
+
+def _ranges(ranges: RangeFacts) -> str:
+    nearness = np.where(np.isfinite(ranges.highest), ranges.highest / ranges.limits, np.inf)
+    order = [int(n) for n in np.argsort(-nearness, kind="stable")]
+    shown = sorted(order[:RANGES_SHOWN])
+    more = sorted(order[RANGES_SHOWN:])
+    looked = f"{len(ranges.steps):,} {'step' if len(ranges.steps) == 1 else 'steps'}"
+    wide = any(dtype in ("float32", "float64", "bfloat16") for dtype in ranges.dtypes)
+    said = (
+        f"The largest absolute value in each module's output, in the {looked} looked at. A bar is on a "
+        f"logarithmic scale from 10\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT FOUR} to the largest number of the dtype."
+        + (" The upright line is the largest number of float16, 65,504." if wide else "")
+    )
+    rest = (
+        f"<details><summary>{len(more)} more modules, further from their limits</summary>"
+        f"{_range_table(ranges, more)}</details>"
+        if more
+        else ""
+    )
+    return f'<p class="soft">{said}</p>{_range_table(ranges, shown)}{rest}'
+
+
+def _range_table(ranges: RangeFacts, which: Sequence[int]) -> str:
+    rows = ""
+    for number in which:
+        top, limit = float(ranges.highest[number]), float(ranges.limits[number])
+        share = f"{_percent(top / limit)} of {_whole(limit)}" if math.isfinite(top) else f"past {_whole(limit)}"
+        value = f"{top:.3g}" if math.isfinite(top) else "NaN" if math.isnan(top) else "infinite"
+        rows += (
+            f'<tr><th scope="row">{escape(ranges.modules[number])}</th><td>{escape(ranges.dtypes[number])}</td>'
+            f"<td>{value}</td><td>{int(ranges.highest_steps[number]):,}</td><td>{_bar(top, limit)}</td>"
+            f"<td>{share}</td></tr>"
+        )
+    head = "".join(
+        f'<th scope="col">{name}</th>'
+        for name in ("module", "dtype", "largest", "at step", "up to the limit", "share of the limit")
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="largest activations by module"><table><thead>'
+        f"<tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "less than 1%"
+
+
+def _whole(limit: float) -> str:
+    return f"{limit:,.0f}" if limit < 1e6 else f"{limit:.2g}"
+
+
+def _bar(top: float, limit: float) -> str:
+    whole = math.log10(limit) - SMALLEST
+
+    def part(value: float) -> float:
+        return 100 * min(1.0, max(0.0, (math.log10(value) - SMALLEST) / whole)) if value > 0 else 0.0
+
+    kind = "" if top < NEAR * limit else ' class="near"'
+    width = part(top)
+    if not math.isfinite(top):
+        kind, width = ' class="full"', 100.0
+    half = LIMITS["float16"]
+    tick = f'<i class="half" style="left:{part(half):.1f}%"></i>' if limit > 10 * half else ""
+    return f'<div class="range" aria-hidden="true"><i{kind} style="width:{width:.1f}%"></i>{tick}</div>'
+
+
+def _unjudged(reasons: Mapping[str, str]) -> str:
+    table = table_of(("rule", "why"), sorted(reasons.items()), "rules that could not be judged", wide=1)
+    count = len(reasons)
+    return (
+        f"<details><summary>{count} {'rule' if count == 1 else 'rules'} lacked evidence; this is not the same as "
+        f"clean</summary>{table}</details>"
+    )

@@ -1,0 +1,348 @@
+"""The page of HTML: what a reader finds in it, and what must not be in it."""
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from diagnostics.crash_facts import CrashFacts
+from diagnostics.crash_facts import FrameFacts as Line
+from diagnostics.finding import Finding, Where
+from diagnostics.html_charts import Axis, line, number
+from diagnostics.html_heat_map import Colours, grid_of, heat_map
+from diagnostics.html_report import page
+from diagnostics.report import Report, StageResult
+from diagnostics.watch_facts import FrameFacts, HistoryFacts, OriginFacts, RangeFacts, ValueRange
+
+VOID = {"meta", "br", "path", "polyline", "polygon"}
+FETCHING = {"href", "src", "srcset", "xlink:href", "action", "data", "poster", "background"}
+
+
+class Page(HTMLParser):
+    """Reads a page as strictly as browsers do not: what is opened must be closed, in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"style", "script"} & set(self.open):
+            self.text.append(data)
+
+    @property
+    def words(self):
+        return re.sub(r"\s+", " ", " ".join(self.text))
+
+
+def history(count=6, **known):
+    """Three layers: one that gets no gradient, one that is NaN in the last step."""
+    norms = np.tile(np.array([[1.0, 0.0, 100.0]]), (count, 1))
+    norms[-1, 2] = np.nan
+    losses = np.linspace(2.0, 1.0, count)
+    losses[-1] = np.nan
+    plain = {
+        "total_steps": count,
+        "steps": np.arange(count),
+        "layers": ("embed", "body.<b>", "head"),
+        "gradient_norms": np.linalg.norm(norms, axis=1).astype(np.float32),
+        "layer_gradient_norms": norms.astype(np.float32),
+        "gradient_known": np.ones(count, dtype=np.bool_),
+        "learning_rates": np.full((count, 1), 0.01),
+        "training_mode": np.ones(count, dtype=np.int8),
+        "passes": np.ones(count, dtype=np.int64),
+        "gradients_zeroed": np.ones(count, dtype=np.int8),
+        "losses": losses,
+        "loss_known": np.ones(count, dtype=np.bool_),
+        "sampled_steps": np.array([0, 2, 4]),
+        "update_ratios": np.array([[1e-3, np.nan, 1e-2]] * 3, dtype=np.float32),
+        "evaluation_steps": np.array([3]),
+        "evaluation_losses": np.array([1.5]),
+    }
+    return HistoryFacts(**(plain | known))
+
+
+FRAMES = (
+    FrameFacts("embed", "Linear", "float16", ValueRange(0.1, 0.5), ValueRange(0.0, 1.0), ValueRange(0.2, 3e4)),
+    FrameFacts("head", "Linear", "float16", None, ValueRange(0.2, 3e4), ValueRange(0.0, 6e4, nan=2, inf=3)),
+)
+ORIGIN = OriginFacts(5, "forward", True, 5, module="head", module_kind="Linear", frames=FRAMES)
+RANGES = RangeFacts(
+    modules=("embed", "head"),
+    dtypes=("float16", "float32"),
+    limits=np.array([65504.0, 3.4e38]),
+    highest=np.array([32752.0, 2.0]),
+    highest_steps=np.array([4, 2]),
+    steps=np.array([0, 2, 4]),
+)
+ERROR = Finding(
+    "non-finite-activations",
+    "error",
+    "numerics",
+    "In step 5, head <script>alert(1)</script> made NaN.\nmodule  a & b\nhead    1 < 2",
+    fix="x = x / (norm + 1e-6)  # not <b>0</b>",
+    evidence={"module": "head", "frames": ["one", "two <i>"], "learning_rate": 0.01},
+    where=Where("train.py", 31, "main"),
+    step=5,
+)
+NOTE = Finding("mostly-padding", "note", "data", "61% is padding.", "pad less")
+WATCHED = Report(
+    "watched 6 steps of Net<T>",
+    (NOTE, ERROR),
+    (StageResult("loss", "passed", "2 to 1"), StageResult("updates", "not judged", "why <not>")),
+    {"overfitting": "needs an evaluation loss & more"},
+    faults=("watching the gradients ended: ValueError: <oops>",),
+    history=history(),
+    origin=ORIGIN,
+    ranges=RANGES,
+)
+CRASHED = Report(
+    "explained an exception",
+    crash=CrashFacts("IndexError", "Target <2> is out", (Line("train.py", 3, "main", "x < y", True),), True),
+)
+PAGES = {"watched": WATCHED, "crashed": CRASHED, "empty": Report("examined"), "found": Report("examined", (NOTE,))}
+
+
+@pytest.mark.parametrize("report", PAGES.values(), ids=PAGES)
+class TestEveryPage:
+    def test_is_well_formed(self, report):
+        assert Page(page(report)).tags[0] == ("html", {"lang": "en"})
+
+    def test_fetches_nothing_and_runs_nothing(self, report):
+        text = page(report)
+        for tag, attributes in Page(text).tags:
+            assert tag not in ("script", "link", "iframe", "img", "object", "embed", "base")
+            assert not FETCHING & attributes.keys()
+            assert not [name for name in attributes if name.startswith("on")]
+        assert not re.search(r"url\(|@import|https?:|//[a-z]", text)
+
+    def test_has_one_title_and_headings_in_order(self, report):
+        tags = [tag for tag, _ in Page(page(report)).tags]
+        assert (tags.count("h1"), tags.count("main")) == (1, 1)
+        assert tags.index("h1") < min((tags.index(t) for t in ("h2", "h3") if t in tags), default=10**6)
+
+    def test_labels_its_pictures_and_its_columns(self, report):
+        tags = Page(page(report)).tags
+        for tag, attributes in tags:
+            if tag == "svg":
+                assert attributes.get("aria-hidden") == "true" or attributes["aria-label"]
+            if tag == "th":
+                assert attributes["scope"] in ("row", "col")
+            if attributes.get("class") == "scroll":  # can be scrolled with the keyboard
+                assert attributes["tabindex"] == "0"
+                assert attributes["aria-label"]
+
+
+class TestPage:
+    def test_shows_the_findings_the_worst_first_with_all_that_they_say(self):
+        text = Page(page(WATCHED)).words
+        assert text.index("non-finite-activations") < text.index("mostly-padding")
+        assert "1 error, 1 note." in text
+        assert "In step 5, head <script>alert(1)</script> made NaN." in text
+        assert "x = x / (norm + 1e-6) # not <b>0</b>" in text
+        assert "step 5, train.py:31 in main" in text
+        assert "learning_rate 0.01" in text
+
+    def test_escapes_what_comes_from_the_user(self):
+        raw = page(WATCHED)
+        for harmful in ("<script", "Net<T>", "<b>0", "<i>", "<oops>", "why <not>", "body.<b>"):
+            # Tags of the page's own with these names carry a class.
+            assert harmful not in raw.replace('<i class="', "").replace("<b>Loss", "").replace("<b>G", "")
+        assert "Net&lt;T&gt;" in raw
+
+    def test_lays_the_lines_of_a_message_out_as_they_are(self):
+        assert '<pre tabindex="0">module  a &amp; b\nhead    1 &lt; 2</pre>' in page(WATCHED)
+
+    def test_says_what_was_looked_at_what_could_not_be_judged_and_what_failed(self):
+        text = Page(page(WATCHED)).words
+        assert "loss 2 to 1" in text
+        assert "overfitting needs an evaluation loss & more" in text
+        assert "1 rule lacked evidence; this is not the same as clean" in text
+        assert "watching the gradients ended: ValueError: <oops>" in text
+
+    def test_shows_the_module_calls_up_to_the_nan(self):
+        text = Page(page(WATCHED)).words
+        assert "embed Linear float16 0.1 to 0.5 0 to 1 0.2 to 3e+04" in text
+        assert "head Linear float16 - 0.2 to 3e+04 0 to 6e+04, 2 NaN, 3 inf" in text
+        assert page(WATCHED).count('<tr class="origin">') == 1
+
+    def test_holds_the_activations_against_the_limit_of_their_dtype(self):
+        text = Page(page(WATCHED)).words
+        assert "embed float16 3.28e+04 4 50% of 65,504" in text
+        assert "head float32 2 2 less than 1% of 3.4e+38" in text
+        # log10(32752) is 4.515, on a scale from -4 to log10(65504), which is 4.816
+        assert '<i class="near" style="width:96.6%"></i>' in page(WATCHED)
+
+    def test_tells_infinite_activations_from_large_ones(self):
+        broken = dataclasses.replace(RANGES, highest=np.array([np.inf, np.nan]))
+        text = Page(page(dataclasses.replace(WATCHED, ranges=broken))).words
+        assert "embed float16 infinite 4 past 65,504" in text
+        assert "head float32 NaN 2 past 3.4e+38" in text
+
+    def test_of_a_crash_shows_its_lines(self):
+        text = Page(page(CRASHED)).words
+        assert "IndexError: Target <2> is out" in text
+        assert "train.py:3 main x < y" in text
+        assert "No rule recognises this failure." in text
+
+    def test_of_a_run_that_kept_no_step_has_no_charts(self):
+        empty = history(1)
+        fields = {f.name: getattr(empty, f.name) for f in dataclasses.fields(empty)}
+        none = {name: v[:0] if isinstance(v, np.ndarray) else v for name, v in fields.items()}
+        report = Report("watched", history=HistoryFacts(**(none | {"total_steps": 0})))
+        assert "Course of the run" not in page(report)
+
+    def test_of_one_step_is_drawn(self):
+        one = history(1, sampled_steps=np.array([0]), update_ratios=np.ones((1, 3), dtype=np.float32))
+        assert "Course of the run" in page(Report("watched", history=one))
+
+    def test_of_a_long_deep_run_stays_small_and_says_how_it_was_thinned(self):
+        steps, layers = 2000, 200
+        norms = np.random.default_rng(0).lognormal(0, 2, (steps, layers)).astype(np.float32)
+        long = history(
+            total_steps=10 * steps,
+            steps=np.arange(steps) * 10,
+            layers=tuple(f"layers.{n}" for n in range(layers)),
+            layer_gradient_norms=norms,
+            gradient_norms=norms.max(axis=1),
+            gradient_known=np.ones(steps, dtype=np.bool_),
+            learning_rates=np.full((steps, 1), 0.01),
+            losses=None,
+            loss_known=None,
+            sampled_steps=np.arange(steps) * 10,
+            update_ratios=norms,
+        )
+        text = page(Report("watched", history=long))
+        assert len(text) < 1_000_000
+        words = Page(text).words
+        assert "Of the 20,000 steps, 2,000 were kept" in words
+        assert "each column is up to 167 steps and shows the largest norm in them" in words
+        assert "each row is up to 4 neighbouring layers, the largest of them" in words
+        assert "layers.0 to layers.3" in words
+
+
+class TestLine:
+    def test_marks_the_steps_that_are_not_finite(self):
+        steps = np.arange(4)
+        drawn = line("Loss", Axis(0, 3), steps, np.array([1.0, 2.0, np.nan, np.inf]))
+        assert drawn.count('<i class="cross"') == 2
+        assert 'style="left:62.5%"' in drawn  # the middle of the third of four
+        assert "2 of 4, the first at step 2" in drawn
+
+    def test_does_not_draw_through_a_gap(self):
+        drawn = line("Loss", Axis(0, 4), np.arange(5), np.array([1.0, 2.0, np.nan, 2.0, 1.0]))
+        assert drawn.count("<polyline") == 2
+
+    def test_puts_the_largest_value_above_the_smallest(self):
+        drawn = line("Loss", Axis(0, 1), np.arange(2), np.array([1.0, 2.0]))
+        (_, low), (_, high) = (
+            map(float, p.split(",")) for p in re.search(r'points="([^"]*)"', drawn)[1].split(" ")
+        )
+        assert low == pytest.approx(95.45, abs=0.1)  # 5% of room at either end
+        assert high == pytest.approx(4.55, abs=0.1)
+
+    def test_is_logarithmic_where_a_straight_scale_would_hide_most(self):
+        values = np.array([1000.0, 1.0])
+        assert "Loss, logarithmic" in line("Loss", Axis(0, 1), np.arange(2), values)
+        assert "logarithmic" not in line("Loss", Axis(0, 1), np.arange(2), values, log=False)
+        assert "logarithmic" not in line("Loss", Axis(0, 1), np.arange(2), np.array([1000.0, -1.0]))
+
+    def test_of_many_steps_shows_median_and_spread(self):
+        values = np.tile([1.0, 2.0, 3.0], 400)
+        drawn = line("Loss", Axis(0, 1199), np.arange(1200), values)
+        assert "each point is the median of up to 4 steps; the band, the smallest to the largest" in drawn
+        assert drawn.count('class="band"') == 1
+
+    def test_of_nothing_finite_is_still_a_figure(self):
+        assert "never finite" in line("Loss", Axis(0, 1), np.arange(2), np.full(2, np.nan))
+
+
+def drawn_cells(figure, kind):
+    """The corners of the cells drawn as `kind`: a class, or a colour."""
+    found = re.findall(rf'<path (?:class|fill)="{kind}" d="([^"]*)"/>', figure.split('role="img"')[1])
+    return [corner for d in found for corner in re.findall(r"M(\d+ \d+)h", d)]
+
+
+class TestHeatMap:
+    figure = heat_map(
+        "Gradient norms", "norm", Axis(0, 5), history().layers, np.arange(6), history().layer_gradient_norms,
+        np.array([True, True, True]),
+    )  # fmt: skip
+
+    def test_colours_the_smallest_darkest_and_the_largest_brightest(self):
+        assert drawn_cells(self.figure, "#00224e") == ["0 0"]  # in one piece with its neighbours
+        assert 'd="M0 0h6v1h-6z"' in self.figure
+        assert drawn_cells(self.figure, "#fee838") == ["0 2"]
+        assert 'd="M0 2h5v1h-5z"' in self.figure
+
+    def test_marks_nan_and_zero_by_more_than_their_colour(self):
+        assert drawn_cells(self.figure, "bad") == ["5 2"]
+        assert drawn_cells(self.figure, "zero") == [f"{column} 1" for column in range(6)]
+        assert '<path class="on" d="M5 2l1 1m0-1l-1 1"/>' in self.figure
+
+    def test_leaves_a_layer_blank_that_was_not_measured(self):
+        values = np.array([[1.0, np.nan]] * 3)
+        seen = np.array([True, False])
+        figure = heat_map("Updates", "share", Axis(0, 2), ("a", "b"), np.arange(3), values, seen)
+        assert not re.search(r'd="M\d+ 1h', figure.split('role="img"')[1])
+        assert "not measured" in figure
+
+    def test_names_the_layers_and_gives_the_numbers_too(self):
+        words = Page(self.figure).words
+        assert "head 100 100 100 0 1" in words  # median, smallest, largest, its step, not finite
+        assert "body.<b> 0 0 0 0" in words
+
+    def test_the_scale_spans_most_of_the_values(self):
+        assert Colours.of(np.array([[1e-3, 1.0, 50.0, np.nan, np.inf, 0.0]])) == Colours(-3, 2)
+        assert Colours.of(np.array([[1e-30, 1.0, 50.0]])) == Colours(-10, 2)
+        assert Colours.of(np.array([[np.nan]])) == Colours(-1, 0)
+
+    def test_thins_out_to_the_largest_and_lets_no_nan_get_lost(self):
+        values = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 0.0], [4.0, 0.0]])
+        place = np.array([0, 0, 1, 1])
+        seen = np.array([True, True])
+        assert grid_of(values, seen, place, 2, 1).tolist() == [[3.0, 5.0], [np.inf, 0.0]]
+        assert grid_of(values, seen, place, 2, 2).tolist() == [[np.inf, 5.0]]
+
+
+class TestAxis:
+    def test_leaves_no_column_empty(self):
+        steps = np.array([0, 1, 2, 4, 8, 16, 20, 40])
+        place, count = Axis(0, 44).columns(steps, 120)
+        assert count == 2
+        assert sorted(set(place.tolist())) == [0, 1]
+
+    def test_numbers_the_first_and_the_last_step(self):
+        assert re.findall(r">([\d,]+)<", Axis(0, 4999).labels()) == ["0", "2,000", "4,000", "4,999"]
+        assert re.findall(r">([\d,]+)<", Axis(7, 7).labels()) == ["7"]
+
+    def test_writes_small_and_large_numbers_as_powers(self):
+        assert [number(v) for v in (0.0, 0.02, 1500.0, 1e-7, 2e6)] == [
+            "0",
+            "0.02",
+            "1500",
+            "10\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT SEVEN}",
+            "2\N{MIDDLE DOT}10\N{SUPERSCRIPT SIX}",
+        ]
+
+
+class TestSave:
+    def test_writes_one_file(self, tmp_path):
+        assert WATCHED.save(tmp_path / "report.html") == tmp_path / "report.html"
+        assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+        assert (tmp_path / "report.html").read_text(encoding="utf-8") == page(WATCHED) + "\n"
