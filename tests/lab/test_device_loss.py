@@ -100,6 +100,35 @@ class TestLoss:
         assert errors == ASSERTIONS
 
 
+class TestTooLate:
+    def test_after_a_backward_pass_it_says_so_each_time(self):
+        done = child("""
+import torch
+from bugs import lab
+torch.ones(3, requires_grad=True).sum().backward()
+for _ in range(2):
+    try:
+        lab.device()
+    except SystemExit as error:
+        print(error)
+""")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == 2 * (
+            "The simulated device cannot be used any more in this process: PyTorch counts its devices once, at the "
+            "first backward pass, and one has run already. Call lab.device() before that, or start anew (in a "
+            "notebook: restart the kernel).\n"
+        )
+
+    def test_a_new_device_has_recorded_nothing_and_holds_nothing(self):
+        done = child("""
+from bugs import lab
+from bugs.lab.device import backend
+lab.device()
+print(backend.timeline().operations, backend.timeline().waits, backend.max_memory_allocated())
+""")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "() () 0\n", "")
+
+
 class TestExit:
     def test_work_still_queued_is_dropped(self):
         done = child("""

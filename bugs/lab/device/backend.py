@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
+from bugs.lab.cache import LabError
 from bugs.lab.device.engine import Engine
 from bugs.lab.device.formulas import attention, dropout
 from bugs.lab.device.memory import Memory
@@ -38,6 +39,12 @@ _MAKERS: Final = (  # what makes tensors from none; the rest of torch.zeros, one
     aten.scalar_tensor.default,
 )
 _recorder = Recorder()
+TOO_LATE: Final = (
+    "The simulated device cannot be used any more in this process: PyTorch counts its devices once, at the first "
+    "backward pass, and one has run already. Call lab.device() before that, or start anew (in a notebook: restart "
+    "the kernel)."
+)
+_too_late = False
 _initialized = True  # activation checkpointing asks for this before it saves our random state
 _registrations: list[torch.library.Library] = []  # undone when they are collected
 
@@ -46,8 +53,12 @@ def start(capacity: int) -> Engine:
     """Register the device with PyTorch and start its worker, once per process.
 
     Raises:
+        LabError: a backward pass has run in this process before.
         RuntimeError: another backend has taken PrivateUse1 in this process.
     """
+    global _too_late
+    if _too_late:
+        raise LabError(TOO_LATE)
     if SimulatedTensor.engine is not None:
         return SimulatedTensor.engine
     threads = torch.get_num_threads()  # as many as the host uses: sums of another order differ in their last bits
@@ -61,7 +72,27 @@ def start(capacity: int) -> Engine:
     library.impl("dropout", dropout, "AutogradPrivateUse1")
     library.impl("scaled_dot_product_attention", attention, "AutogradPrivateUse1")
     _registrations.append(library)
+    if not _autograd_knows(engine.device):
+        _too_late = True
+        SimulatedTensor.engine = None
+        raise LabError(TOO_LATE)
+    _recorder.clear()
+    engine.memory.reset_peak()
     return engine
+
+
+def _autograd_knows(device: torch.device) -> bool:
+    """Try the shortest backward pass there is; autograd has no word for what it makes a queue for."""
+    with torch.enable_grad():
+        number = torch.zeros((), device=device, requires_grad=True)
+    try:
+        number.backward()
+    except RuntimeError as refused:
+        if "device_ready_queues_" not in str(refused):
+            raise
+        return False
+    synchronize()
+    return True
 
 
 def _prepare(threads: int) -> None:
