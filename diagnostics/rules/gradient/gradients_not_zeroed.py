@@ -52,7 +52,6 @@ class GradientsNotZeroed(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its exhibit, gradients never zeroed, comes next"
 
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Count the steps that began on the gradients of the step before."""
