@@ -1,9 +1,7 @@
 """What a classifier answers while it trains and while it is evaluated, and what would have been right.
 
-The labels of a plain loop are seen by nobody but the loss. Its gradient gives them away: that of cross entropy by
-the logits is softmax(logits) minus 1 at the label, for each example. So where the gradient is of this form the
-label is its only negative entry, and the loss is known to be cross entropy without weights. A single logit counts
-as two, the first of them 0, as in binary cross entropy.
+The labels of a plain loop are seen by nobody but the loss; see `cross_entropy` for how its gradient gives them
+away. A single logit counts as two, the first of them 0, as in binary cross entropy.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from diagnostics.facts import Array
 from diagnostics.history import History
 from diagnostics.watch_facts import AnswerFacts
 
+from .cross_entropy import recognise
 from .torch_gradients import to_host
 
 ROWS = 256  # examples looked at in one pass
@@ -28,9 +27,10 @@ KEPT = 256  # training passes remembered in full, and as many of those before
 PASSES = 64  # of one evaluation in a row; then every second, every fourth …
 EVALUATIONS = 256  # remembered, the latest
 TOLERANCE = 1e-3  # of a gradient against the form that it should have
+SMALLEST = 1e-30  # of a probability
 HALF = 0.02  # the same where it was computed in half precision, with eight bits to the number
-SURE = 0.999  # of a probability: what is left of the gradient is mostly rounding
-FEWEST = 8  # examples that show how much each counts
+TOGETHER = 16  # passes that are read and counted at once; one by one, many small operations would cost more
+TOGETHER_BYTES = 8 * 2**20
 
 
 @dataclass
@@ -51,6 +51,7 @@ class Predictions:
         self._evaluated: list[_Look] = []
         self._handed: dict[int, Tensor] = {}
         self._last = self._evaluation = -1
+        self._pending_bytes = 0
         self._passes = 0
         self._stride = 1
         self._num_outputs: int | None = None
@@ -71,6 +72,7 @@ class Predictions:
                 self._last = step
                 look.gradient = _copy(gradient)
                 self._pending.append(look)
+                self._pending_bytes += 2 * look.scores.nbytes
 
         scores.register_hook(came)
 
@@ -92,27 +94,42 @@ class Predictions:
         copy = _label_copy(labels, None)
         if copy is not None:
             self._handed.setdefault(step, copy)
+            if len(self._handed) > 2 * TOGETHER:
+                del self._handed[next(iter(self._handed))]
 
-    def read(self, before: int) -> None:
-        """Bring what was seen to the host and count it: of training the steps before this one only."""
+    def read(self, before: int, everything: bool = True) -> None:
+        """Bring what was seen to the host and count it, of training the steps before this one only.
+
+        Args:
+            before: a step.
+            everything: False to wait until there is enough to be worth it.
+        """
+        if not everything and len(self._pending) <= TOGETHER and self._pending_bytes <= TOGETHER_BYTES:
+            return
         pending = [look for look in self._pending if look.step < before]
         self._pending = self._pending[len(pending) :]
+        self._pending_bytes = 0
         evaluated, self._evaluated = self._evaluated, []
-        handed, self._handed = self._handed, {}
+        late = {look.step: self._handed.pop(look.step) for look in pending if look.step in self._handed}
         looks = pending + evaluated
         parts = [part for look in looks for part in (look.scores, look.labels, look.gradient) if part is not None]
-        host = to_host(dict(enumerate([*parts, *handed.values()])))
+        host = to_host(dict(enumerate([*parts, *late.values()])))
         values = iter([host[number] for number in range(len(host))])
         read = [[next(values) if p is not None else None for p in (k.scores, k.labels, k.gradient)] for k in looks]
-        late = dict(zip(handed, values, strict=True))
-        for look, (scores, labels, gradient) in zip(looks, read, strict=True):
+        on_host = dict(zip(late, values, strict=True))
+        learned = []
+        for look, (scores, labels, gradient) in zip(pending, read, strict=False):
+            assert look.gradient is not None
             assert scores is not None
-            if gradient is not None:
-                assert look.gradient is not None
+            assert gradient is not None
+            if self._same_width(scores):
                 tolerance = HALF if look.gradient.element_size() < 4 else TOLERANCE
-                self._learned(look.step, scores, late.get(look.step, labels), gradient, tolerance)
-            else:
-                self._answered(look.step, scores, labels)
+                learned.append((look.step, scores, on_host.get(look.step, labels), gradient, tolerance))
+        if learned:
+            self._learned(learned)
+        for look, (answers, labels, _) in zip(evaluated, read[len(pending) :], strict=True):
+            assert answers is not None
+            self._answered(look.step, answers, labels)
 
     def facts(self) -> AnswerFacts | None:
         """Return what was counted; None if no classifier was seen at work."""
@@ -135,34 +152,38 @@ class Predictions:
             evaluation_labels=np.array(right, np.int64).reshape(-1, self._num_outputs),
         )
 
-    def _learned(self, step: int, scores: Array, labels: Array | None, gradient: Array, tolerance: float) -> None:
-        if not self._same_width(scores):
-            return
-        scores, gradient = _as_logits(scores), _as_logits(gradient, negate=True)
-        width = scores.shape[1]
-        found = _from_gradient(scores, gradient, tolerance)
-        self._softmax = _together(self._softmax, found.softmax)
-        self._plain = _together(self._plain, found.plain)
-        known = _usable(labels, len(scores), width)
-        if known is None:
-            known = found.labels
-        counted = known >= 0
-        picked = known[counted]
-        answers = scores.argmax(axis=1)
+    def _learned(self, passes: list[tuple[int, Array, Array | None, Array, float]]) -> None:
+        """Count passes of training: step, scores, labels, gradient, tolerance of each."""
+        sizes = np.array([len(scores) for _, scores, *_ in passes])
+        starts = np.cumsum(sizes) - sizes
+        logits = np.concatenate([_as_logits(scores) for _, scores, *_ in passes])
+        gradient = np.concatenate([_as_logits(gradient, negate=True) for *_, gradient, _ in passes])
+        found = recognise(logits, gradient, starts, np.repeat([tolerance for *_, tolerance in passes], sizes))
+        if found.telling.any():
+            self._softmax = self._softmax is not False and bool(found.softmax[found.telling].all())
+            self._plain = self._plain is not False and bool(found.plain[found.telling].all())
+        width = logits.shape[1]
+        labels = found.labels
+        for (_, scores, handed, *_), start in zip(passes, starts, strict=True):
+            usable = _usable(handed, len(scores), width)
+            if usable is not None:
+                labels[start : start + len(scores)] = usable
+        known, answers = labels >= 0, logits.argmax(axis=1)
+        surprise = np.where(known, -np.log(found.shares[np.arange(len(labels)), labels] + SMALLEST), 0)
+        counted = np.add.reduceat(known.astype(np.int64), starts)
+        right = np.add.reduceat((known & (answers == labels)).astype(np.int64), starts)
+        entropies = np.add.reduceat(surprise, starts) / np.where(counted, counted, np.nan)
+        of_pass = np.repeat(np.arange(len(passes)) * width, sizes)
+        each = len(passes) * width
+        answer_counts = np.bincount(of_pass + answers, minlength=each).reshape(-1, width)
+        label_counts = np.bincount((of_pass + labels)[known], minlength=each).reshape(-1, width)
         if self._rows is None:
-            counts = [(name, np.int64, (width,)) for name in ("answers", "labels")]
-            fields = [("steps", np.int64), *counts, ("right", np.int64), ("cross_entropies", np.float64)]
-            self._rows = History(fields, KEPT, KEPT)
-        entropy = -_log_softmax(scores)[counted, picked].mean() if picked.size else np.nan
-        self._rows.append(
-            (
-                step,
-                np.bincount(answers, minlength=width),
-                np.bincount(picked, minlength=width),
-                int((answers[counted] == picked).sum()),
-                entropy,
+            fields = [(name, np.int64, (width,)) for name in ("answers", "labels")]
+            self._rows = History(
+                [("steps", np.int64), *fields, ("right", np.int64), ("cross_entropies", np.float64)], KEPT, KEPT
             )
-        )
+        for place, (step, *_) in enumerate(passes):
+            self._rows.append((step, answer_counts[place], label_counts[place], right[place], entropies[place]))
 
     def _answered(self, step: int, answers: Array, labels: Array | None) -> None:
         width = self._num_outputs
@@ -181,49 +202,6 @@ class Predictions:
         width = max(2, scores.shape[1]) if scores.ndim == 2 else 2
         self._num_outputs = self._num_outputs or width
         return width == self._num_outputs and bool(np.isfinite(scores).all())
-
-
-@dataclass(frozen=True)
-class _Gradient:
-    """What a gradient by the logits says of the loss: None where it says nothing.
-
-    Attributes:
-        softmax: whether it is that of a softmax: it adds up to 0 over the classes.
-        plain: whether it is that of cross entropy with one label an example, all of which count the same.
-        labels: integers (rows,), -1 where not known.
-    """
-
-    softmax: bool | None
-    plain: bool | None
-    labels: Array
-
-
-def _from_gradient(scores: Array, gradient: Array, tolerance: float) -> _Gradient:
-    """Hold a gradient (rows, classes) against the form that it has under cross entropy."""
-    rows, width = scores.shape
-    every = np.arange(rows)
-    unknown = np.full(rows, -1)
-    size = np.abs(gradient).sum(axis=1)
-    there = np.isfinite(size) & (size > 0)
-    lowest = gradient.argmin(axis=1)
-    shares = np.exp(_log_softmax(scores))
-    rest = 1 - shares[every, lowest]
-    telling = there & (rest > 1 - SURE)
-    if not telling.any():
-        return _Gradient(None, None, unknown)
-    if (np.abs(gradient.sum(axis=1)) > tolerance * size)[telling].any():
-        return _Gradient(False, False, unknown)
-    scale = -gradient[every, lowest] / np.where(telling, rest, 1)
-    expected = scale[:, None] * (shares - np.eye(width)[lowest])
-    hard = bool((np.abs(gradient - expected).sum(axis=1) <= 2 * tolerance * size)[telling].all())
-    equal = bool(scale[telling].max() <= (1 + 5 * tolerance) * scale[telling].min())
-    if width > 2:
-        labels = np.where(there, lowest, -1) if hard else unknown
-        return _Gradient(True, hard and equal, labels)
-    # Any two numbers that add up to 0 are of that form: there only equal scales tell.
-    if telling.sum() < FEWEST:
-        return _Gradient(None, None, unknown)
-    return _Gradient(equal, equal, np.where(there, lowest, -1) if equal else unknown)
 
 
 def labels_in(kwargs: Mapping[str, Any]) -> Any:
@@ -247,11 +225,6 @@ def _answers(scores: Tensor) -> Tensor:
         return torch.where(scores.isfinite(), scores > 0, -1).reshape(-1)
     highest, answers = scores.max(dim=1)
     return torch.where(highest.isfinite(), answers, -1)
-
-
-def _together(before: bool | None, now: bool | None) -> bool | None:
-    """Join two verdicts: what was once seen not to hold does not hold."""
-    return before if now is None else now if before is None else before and now
 
 
 def _copy(values: Tensor) -> Tensor:
@@ -280,9 +253,3 @@ def _as_logits(values: Array, negate: bool = False) -> Array:
     if values.shape[1] > 1:
         return values
     return np.hstack([-values if negate else np.zeros_like(values), values])
-
-
-def _log_softmax(scores: Array) -> Array:
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    result: Array = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return result

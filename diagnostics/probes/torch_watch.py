@@ -159,6 +159,7 @@ class TorchWatch:
 
     def course(self) -> tuple[AnswerFacts | ModeFacts | GraphFacts, ...]:
         """Return what else was seen: answers, modes, and graphs that are still alive."""
+        self._safely("predictions", self._predictions.read, self.steps)
         seen = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
         return tuple(facts for facts in seen if facts is not None)
 
@@ -327,7 +328,7 @@ class TorchWatch:
         self._open = None if not self._closed else self._open
         failure = self._table.read(rows, self._memory()) if rows else None
         self._ranges.read()
-        self._safely("predictions", self._predictions.read, self.steps)
+        self._safely("predictions", self._predictions.read, self.steps, False)
         if failure is not None and self.origin is None:
             self._find(failure)
         elif self._closed:
