@@ -163,6 +163,19 @@ class OverflowFacts:
 
 
 @dataclass(frozen=True)
+class TraceFacts:
+    """Every module's call in the first forward pass of one step, as the run made it.
+
+    Attributes:
+        step: the step.
+        frames: in the order in which the calls ended: a module after those within it.
+    """
+
+    step: int
+    frames: tuple[FrameFacts, ...]
+
+
+@dataclass(frozen=True)
 class OriginFacts:
     """Where the first NaN or inf of the run came from.
 
@@ -309,6 +322,39 @@ class GraphFacts:
     alive: Array
 
 
+@dataclass(frozen=True)
+class LayerActivity:
+    """One activation layer in the forward passes of the steps looked at more closely; the k latest ones.
+
+    Attributes:
+        layer: path of the module.
+        function: ``relu``, ``tanh``, ``sigmoid``, …
+        hidden: whether a layer with weights ran after it in one of these passes; the one that makes the
+            prediction is not followed by any.
+        steps: integers (k,), rising.
+        units: integers (k,), size of the channel or feature axis.
+        examples: integers (k,), in the batch.
+        dead: integers (k,), units that were zero for every example and position.
+        saturated: integers (k,), units that lay at a bound of the function; see `ActivationFacts`.
+    """
+
+    layer: str
+    function: str
+    hidden: bool
+    steps: Array
+    units: Array
+    examples: Array
+    dead: Array
+    saturated: Array
+
+
+@dataclass(frozen=True)
+class ActivityFacts:
+    """The activation layers that could be seen, in the order in which the model defines them."""
+
+    layers: tuple[LayerActivity, ...]
+
+
 PARTS = 16
 """Parts that a sequence is divided into, to say how far back in it the gradient reaches."""
 
@@ -340,5 +386,14 @@ class RecurrenceFacts:
     layers: tuple[RecurrentLayer, ...]
 
 
-WATCHED = (HistoryFacts, OriginFacts, AnswerFacts, ModeFacts, GraphFacts, RangeFacts)
+WATCHED = (
+    HistoryFacts,
+    OriginFacts,
+    AnswerFacts,
+    ModeFacts,
+    GraphFacts,
+    RangeFacts,
+    ActivityFacts,
+    RecurrenceFacts,
+)
 """What a watched run gives."""

@@ -66,7 +66,7 @@ def activations_seen(model: nn.Module) -> Iterator[list[ActivationFacts]]:
     seen: list[ActivationFacts] = []
     handles = []
     for name, module in model.named_modules():
-        if type(module) in _BOUNDS or isinstance(module, _RELU_LIKE):
+        if has_bounds(module) or is_relu_like(module):
 
             def look(module: nn.Module, _inputs: Any, output: Any, name: str = name) -> None:
                 if isinstance(output, Tensor) and output.ndim >= 2 and output.numel():
@@ -80,16 +80,35 @@ def activations_seen(model: nn.Module) -> Iterator[list[ActivationFacts]]:
             handle.remove()
 
 
-def _activation_facts(name: str, module: nn.Module, output: Tensor) -> ActivationFacts:
+def has_bounds(module: nn.Module) -> bool:
+    """Whether it is a function with a lower and an upper bound."""
+    return type(module) in _BOUNDS
+
+
+def is_relu_like(module: nn.Module) -> bool:
+    """Whether it is a function that is exactly 0 on one side."""
+    return isinstance(module, _RELU_LIKE)
+
+
+def unit_counts(module: nn.Module, output: Tensor) -> tuple[Tensor, int]:
+    """Count the units of an activation module's output (n, ...) that are dead or saturated.
+
+    Returns:
+        Integers (2,), dead and saturated, where the output is; and the number of units.
+    """
     # Images carry their channels on axis 1; everything else has features last.
     axis = 1 if output.ndim >= 4 else output.ndim - 1
     units = output.movedim(axis, -1).reshape(-1, output.shape[axis])
-    dead = saturated = 0
-    if isinstance(module, _RELU_LIKE):
-        dead = int((units == 0).all(0).sum())
-    else:
-        low, high = _BOUNDS[type(module)]
-        margin = NEAR_BOUND * (high - low)
-        at_bound = torch.logical_or(units <= low + margin, units >= high - margin)
-        saturated = int((at_bound.float().mean(0) >= MOSTLY).sum())
-    return ActivationFacts(name, type(module).__name__.lower(), int(units.shape[1]), dead, saturated)
+    none = torch.zeros((), dtype=torch.int64, device=output.device)
+    if is_relu_like(module):
+        return torch.stack([(units == 0).all(0).sum(), none]), units.shape[1]
+    low, high = _BOUNDS[type(module)]
+    margin = NEAR_BOUND * (high - low)
+    at_bound = torch.logical_or(units <= low + margin, units >= high - margin)
+    return torch.stack([none, (at_bound.float().mean(0) >= MOSTLY).sum()]), units.shape[1]
+
+
+def _activation_facts(name: str, module: nn.Module, output: Tensor) -> ActivationFacts:
+    counts, units = unit_counts(module, output)
+    dead, saturated = counts.tolist()
+    return ActivationFacts(name, type(module).__name__.lower(), units, dead, saturated)

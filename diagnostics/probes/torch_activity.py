@@ -1,0 +1,71 @@
+"""How many units of the activation layers are dead or saturated, in a few chosen forward passes."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from diagnostics.watch_facts import ActivityFacts, LayerActivity
+
+from .torch_activations import has_bounds, is_relu_like, unit_counts
+from .torch_gradients import to_host
+from .torch_look import Guard, Look
+
+STEPS = 64  # remembered, of each layer
+
+
+class Activity(Look):
+    """Hooks on the activation modules for one pass at a time; the counts stay on the device."""
+
+    def __init__(self, model: nn.Module, guard: Guard) -> None:
+        super().__init__(guard)
+        self._modules = [(path, m) for path, m in model.named_modules() if has_bounds(m) or is_relu_like(m)]
+        self._layers = [m for m in model.modules() if any(True for _ in m.parameters(recurse=False))]
+        self._functions = {path: type(module).__name__.lower() for path, module in self._modules}
+        self._pending: list[tuple[int, str, int, int, Tensor]] = []
+        self._seen: dict[str, deque[tuple[int, int, int, int, int]]] = {}
+        self._followed: set[str] = set()
+        self._latest: list[str] = []
+
+    def open(self, step: int) -> None:
+        """Look at the pass that is about to run."""
+        self.close()
+        self._latest = []
+        if not self._modules:
+            return
+        for path, module in self._modules:
+
+            def look(module: nn.Module, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
+                if isinstance(output, Tensor) and output.ndim >= 2 and output.numel() and path not in self._latest:
+                    self._latest.append(path)
+                    counts, units = unit_counts(module, output.detach())
+                    self._pending.append((step, path, units, output.shape[0], counts))
+
+            self.after(module, look)
+        for layer in self._layers:
+            self.after(layer, self._follow)
+
+    def read(self) -> None:
+        """Bring what was seen to the host, in one copy for each device."""
+        pending, self._pending = self._pending, []
+        host = to_host({number: counts for number, (*_, counts) in enumerate(pending)})
+        for number, (step, path, units, examples, _) in enumerate(pending):
+            dead, saturated = (int(count) for count in host[number])
+            self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, units, examples, dead, saturated))
+
+    def facts(self) -> ActivityFacts | None:
+        """Return what was read so far; None if nothing was."""
+        layers = []
+        for path, function in self._functions.items():
+            if path in self._seen:
+                steps, units, examples, dead, saturated = np.array(self._seen[path]).T
+                layers.append(
+                    LayerActivity(path, function, path in self._followed, steps, units, examples, dead, saturated)
+                )
+        return ActivityFacts(tuple(layers)) if layers else None
+
+    def _follow(self, *_: Any) -> None:
+        self._followed.update(self._latest)
