@@ -11,17 +11,21 @@ from torch import Tensor, nn
 
 from diagnostics.watch_facts import RangeFacts
 
+from .torch_look import Guard, Look
 from .torch_passes import tensors
 
 STEPS = 1024  # remembered; what was seen at others counts all the same
 
 
-class Ranges:
-    """Hooks on all modules without children, for one pass at a time; the largest values stay on the device."""
+class Ranges(Look):
+    """Hooks on all modules without children, for one pass at a time; the largest values stay on the device.
 
-    def __init__(self, model: nn.Module) -> None:
+    What the model shows by `diagnostics.probe` counts as a module of that name.
+    """
+
+    def __init__(self, model: nn.Module, guard: Guard) -> None:
+        super().__init__(guard)
         self._modules = [(path, m) for path, m in model.named_modules() if not any(m.children())]
-        self._handles: list[Any] = []
         self._pending: list[tuple[int, str, Tensor]] = []
         self._dtypes: dict[str, torch.dtype] = {}
         self._highest: dict[str, tuple[float, int]] = {}
@@ -34,19 +38,14 @@ class Ranges:
         self._steps.append(step)
         for path, module in self._modules:
 
-            def look(_module: nn.Module, _inputs: Any, output: Any, path: str = path) -> None:
+            def look(_module: Any, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
                 for value in tensors(output):
                     if value.is_floating_point() and value.numel():
                         self._dtypes.setdefault(path, value.dtype)
                         self._pending.append((step, path, _top(value.detach())))
                         return
 
-            self._handles.append(module.register_forward_hook(look))
-
-    def close(self) -> None:
-        """Take the hooks off again."""
-        while self._handles:
-            self._handles.pop().remove()
+            self.after(module, look)
 
     def read(self) -> None:
         """Bring what was seen to the host, in one copy for each device."""

@@ -12,15 +12,17 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagnostics.watch_facts import AnswerFacts, GraphFacts, HistoryFacts, ModeFacts, OriginFacts, RangeFacts
+from diagnostics.watch_facts import HistoryFacts, OriginFacts, RangeFacts
 
 from .held_memory import process_memory
+from .torch_activity import Activity
 from .torch_evidence import Evidence
 from .torch_gradients import Layers, copies, measure_update, zero_counts
 from .torch_graphs import LiveGraphs
@@ -29,6 +31,7 @@ from .torch_modes import Modes
 from .torch_passes import Pass, keep, tensors
 from .torch_predictions import Predictions, labels_in
 from .torch_ranges import Ranges
+from .torch_recurrence import Recurrences
 from .torch_rows import Failure, Gradient, Row, Table
 
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
@@ -42,6 +45,7 @@ Part = Literal[
     "updates",
     "weights",
     "activations",
+    "recurrences",
     "predictions",
     "readings",
 ]
@@ -73,7 +77,11 @@ class TorchWatch:
         # Where no optimizer holds anything of the model, all of it is looked at, to see that nothing changes.
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
         self._table = Table(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
-        self._ranges = Ranges(self._inner)
+        self._ranges = Ranges(self._inner, partial(self._safely, "activations"))
+        self._activity = Activity(self._inner, partial(self._safely, "activations"))
+        self._recurrences = Recurrences(self._inner, partial(self._safely, "recurrences"))
+        self._looks = (self._ranges, self._activity, self._recurrences)
+        self._looking = False
         self._predictions = Predictions()
         self._modes = Modes(self._inner)
         self._graphs = LiveGraphs()
@@ -111,7 +119,7 @@ class TorchWatch:
         for handle in (*self._handles, *self._root_handles):
             handle.remove()
         self._handles, self._root_handles = [], []
-        self._ranges.close()
+        self._look_away()
         self.read()
 
     def step(self, loss: Any, labels: Any = None) -> None:
@@ -157,10 +165,11 @@ class TorchWatch:
         """Return how large the activations became; None if they were not seen."""
         return self._ranges.facts()
 
-    def course(self) -> tuple[AnswerFacts | ModeFacts | GraphFacts, ...]:
-        """Return what else was seen: answers, modes, and graphs that are still alive."""
+    def course(self) -> tuple[Any, ...]:
+        """Return what else was seen: answers, modes, graphs that are still alive, units, recurrent layers."""
         self._safely("predictions", self._predictions.read, self.steps)
-        seen = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
+        sources = (self._predictions, self._modes, self._graphs, self._activity, self._recurrences)
+        seen = [source.facts() for source in sources]
         return tuple(facts for facts in seen if facts is not None)
 
     # The hooks. Each does its work through `_safely`.
@@ -201,7 +210,7 @@ class TorchWatch:
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
-            self._ranges.close()
+            self._look_away()
             if not torch.is_grad_enabled():
                 self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
             elif self._looks_closer():
@@ -227,7 +236,18 @@ class TorchWatch:
         if self._next.passes == 1 and self._sampled(self.steps):
             self._labels = labels_in(kwargs)
             if not self.compiled:
-                self._safely("activations", self._ranges.open, self.steps)
+                self._safely("activations", self._look_closely)
+
+    def _look_closely(self) -> None:
+        self._looking = True
+        for look in self._looks:
+            look.open(self.steps)
+
+    def _look_away(self) -> None:
+        if self._looking:
+            self._looking = False
+            for look in self._looks:
+                look.close()
 
     def _look_at(self, output: Any) -> None:
         self._predictions.training(self.steps, output, self._labels)
@@ -327,7 +347,8 @@ class TorchWatch:
         rows, self._rows = self._rows, []
         self._open = None if not self._closed else self._open
         failure = self._table.read(rows, self._memory()) if rows else None
-        self._ranges.read()
+        for look in self._looks:
+            look.read()
         self._safely("predictions", self._predictions.read, self.steps, False)
         if failure is not None and self.origin is None:
             self._find(failure)
@@ -339,7 +360,7 @@ class TorchWatch:
     def _find(self, failure: Failure) -> None:
         for handle in self._root_handles:  # or the copy would call them
             handle.remove()
-        self._ranges.close()
+        self._look_away()
         try:
             self._evidence.find(failure, self.steps - 1, self._table, "weights" not in self.faults)
         finally:
