@@ -52,7 +52,6 @@ class OptimizerMissesParameters(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its exhibit, a model that never trained, comes with the rules that watch a training run"
 
     def from_optimizer(self, optimizer: OptimizerFacts, model: ModelFacts) -> Finding | None:
         """Compare what the optimizer holds with what should learn."""

@@ -49,7 +49,6 @@ class UnchangedParameters(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its exhibit, the model that never trained, comes next"
 
     def from_history(self, history: HistoryFacts, optimizer: OptimizerFacts | None = None) -> Finding | None:
         """Look whether any step that was looked at changed anything."""
