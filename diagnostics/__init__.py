@@ -6,6 +6,7 @@ report = diagnostics.examine(model, dataset)                      # Keras on Ten
 with diagnostics.watch(model, optimizer) as watch: ...            # plain PyTorch, while training
 trainer.add_callback(diagnostics.TrainerCallback())               # the same for a Trainer
 model.fit(dataset, callbacks=[diagnostics.KerasCallback()])       # and for Keras
+x = diagnostics.probe(x, "after attention")                       # a tensor inside a forward that is watched
 report = diagnostics.explain(exception)                           # after it blew up
 search = diagnostics.largest_batch(step)                          # which batch fits, by trying
 """
@@ -19,6 +20,7 @@ from .examination import examine
 from .explanation import explain
 from .finding import Finding
 from .report import Report
+from .tensor_probe import probe
 from .watching import Watch, watch
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ __all__ = [
     "examine",
     "explain",
     "largest_batch",
+    "probe",
     "watch",
 ]
 

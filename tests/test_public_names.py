@@ -17,6 +17,7 @@ def test_the_exported_names_are_these_and_no_others():
         "examine",
         "explain",
         "largest_batch",
+        "probe",
         "watch",
     ]
     assert all(hasattr(diagnostics, name) for name in diagnostics.__all__)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
+import torch
 from torch import nn
+
+from diagnostics.tensor_probe import listening
 
 Guard = Callable[..., None]
 """Calls what is handed to it, with the arguments that follow, and survives its faults."""
@@ -17,6 +22,7 @@ class Look:
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._handles: list[Any] = []
+        self._probed = ExitStack()
 
     def after(self, module: nn.Module, look: Callable[[nn.Module, Any, Any, Any], None]) -> None:
         """Call `look` with module, positional and named arguments, and output, each time the module has run."""
@@ -27,7 +33,13 @@ class Look:
 
         self._handles.append(module.register_forward_hook(hook, with_kwargs=True))
 
+    def at_probes(self, look: Callable[[Any, str], None]) -> None:
+        """Call `look` with each value that the model shows by `diagnostics.probe`, and with its name."""
+        listener = functools.partial(self._guard, look)
+        self._probed.enter_context(listening(listener, torch.compiler.is_compiling))
+
     def close(self) -> None:
         """Take all hooks off again."""
+        self._probed.close()
         while self._handles:
             self._handles.pop().remove()

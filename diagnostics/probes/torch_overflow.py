@@ -12,8 +12,9 @@ from torch.overrides import TorchFunctionMode
 
 from diagnostics.watch_facts import OverflowFacts
 
+from .torch_calls import calls_seen
 from .torch_passes import Pass, settings_of
-from .torch_replay import Found, calls_seen
+from .torch_replay import Found
 from .torch_state import random_states_kept
 
 

@@ -36,16 +36,21 @@ class Ranges(Look):
         """Look at the pass that is about to run."""
         self.close()
         self._steps.append(step)
+
+        def look(values: Any, path: str) -> None:
+            for value in tensors(values):
+                if value.is_floating_point() and value.numel():
+                    self._dtypes.setdefault(path, value.dtype)
+                    self._pending.append((step, path, _top(value.detach())))
+                    return
+
         for path, module in self._modules:
 
-            def look(_module: Any, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
-                for value in tensors(output):
-                    if value.is_floating_point() and value.numel():
-                        self._dtypes.setdefault(path, value.dtype)
-                        self._pending.append((step, path, _top(value.detach())))
-                        return
+            def after(_module: Any, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
+                look(output, path)
 
-            self.after(module, look)
+            self.after(module, after)
+        self.at_probes(look)
 
     def read(self) -> None:
         """Bring what was seen to the host, in one copy for each device."""

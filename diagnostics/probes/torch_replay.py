@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from diagnostics.watch_facts import FrameFacts, OriginKind, ValueRange
+from diagnostics.watch_facts import FrameFacts, OriginKind
 
+from .torch_calls import Call, Point, broken_rows, calls_seen, value_range
 from .torch_passes import Pass, named_tensors, settings_of, tensors
 from .torch_state import random_states_kept
 
@@ -38,47 +38,6 @@ class Found:
     inputs: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     first_inf: FirstInf | None = None
-
-
-@dataclass
-class _Call:
-    path: str
-    module: nn.Module
-    depth: int
-    inputs: ValueRange | None
-    outputs: ValueRange | None = None
-    dtype: str | None = None
-    rows: tuple[int, ...] = ()
-    output_gradients: list[bool] = field(default_factory=list)  # whether each that arrived was finite
-    input_gradients: list[bool] = field(default_factory=list)
-
-    @property
-    def weights(self) -> ValueRange | None:
-        return value_range(list(self.module.parameters(recurse=False)))
-
-    def frame(self) -> FrameFacts:
-        return FrameFacts(
-            self.path, type(self.module).__name__, self.dtype, self.weights, self.inputs, self.outputs
-        )
-
-    @property
-    def makes_it(self) -> bool:
-        """Whether it made NaN or inf from finite input. A mask's -inf is none, unless weights made it."""
-        if self.outputs is None or self.got_it:
-            return False
-        return self.outputs.broken or bool(self.outputs.minus_inf and self.multiplies)
-
-    @property
-    def got_it(self) -> bool:
-        """Whether it was there in its input. A mask's -inf is not, unless weights are to be multiplied with it."""
-        if self.inputs is None:
-            return False
-        return self.inputs.broken or bool(self.inputs.minus_inf and self.multiplies)
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether it is a layer with weights of its own."""
-        return not any(self.module.children()) and self.weights is not None
 
 
 def twin(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:
@@ -137,27 +96,6 @@ def search(model: nn.Module, kept: Pass, device: torch.device, gradient: bool) -
         return _in_backward(model, calls, output)
 
 
-def value_range(values: list[Tensor]) -> ValueRange | None:
-    """Describe the numbers of tensors of floats; None if there are none."""
-    floats = [value.detach() for value in values if value.is_floating_point() and value.numel()]
-    if not floats:
-        return None
-    lowest: float | None = None
-    highest: float | None = None
-    nan = inf = minus_inf = 0
-    for value in floats:
-        finite = value[value.isfinite()].abs()
-        if finite.numel():
-            low, high = float(finite.min()), float(finite.max())
-            lowest = low if lowest is None else min(lowest, low)
-            highest = high if highest is None else max(highest, high)
-        if finite.numel() < value.numel():
-            nan += int(value.isnan().sum())
-            inf += int(value.isposinf().sum())
-            minus_inf += int(value.isneginf().sum())
-    return ValueRange(lowest, highest, nan, inf, minus_inf)
-
-
 def _fresh(inputs: Any, gradient: bool) -> Any:
     """Copy the inputs, so that in-place operations spare them; floats with a gradient of their own."""
     if isinstance(inputs, Tensor):
@@ -170,67 +108,12 @@ def _fresh(inputs: Any, gradient: bool) -> Any:
     return inputs
 
 
-@contextmanager
-def calls_seen(model: nn.Module, size: int, gradient: bool) -> Iterator[list[_Call]]:
-    """Collect every module's calls in the order in which they end: a child before its parent."""
-    ended: list[_Call] = []
-    running: list[_Call] = []
-    handles: list[Any] = []
-
-    def begins(path: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any, kwargs: Any) -> None:
-            given = [t for t in tensors((args, kwargs)) if t.is_floating_point()]
-            call = _Call(path, module, len(running), value_range(given))
-            running.append(call)
-            if gradient:
-                _listen(given, call.input_gradients)
-
-        return hook
-
-    def ends(module: nn.Module, _args: Any, _kwargs: Any, output: Any) -> None:
-        call = running.pop()
-        made = [t for t in tensors(output) if t.is_floating_point()]
-        call.outputs = value_range(made)
-        call.dtype = str(made[0].dtype).removeprefix("torch.") if made else None
-        call.rows = _broken_rows(made, size)
-        if gradient:
-            _listen(made, call.output_gradients)
-        ended.append(call)
-
-    for path, module in model.named_modules():
-        handles.append(module.register_forward_pre_hook(begins(path), with_kwargs=True))
-        handles.append(module.register_forward_hook(ends, with_kwargs=True))
-    try:
-        yield ended
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _listen(values: list[Tensor], heard: list[bool]) -> None:
-    def hook(gradient: Tensor) -> None:
-        heard.append(bool(gradient.isfinite().all()))
-
-    for value in values:
-        if value.requires_grad:
-            value.register_hook(hook)
-
-
-def _broken_rows(values: list[Tensor], size: int) -> tuple[int, ...]:
-    rows: set[int] = set()
-    for value in values:
-        if value.ndim and value.shape[0] == size and size:
-            bad = ~value.detach().isfinite().reshape(size, -1).all(1)
-            rows.update(bad.nonzero().flatten().tolist())
-    return tuple(sorted(rows))
-
-
-def _in_forward(calls: list[_Call], inputs: Any) -> Found:
+def _in_forward(calls: list[Call], inputs: Any) -> Found:
     for place, call in enumerate(calls):
         if call.makes_it:
             frames = tuple(c.frame() for c in calls[max(0, place + 1 - FRAMES) : place + 1])
             first_inf = _first_inf(calls[: place + 1])
-            return Found("forward", call.path, type(call.module).__name__, frames, (), call.rows, first_inf)
+            return Found("forward", call.path, call.kind, frames, (), call.rows, first_inf)
     args, kwargs = inputs
     names: list[str] = []
     rows: set[int] = set()
@@ -238,12 +121,12 @@ def _in_forward(calls: list[_Call], inputs: Any) -> Found:
         values = value_range([tensor])
         if values is not None and values.broken:
             names.append(name)
-            rows.update(_broken_rows([tensor], tensor.shape[0] if tensor.ndim else 0))
+            rows.update(broken_rows([tensor], tensor.shape[0] if tensor.ndim else 0))
     frames = tuple(call.frame() for call in calls[:1])
     return Found("input", frames=frames, inputs=tuple(names), rows=tuple(sorted(rows)))
 
 
-def _first_inf(calls: list[_Call]) -> FirstInf | None:
+def _first_inf(calls: list[Call]) -> FirstInf | None:
     for place, call in enumerate(calls):
         if call.dtype in HALF:
             if call.got_it and call.inputs is not None and not call.inputs.nan:
@@ -253,7 +136,7 @@ def _first_inf(calls: list[_Call]) -> FirstInf | None:
     return None
 
 
-def _in_backward(model: nn.Module, calls: list[_Call], output: Any) -> Found | None:
+def _in_backward(model: nn.Module, calls: list[Call], output: Any) -> Found | None:
     """Run backward from a gradient of ones, and find the module that makes something else of it."""
     ends = [t for t in tensors(output) if t.is_floating_point() and t.requires_grad]
     if not ends:
@@ -261,6 +144,8 @@ def _in_backward(model: nn.Module, calls: list[_Call], output: Any) -> Found | N
     torch.autograd.backward(ends, [torch.ones_like(end) for end in ends])
     made_it = []
     for place, call in enumerate(calls):
+        if isinstance(call, Point):  # it has a place in the forward pass only
+            continue
         own = [p.grad for p in call.module.parameters(recurse=False) if p.grad is not None]
         good = all(call.output_gradients)
         bad = not all(call.input_gradients) or not all(bool(g.isfinite().all()) for g in own)
@@ -271,4 +156,4 @@ def _in_backward(model: nn.Module, calls: list[_Call], output: Any) -> Found | N
     _, place = max(made_it)  # the innermost; a parent sees the same from outside
     call = calls[place]
     frames = tuple(c.frame() for c in calls[max(0, place + 1 - FRAMES) : place + 1])
-    return Found("gradient", call.path, type(call.module).__name__, frames)
+    return Found("gradient", call.path, call.kind, frames)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, Literal
 
@@ -19,7 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagnostics.watch_facts import HistoryFacts, OriginFacts, RangeFacts
+from diagnostics.watch_facts import (
+    HistoryFacts,
+    OriginFacts,
+    RangeFacts,
+    TraceFacts,
+)
 
 from .held_memory import process_memory
 from .torch_activity import Activity
@@ -33,6 +38,7 @@ from .torch_predictions import Predictions, labels_in
 from .torch_ranges import Ranges
 from .torch_recurrence import Recurrences
 from .torch_rows import Failure, Gradient, Row, Table
+from .torch_trace import Trace
 
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
@@ -48,6 +54,7 @@ Part = Literal[
     "recurrences",
     "predictions",
     "readings",
+    "trace",
 ]
 
 
@@ -62,7 +69,14 @@ class TorchWatch:
         uncovered: by part, why it could not be watched.
     """
 
-    def __init__(self, model: nn.Module, optimizers: list[Any], every: int, deferred: bool | None = None):
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizers: list[Any],
+        every: int,
+        deferred: bool | None = None,
+        trace_steps: Collection[int] = (),
+    ) -> None:
         self._model = model
         self._inner: nn.Module = getattr(model, "_orig_mod", model)
         self._optimizers = [getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers]
@@ -82,6 +96,9 @@ class TorchWatch:
         self._recurrences = Recurrences(self._inner, partial(self._safely, "recurrences"))
         self._looks = (self._ranges, self._activity, self._recurrences)
         self._looking = False
+        self._trace = Trace(self._inner, trace_steps, lambda fault: self._ended("trace", fault))
+        if trace_steps and self.compiled:
+            self.uncovered["trace"] = "torch.compile has made one piece of the modules: trace the model without it"
         self._predictions = Predictions()
         self._modes = Modes(self._inner)
         self._graphs = LiveGraphs()
@@ -120,6 +137,7 @@ class TorchWatch:
             handle.remove()
         self._handles, self._root_handles = [], []
         self._look_away()
+        self._trace.abandon()
         self.read()
 
     def step(self, loss: Any, labels: Any = None) -> None:
@@ -165,6 +183,10 @@ class TorchWatch:
         """Return how large the activations became; None if they were not seen."""
         return self._ranges.facts()
 
+    def traces(self) -> tuple[TraceFacts, ...]:
+        """Return the steps that were traced."""
+        return tuple(self._trace.traces)
+
     def course(self) -> tuple[Any, ...]:
         """Return what else was seen: answers, modes, graphs that are still alive, units, recurrent layers."""
         self._safely("predictions", self._predictions.read, self.steps)
@@ -201,7 +223,10 @@ class TorchWatch:
         try:
             work(*arguments)
         except Exception as fault:  # ours: a line in the report, never an exception in the user's loop
-            self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
+            self._ended(part, fault)
+
+    def _ended(self, part: Part, fault: Exception) -> None:
+        self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
         # Traced by torch.compile, this would become part of the program.
@@ -211,6 +236,7 @@ class TorchWatch:
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
             self._look_away()
+            self._safely("trace", self._trace.close)
             if not torch.is_grad_enabled():
                 self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
             elif self._looks_closer():
@@ -237,6 +263,8 @@ class TorchWatch:
             self._labels = labels_in(kwargs)
             if not self.compiled:
                 self._safely("activations", self._look_closely)
+        if self._next.passes == 1 and self.steps in self._trace.steps and not self.compiled:
+            self._safely("trace", self._trace.open, self.steps)
 
     def _look_closely(self) -> None:
         self._looking = True
@@ -361,6 +389,7 @@ class TorchWatch:
         for handle in self._root_handles:  # or the copy would call them
             handle.remove()
         self._look_away()
+        self._trace.abandon()
         try:
             self._evidence.find(failure, self.steps - 1, self._table, "weights" not in self.faults)
         finally:
