@@ -52,7 +52,6 @@ class GrowingMemory(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "its exhibit, losses kept with their graphs, comes with the rules that watch a training run"
 
     def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemory) -> Finding | None:
         """Say which variable holds what, and whether that would have been enough."""
