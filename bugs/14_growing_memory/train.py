@@ -57,7 +57,7 @@ for epoch in range(EPOCHS):
         if step % LOOK_EVERY == 0:
             model.eval()
             validation_losses.append(model(**few).loss)
-            print(f"epoch {epoch}  step {step:3}  loss {loss.item():.3f}  validation {validation_losses[-1].item():.3f}")
+            print(f"epoch {epoch}  step {step:3}  loss {loss:.3f}  validation {validation_losses[-1]:.3f}")
 
 model.eval()
 correct = 0

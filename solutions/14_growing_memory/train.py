@@ -58,7 +58,7 @@ for epoch in range(EPOCHS):
             model.eval()
             with torch.no_grad():
                 validation_losses.append(model(**few).loss.item())
-            print(f"epoch {epoch}  step {step:3}  loss {loss.item():.3f}  validation {validation_losses[-1]:.3f}")
+            print(f"epoch {epoch}  step {step:3}  loss {loss:.3f}  validation {validation_losses[-1]:.3f}")
 
 model.eval()
 correct = 0
