@@ -11,8 +11,9 @@ from typing import Literal
 
 from .facts import Array
 
-OriginKind = Literal["input", "forward", "loss", "gradient", "optimizer step"]
-"""Where the first NaN or inf came from: the batch, a module, the loss, the backward pass, the update."""
+OriginKind = Literal["input", "forward", "loss", "gradient", "optimizer step", "weights"]
+"""Where the first NaN or inf came from: the batch, a module, the loss, the backward pass, the update, or, with what
+made them so unknown, the weights."""
 
 
 @dataclass(frozen=True)
@@ -184,16 +185,17 @@ class OriginFacts:
             step whose update left weights that are not finite.
         kind: ``input``: the batch held it. ``forward``: `module` made it from finite input. ``loss``: the model's
             output was finite and the loss was not. ``gradient``: loss and output were finite, the gradient was
-            not. ``optimizer step``: the gradient was finite, and the weights after the step were not. None if
-            the step is all that is known.
+            not. ``optimizer step``: the gradient was finite, and the weights after the step were not.
+            ``weights``: they were not finite after this step at the latest, and more is not known. None if the
+            step is all that is known.
         replayed: whether the pass of that very step was run again on a copy, with the weights, batch and random
             state it had. False: only the model as it was when this was noticed could be searched.
         noticed: the last step that had run when it was noticed.
         module: for ``forward`` the path of the module; for ``gradient`` that of the module in whose backward
             pass it began, or None if it came into the model from the loss. Empty: the model itself.
         module_kind: class name of that module.
-        parameters: names of the parameters whose gradient (``gradient``) or value (``optimizer step``) was not
-            finite, in the model's order.
+        parameters: names of the parameters whose gradient (``gradient``) or value (``optimizer step``,
+            ``weights``) was not finite, in the model's order.
         num_parameters: how many trainable parameters there are.
         frames: the last module calls up to the one that made it, in order of execution; the last is the origin.
             Empty unless `replayed`.
@@ -206,7 +208,8 @@ class OriginFacts:
         learning_rate: the largest over parameter groups at that step.
         overflow: for ``forward``, what was infinite in half precision and is finite in float32; None if nothing
             was, or if that is not known.
-        reason: why it was not replayed, or why no origin was found although it was; empty otherwise.
+        reason: why it was not replayed, or why no origin was found although it was; for ``loss`` and ``forward``
+            what the framework says where it refuses to run the step eagerly; empty otherwise.
     """
 
     step: int

@@ -91,6 +91,8 @@ class NonFiniteLoss(Rule):
         """Name the step, where the loss or an update was the first that was not finite."""
         if origin.kind == "optimizer step":
             return self._broken_by_update(origin)
+        if origin.kind == "weights":
+            return self._broken_weights(origin)
         unknown = origin.kind is None and origin.loss is not None and not math.isfinite(origin.loss)
         if origin.kind is None and not unknown:
             raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
@@ -99,9 +101,11 @@ class NonFiniteLoss(Rule):
         assert origin.loss is not None
         told = "The model's output is finite, so it starts in the loss or the labels."
         fix = "look for a label that the loss cannot take, and for a log, a division or a root without a guard"
+        if origin.reason and not unknown:
+            told += f" Run eagerly, the framework refuses it: {origin.reason}."
         if unknown:
             told = "Whether the model's output was finite is not known."
-            fix = "watch(model, optimizer, every=1) says where it begins"
+            fix = "watch with every=1: it says where it begins"
         return self.found(
             f"The loss of step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; before it all "
             f"was finite. {told} {origin_words.how_known(origin)} One step on such a loss turns every weight that "
@@ -128,6 +132,20 @@ class NonFiniteLoss(Rule):
             fix="lower the learning rate, give the optimizer an eps above 0 that its dtype can hold, and look for "
             "weights that are scaled or divided by hand after the step",
             evidence=origin_words.evidence(origin),
+            step=origin.step,
+        )
+
+    def _broken_weights(self, origin: OriginFacts) -> Finding:
+        finite = origin.loss is not None and math.isfinite(origin.loss)
+        loss = (
+            " The loss was finite all the same: an activation such as relu may take NaN for 0." if finite else ""
+        )
+        return self.found(
+            f"After step {origin.step} at the latest, {origin_words.parameters(origin)} held NaN or infinity."
+            f"{loss} What made them so is not known: {origin.reason}.",
+            fix="watch with every=1, and look for NaN in the data and at the learning rate: one step on a loss or "
+            "a gradient that is not finite is enough",
+            evidence=origin_words.evidence(origin) | {"loss": None if origin.loss is None else str(origin.loss)},
             step=origin.step,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import OptimizerFacts
+from diagnostics.facts import ModelFacts, OptimizerFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 from diagnostics.watch_facts import HistoryFacts
@@ -50,30 +50,38 @@ class UnchangedParameters(Rule):
 
     severity = "error"
 
-    def from_history(self, history: HistoryFacts, optimizer: OptimizerFacts | None = None) -> Finding | None:
+    def from_history(
+        self, history: HistoryFacts, optimizer: OptimizerFacts | None = None, model: ModelFacts | None = None
+    ) -> Finding | None:
         """Look whether any step that was looked at changed anything."""
         if not history.total_steps and history.steps_without_optimizer >= PASSES:
             return self._never_stepped(history.steps_without_optimizer)
-        ratios = history.update_ratios
-        if ratios is None or history.sampled_steps is None or len(ratios) < ENOUGH:
+        ratios, sampled = history.update_ratios, history.sampled_steps
+        if ratios is not None and sampled is not None:
+            ratios = ratios[sampled < _first_broken(history)]  # NaN changes into NaN
+            ratios = ratios[~np.isnan(ratios).all(axis=1)]
+        if ratios is None or sampled is None or len(ratios) < ENOUGH:
             raise NotApplicable(f"needs {ENOUGH} steps before and after which the weights were compared")
         if not (np.nan_to_num(ratios, nan=0.0) == 0).all():
             return None
         rates = history.learning_rates
         zero_rate = bool(rates.size) and bool((rates == 0).all())
-        got_gradient = bool((history.gradient_norms[history.gradient_known] > 0).any())
+        norms = history.gradient_norms[history.gradient_known]
+        # Keras shows no gradients; where they are shown, none known is none there.
+        shown = norms.size or model is None or model.library != "keras"
+        got_gradient = bool((norms > 0).any()) if shown else None
         why, fix = _why(history, optimizer, zero_rate, got_gradient)
         return self.found(
             f"The weights were compared before and after {len(ratios)} of the {history.total_steps:,} steps, and "
             f"not one number changed in any of them. {why}",
             fix=fix,
             evidence={
-                "steps_compared": history.sampled_steps.tolist()[-100:],
+                "steps_compared": sampled.tolist()[-100:],
                 "learning_rates": sorted({float(rate) for rate in rates.reshape(-1)})[:10],
                 "gradient_seen": got_gradient,
                 "held": None if optimizer is None else optimizer.held,
             },
-            step=int(history.sampled_steps[0]),
+            step=int(sampled[0]),
         )
 
     def _never_stepped(self, passes: int) -> Finding:
@@ -85,8 +93,16 @@ class UnchangedParameters(Rule):
         )
 
 
+def _first_broken(history: HistoryFacts) -> float:
+    """Return the first step whose loss or gradient was not finite; infinity if there is none."""
+    broken = history.gradient_known & ~np.isfinite(history.gradient_norms)
+    if history.losses is not None and history.loss_known is not None:
+        broken |= history.loss_known & ~np.isfinite(history.losses)
+    return float(history.steps[broken][0]) if broken.any() else np.inf
+
+
 def _why(
-    history: HistoryFacts, optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool
+    history: HistoryFacts, optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None
 ) -> tuple[str, str]:
     if optimizer is not None and not optimizer.held:
         return (
@@ -97,6 +113,12 @@ def _why(
         return (
             "The learning rate was 0 in all of them.",
             "set the learning rate, and look at the schedule that may have brought it to 0",
+        )
+    if got_gradient is None:
+        return (
+            "The learning rate was not 0. What gradients there were was not seen.",
+            "look for a part of the model that is cut off from the loss, for updates too small for the dtype of "
+            "the weights, and for something that puts the weights back",
         )
     if not got_gradient:
         return (

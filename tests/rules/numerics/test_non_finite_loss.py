@@ -135,7 +135,22 @@ class TestWatchedRun:
             "not known. Seen by searching the model as it was at step 19, not as it was then: too large. One step "
             "on such a loss turns every weight that it reaches into NaN."
         )
-        assert finding.fix == "watch(model, optimizer, every=1) says where it begins"
+        assert finding.fix == "watch with every=1: it says where it begins"
+
+    def test_says_by_when_the_weights_were_broken_where_more_is_not_known(self):
+        facts = origin("weights", loss=0.7, replayed=False, parameters=("a",), reason="no batch was seen")
+        assert NonFiniteLoss().from_origin(facts).message == (
+            "After step 12 at the latest, 1 of the 4 parameters (a) held NaN or infinity. The loss was finite all "
+            "the same: an activation such as relu may take NaN for 0. What made them so is not known: no batch was "
+            "seen."
+        )
+
+    def test_repeats_what_the_framework_says_of_a_loss_that_it_refuses(self):
+        facts = origin("loss", loss=math.nan, reason="Received a label value of 7 outside [0, 3)")
+        assert (
+            "so it starts in the loss or the labels. Run eagerly, the framework refuses it: Received a label value "
+            "of 7 outside [0, 3). Seen by running" in NonFiniteLoss().from_origin(facts).message
+        )
 
     @pytest.mark.parametrize("kind", ["input", "forward", "gradient"])
     def test_leaves_to_other_rules_what_began_elsewhere(self, kind):

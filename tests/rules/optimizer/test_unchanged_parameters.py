@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.facts import OptimizerFacts
+from diagnostics.facts import ModelFacts, OptimizerFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
 from diagnostics.watch_facts import HistoryFacts
@@ -52,6 +52,12 @@ class TestFires:
         assert finding.message == SEEN + "The optimizer has found no gradient in any of them."
         assert finding.fix.startswith("call loss.backward() before optimizer.step()")
 
+    def test_on_gradients_that_keras_does_not_show(self):
+        facts = dataclasses.replace(STILL, gradient_known=np.zeros(60, bool))
+        model = ModelFacts("Sequential", "keras", num_parameters=10, num_trainable=10)
+        finding = UnchangedParameters().from_history(facts, model=model)
+        assert finding.message == SEEN + "The learning rate was not 0. What gradients there were was not seen."
+
     def test_on_updates_too_small_for_the_dtype(self):
         finding = UnchangedParameters().from_history(history([[0, np.nan]] * 4))
         assert finding.message == SEEN + (
@@ -87,3 +93,13 @@ class TestSilent:
 def test_not_applicable_before_enough_steps_were_compared():
     with pytest.raises(NotApplicable, match="needs 3 steps before and after which the weights were compared"):
         UnchangedParameters().from_history(history(np.zeros((2, 2))))
+
+
+def test_not_applicable_to_steps_after_the_weights_became_nan():
+    facts = dataclasses.replace(
+        history(np.zeros((4, 2))), losses=np.full(60, np.nan), loss_known=np.ones(60, bool)
+    )
+    with pytest.raises(NotApplicable, match="needs 3 steps"):
+        UnchangedParameters().from_history(facts)
+    with pytest.raises(NotApplicable, match="needs 3 steps"):
+        UnchangedParameters().from_history(history(np.full((4, 2), np.nan)))

@@ -1,0 +1,140 @@
+"""Sees each batch that `fit` trains on, and hands it on as it was.
+
+Keras draws the batch inside its compiled step, and tells no callback. So the batch is drawn here, put into a queue
+that holds one, and the compiled step is given an iterator over that queue. It has the same element types and
+shapes, so the step is compiled just as without, and computes the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+class Tap:
+    """Stands in for `model.train_function` while a model is fitted.
+
+    Args:
+        model: compiled, its train function made.
+        before: called with each batch before its step; with None where it could not be seen.
+        after: called with what the step returned.
+
+    Attributes:
+        why_not: what Keras does that batches are not seen, in words; empty if they are.
+    """
+
+    def __init__(self, model: keras.Model, before: Callable[[Any], None], after: Callable[[Any], None]) -> None:
+        self._model = model
+        self._before = before
+        self._after = after
+        self._original = model.train_function
+        if isinstance(self._original, _Step):  # of a fit that failed, and never gave it back
+            self._original = self._original.original
+        self._step = _Step(self)
+        self._source: Any = None  # the iterator that batches were last drawn from
+        self._spec: Any = None
+        self._queue: Any = None
+        self._feed: Any = None
+        self.why_not = _why_not(model)
+
+    def open(self) -> None:
+        """Take the place of the train function."""
+        self._model.train_function = self._step
+
+    def close(self) -> None:
+        """Give it back."""
+        if self._model.train_function is self._step:
+            self._model.train_function = self._original
+        self._step.tap = None  # should somebody still hold it
+        self._source = self._queue = self._feed = None
+
+    def run(self, iterator: Any) -> Any:
+        """Take one step."""
+        if not isinstance(iterator, tf.data.Iterator):  # of `train_on_batch`, or of several devices
+            if not isinstance(iterator, tf.distribute.DistributedIterator):
+                return self._original(iterator)
+            self.why_not = "spreads them over several devices"
+        batch = None
+        if not self.why_not and self._prepare(iterator):
+            batch = iterator.get_next()
+            iterator = self._hand_over(batch)
+        self._before(batch)
+        try:
+            result = self._original(iterator)
+        except BaseException:
+            self._source = None  # the queue may still hold the batch
+            raise
+        self._after(result)
+        return result
+
+    def _prepare(self, iterator: Any) -> bool:
+        """Have a queue and an iterator over it that fit the batches."""
+        if iterator is self._source:
+            return True
+        try:
+            spec = iterator.element_spec
+            if self._feed is None or self._source is None or spec != self._spec:
+                self._spec = spec
+                self._queue, self._feed = _queue_like(spec)
+            self._source = iterator
+        except Exception as fault:
+            self.why_not = f"uses such as cannot be handed on unchanged ({type(fault).__name__}: {fault})"
+        return not self.why_not
+
+    def _hand_over(self, batch: Any) -> Any:
+        try:
+            self._queue.enqueue(tf.nest.flatten(batch))
+        except Exception as fault:
+            self.why_not = f"failed to hand them on ({type(fault).__name__}: {fault})"
+            return [batch]  # as `train_on_batch` would; the batch must not be lost
+        return self._feed
+
+
+class _Step:
+    """What the model calls; does nothing of its own once it is closed."""
+
+    def __init__(self, tap: Tap) -> None:
+        self.tap: Tap | None = tap
+        self.original = tap._original
+
+    def __call__(self, iterator: Any) -> Any:
+        return self.original(iterator) if self.tap is None else self.tap.run(iterator)
+
+
+def _why_not(model: keras.Model) -> str:
+    if model.steps_per_execution > 1:
+        return f"takes {model.steps_per_execution} at once (steps_per_execution)"
+    if type(model).make_train_function is not keras.Model.make_train_function:
+        return f"is not the one that draws them: {type(model).__name__} makes a train function of its own"
+    return ""
+
+
+def _queue_like(spec: Any) -> tuple[Any, Any]:
+    """Make a queue for one element, and an iterator over what is put into it, with these very types.
+
+    Raises:
+        TypeError: an element that is no plain tensor.
+        ValueError: the types cannot be had again.
+    """
+    flat = tf.nest.flatten(spec)
+    for part in flat:
+        if type(part) is not tf.TensorSpec:
+            raise TypeError(f"an element is a {type(part).__name__}")
+    queue = tf.queue.FIFOQueue(1, [part.dtype for part in flat])
+
+    def take(_number: Any) -> Any:
+        taken = queue.dequeue()
+        parts = taken if isinstance(taken, list | tuple) else [taken]
+        shaped = [tf.ensure_shape(part, wanted.shape) for part, wanted in zip(parts, flat, strict=True)]
+        return tf.nest.pack_sequence_as(spec, shaped)
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.inject_prefetch = False
+    feed = iter(tf.data.Dataset.range(1).repeat().map(take).with_options(options))
+    if feed.element_spec != spec:
+        raise ValueError(f"{feed.element_spec} instead of {spec}")
+    return queue, feed

@@ -1,0 +1,83 @@
+"""Reads the variables of a Keras model in one call, and measures what a step does to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.facts import Array
+
+LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
+
+
+class Weights:
+    """The variables of a model, trainable ones first, and the layers that these belong to.
+
+    Attributes:
+        variables: all of them.
+        trainable: how many of them are, from the front.
+        names: paths of the trainable ones.
+        layers: the layers that own a trainable variable, in order, by path.
+        small: whether they are few enough to be kept beside the model.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        trainable = list(model.trainable_variables)
+        self.variables = [*trainable, *model.non_trainable_variables]
+        self.trainable = len(trainable)
+        self.names = tuple(variable.path for variable in trainable)
+        owners = [name.rpartition("/")[0] or model.name for name in self.names]
+        self.layers = tuple(dict.fromkeys(owners))
+        nbytes = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in self.variables)
+        self.small = nbytes <= LIMIT
+        self._of_variable = np.array([self.layers.index(owner) for owner in owners], dtype=np.int64)
+        self._read = compiled(lambda: [v.value.read_value() for v in self.variables])
+        self._measure = compiled(self._norms)
+
+    def read(self) -> list[Any]:
+        """Return the values. They share memory with the variables until these are next written to."""
+        values: list[Any] = self._read()
+        return values
+
+    def measure(self, before: list[Any]) -> tuple[Array, Array]:
+        """Compare with values read before a step.
+
+        Returns:
+            By layer, float32 (layers,): |update| / |weight|, as in `HistoryFacts`, and |weight| before. Not finite
+            where one of the two was not.
+        """
+        norms = self._measure(before[: self.trainable]).numpy().astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            weights, changes = (self._by_layer(row) for row in norms)
+            return np.where(changes == 0, 0.0, changes / weights).astype(np.float32), weights.astype(np.float32)
+
+    def _norms(self, before: list[Any]) -> Any:
+        rows = []
+        for old, variable in zip(before, self.variables, strict=False):
+            first = tf.cast(old, tf.float32)
+            change = tf.cast(variable.value.read_value(), tf.float32) - first
+            rows.append(tf.stack([tf.norm(first), tf.norm(change)]))
+        return tf.stack(rows, axis=1)
+
+    def _by_layer(self, norms: Array) -> Array:
+        squares: Array = np.bincount(self._of_variable, np.square(norms), minlength=len(self.layers))
+        return np.sqrt(squares)
+
+
+def compiled(function: Any) -> Any:
+    """Compile a function of no arguments, or of tensors, that is called at every step."""
+    made: Any = tf.function(function, autograph=False)
+    made._omit_frequent_tracing_warning = True  # each fit traces anew, which is no mistake of the user's
+    return made
+
+
+def not_finite(names: tuple[str, ...], values: list[Any]) -> tuple[str, ...]:
+    """Name the values that hold NaN or inf."""
+    return tuple(
+        name
+        for name, value in zip(names, values, strict=False)
+        if value.dtype.is_floating and not bool(tf.reduce_all(tf.math.is_finite(value)))
+    )
