@@ -1,0 +1,202 @@
+"""See `VanishingGradients`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from diagnostics.facts import Array
+from diagnostics.finding import Finding
+from diagnostics.loss_course import has_fallen
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
+
+FADED = 1e-5  # of the largest: RNNs at this learned nothing in what was measured
+LOOKS = 4  # steps looked at, of which the later half counts
+STEPS = 20  # with a gradient, of which the later half counts: the first may be a warm-up, or zeros to start from
+SPIKE = 100.0  # times the median gradient: then it explodes, or has, and what it says of time is no matter
+MIN_LAYERS = 6
+VANISHED = 1e-5  # of the late layers' gradient; residual nets, transformers and batch norm stay above 1e-2
+UNMOVED = 1e-5  # |update| / |weight| in one step; 1e-3 is usual
+RISING = 0.8  # rank correlation of depth and gradient
+
+
+class VanishingGradients(Rule):
+    """The gradient fades on its way back, through layers or through time, until nothing is learned from it.
+
+    ## What it does
+    While a model is watched, two ways to fade are looked for.
+
+    Through layers: the gradient of the first third of the layers is, in the later half of the run, less than
+    1/100,000 of that of the last third, it falls steadily from back to front, and the first layers hardly move.
+
+    Through time: in an RNN, LSTM or GRU all positions share the same weights, so no weight shows that only the
+    last positions teach it. Therefore the gradient of the loss with respect to the layer's input is measured,
+    position by position, in a few steps. If that of the first positions is lost beside that of the last, and the
+    loss has not fallen, it is reported.
+
+    ## Why it is bad
+    What gets no gradient stays as it was initialised. A deep net then trains its last layers on random features;
+    a recurrent one sees only the end of each sequence. The loss stays where chance puts it, with no error.
+
+    ## Example
+    ```python
+    self.memory = torch.nn.RNN(64, 64, batch_first=True)      # 40 events, and the first of them tells
+    ```
+
+    ## Instead
+    ```python
+    self.memory = torch.nn.GRU(64, 64, batch_first=True)      # its gates let a state, and its gradient, pass
+    ```
+
+    ## Thresholds
+    Through time: 1e-5 or less, the median over the later half of at least 4 steps looked at, of the gradient at
+    the end of the sequence. Measured: `nn.RNN` on 40 positions, at 5e-8 and less, whose first one tells the
+    class, learned nothing in 600 steps; an LSTM whose forget gate starts open learned it within 200. Only where
+    the loss, the median of its last quarter, is above nine tenths of the first: a model that needs no more than
+    the end of a sequence fades as well, and learns; and only where no gradient is 100 times the median, which
+    may have thrown the loss back.
+
+    Through layers: 1e-5 over at least 6 layers and 20 steps, a rank correlation of at least 0.8 between depth and
+    gradient, and steps of no more than 1e-5 of a weight's size in the first third, and 1000 times less than in the
+    last. All of these are ours. Plain nets of 10 sigmoid layers fall to 1e-7 and less; residual nets,
+    transformers, and nets with batch norm stay above 1e-2.
+
+    ## Known problems
+    An optimizer such as Adam divides by the gradient's own size and so moves layers of a vanishing gradient; then
+    nothing is reported. A label that cannot be learned at all looks the same as one that stands too far back.
+    LSTM and GRU layers fade at first, too, until they have learned to remember: read the report at the end of a
+    run. Only sequences of at least 16 positions are looked at, and layers of `torch.nn`, not cells in a loop.
+
+    ## Sources
+    Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp
+    Hochreiter and Jürgen Schmidhuber, "Long short-term memory" (1997); Razvan Pascanu et al., "On the difficulty
+    of training recurrent neural networks" (2013); Xavier Glorot and Yoshua Bengio (2010) for layers.
+    """
+
+    severity = "warning"
+    no_exhibit = "its exhibit, the gradient that fades, comes next"
+
+    def from_recurrence(self, recurrence: RecurrenceFacts, history: HistoryFacts) -> Finding | None:
+        """Look whether the beginning of the sequences still counts."""
+        layers = [layer for layer in recurrence.layers if len(layer.steps) >= LOOKS]
+        if not layers:
+            raise NotApplicable(f"needs {LOOKS} steps in which a recurrent layer was looked at")
+        faded = [(layer, _share(layer)) for layer in layers if _share(layer) <= FADED]
+        if not faded:
+            return None
+        fallen = has_fallen(history)
+        if fallen is None:
+            raise NotApplicable("needs the loss of at least 40 steps: watch.step(loss)")
+        if fallen or _thrown(history):
+            return None
+        layer, share = min(faded, key=lambda pair: pair[1])
+        profile = _profile(layer)
+        length = int(layer.lengths[-1])
+        known = history.losses[history.loss_known] if history.losses is not None else np.zeros(0)
+        return self.found(
+            f"The gradient of the loss fades within the sequences of {length} positions that '{layer.module}' "
+            f"({layer.kind}) reads: with respect to its input it is {profile.max():.2g} at the end and "
+            f"{_words(profile[0])} at the beginning ({_of(share)} of it), the median of "
+            f"{_later(layer.steps).size} steps looked at{_pace(profile, length)}. What stood at the beginning "
+            f"cannot be learned, and the loss has not fallen: {known[0]:.4g} in the first step, {known[-1]:.4g} "
+            "in the last.",
+            fix="let the gradient pass: torch.nn.GRU or LSTM in place of RNN, its forget gate's bias started "
+            "above 0; a mean, a maximum or attention over all positions in place of the last state; or shorter "
+            "sequences",
+            evidence={
+                "module": layer.module,
+                "kind": layer.kind,
+                "length": length,
+                "steps": layer.steps.tolist(),
+                "share_at_beginning": share,
+                "gradient_by_position": [float(value) for value in profile],
+                "all": {one.module: part for one, part in faded},
+            },
+            step=int(layer.steps[-1]),
+        )
+
+    def from_history(self, history: HistoryFacts) -> Finding | None:
+        """Look whether the first layers still get a gradient."""
+        known = history.gradient_known & np.isfinite(history.gradient_norms)
+        if known.sum() < STEPS or history.update_ratios is None or len(history.update_ratios) < LOOKS:
+            raise NotApplicable(f"needs {STEPS} steps with a gradient, and {LOOKS} whose weights were compared")
+        norms = _median(_later(history.layer_gradient_norms[known]))
+        moved = _median(_later(history.update_ratios))
+        used = np.flatnonzero((norms > 0) & np.isfinite(moved))
+        if len(used) < MIN_LAYERS:
+            raise NotApplicable(f"needs {MIN_LAYERS} layers that get a gradient")
+        norms, moved = norms[used], moved[used]
+        third = len(used) // 3
+        share = float(np.median(norms[:third]) / np.median(norms[-third:]))
+        still = moved[:third].max() <= UNMOVED and moved[:third].max() <= 1e-3 * np.median(moved[-third:])
+        if share > VANISHED or not still or _rank_correlation(norms) < RISING:
+            return None
+        first, last = history.layers[used[0]], history.layers[used[-1]]
+        return self.found(
+            f"The gradient fades from the last layer to the first: its norm is {norms[-1]:.2g} in '{last}' and "
+            f"{norms[0]:.2g} in '{first}', {_of(norms[0] / norms[-1])} of it, the median of {known.sum() // 2} "
+            f"steps. There a step changes the weights by {moved[0]:.2g} of their size, and 0.001 is usual. The "
+            f"first {third} of {len(used)} layers stay as they were initialised.",
+            fix="use ReLU or GELU in place of sigmoid or tanh, initialise for them (kaiming_normal_), put batch "
+            "or layer norm between the layers, or add residual connections",
+            evidence={
+                "layers": [history.layers[number] for number in used],
+                "gradient_norms": [float(value) for value in norms],
+                "update_ratios": [float(value) for value in moved],
+            },
+            step=int(history.steps[known][-1]),
+        )
+
+
+def _thrown(history: HistoryFacts) -> bool:
+    """Whether a gradient was so large that the loss may not have fallen for that reason."""
+    norms = history.gradient_norms[history.gradient_known]
+    return bool(norms.size) and not norms.max() < SPIKE * np.median(norms)
+
+
+def _later(values: Array) -> Array:
+    return values[len(values) // 2 :]
+
+
+def _median(values: Array) -> Array:
+    """Return the median over steps (steps, layers) of each layer, in float64; NaN where it was not seen."""
+    wide = values.astype(np.float64)
+    columns = [column[np.isfinite(column)] for column in wide.T]
+    return np.array([np.median(column) if column.size else np.nan for column in columns])
+
+
+def _profile(layer: RecurrentLayer) -> Array:
+    """Return float64 (PARTS,): the gradient by position, the median over the later half of the steps."""
+    return np.median(_later(layer.profiles).astype(np.float64), axis=0)
+
+
+def _share(layer: RecurrentLayer) -> float:
+    """Return the gradient at the beginning, as a share of the largest; 1 if that is not at the end."""
+    profile = _profile(layer)
+    at_the_end = int(profile.argmax()) >= PARTS * 3 // 4
+    return float(profile[0] / profile.max()) if at_the_end and profile.max() > 0 else 1.0
+
+
+def _pace(profile: Array, length: int) -> str:
+    """Say how fast it falls, if it can be told."""
+    there = np.flatnonzero(profile > 0)
+    decades = math.log10(profile[there[-1]] / profile[there[0]]) if len(there) > 1 else 0.0
+    if decades <= 0:
+        return ""
+    return f": it falls to a tenth every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions"
+
+
+def _words(value: float) -> str:
+    return f"{value:.2g}" if value > 0 else "0, too small for float32,"
+
+
+def _of(share: float) -> str:
+    return f"{share:.1g}" if share > 0 else "nothing"
+
+
+def _rank_correlation(values: Array) -> float:
+    """Return Spearman's rank correlation of values (n,) with their order."""
+    ranks = values.argsort().argsort()
+    return float(np.corrcoef(ranks, np.arange(len(values)))[0, 1])

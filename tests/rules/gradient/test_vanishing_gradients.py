@@ -1,0 +1,188 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import diagnostics
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.gradient.vanishing_gradients import VanishingGradients
+from diagnostics.watch_facts import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
+
+RULE = VanishingGradients()
+
+
+def history(norms=(1.0,), moved=None, losses=None, steps=60):
+    count = len(norms)
+    layers = np.tile(np.array(norms, np.float32), (steps, 1))
+    losses = np.full(steps, 1.4) if losses is None else np.array(losses)
+    return HistoryFacts(
+        total_steps=steps,
+        steps=np.arange(steps),
+        losses=losses,
+        loss_known=np.ones(steps, bool),
+        layers=tuple(f"layers.{number}" for number in range(count)),
+        gradient_norms=np.sqrt((layers.astype(float) ** 2).sum(1)),
+        layer_gradient_norms=layers,
+        gradient_known=np.ones(steps, bool),
+        learning_rates=np.full((steps, 1), 0.1),
+        training_mode=np.ones(steps, np.int8),
+        passes=np.ones(steps, np.int64),
+        gradients_zeroed=np.ones(steps, np.int8),
+        sampled_steps=np.arange(0, steps, 10),
+        update_ratios=np.tile(np.array(moved if moved is not None else norms, np.float32), (steps // 10, 1)),
+    )
+
+
+def recurrence(share, length=40, looks=8, rising=True):
+    profile = np.geomspace(share, 1.0, PARTS, dtype=np.float64) * 2e-3
+    profile = profile if rising else profile[::-1]
+    steps = np.arange(looks) * 20
+    layer = RecurrentLayer(
+        "memory", "RNN", steps, np.full(looks, length), np.tile(profile, (looks, 1)).astype(np.float32)
+    )
+    return RecurrenceFacts((layer,))
+
+
+class TestFires:
+    def test_on_a_gradient_that_fades_through_time(self):
+        finding = RULE.from_recurrence(recurrence(1e-10), history())
+        assert (finding.rule, finding.severity, finding.step) == ("vanishing-gradients", "warning", 140)
+        assert finding.message == (
+            "The gradient of the loss fades within the sequences of 40 positions that 'memory' (RNN) reads: with "
+            "respect to its input it is 0.002 at the end and 2e-13 at the beginning (1e-10 of it), the median of "
+            "4 steps looked at: it falls to a tenth every 3.7 positions. What stood at the beginning cannot be "
+            "learned, and the loss has not fallen: 1.4 in the first step, 1.4 in the last."
+        )
+        assert finding.fix.startswith("let the gradient pass: torch.nn.GRU or LSTM in place of RNN")
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_on_one_of_which_nothing_arrives_at_all(self):
+        facts = recurrence(1e-10)
+        facts.layers[0].profiles[:, :4] = 0
+        assert "0, too small for float32, at the beginning (nothing of it)" in (
+            RULE.from_recurrence(facts, history()).message
+        )
+
+    def test_on_a_gradient_that_fades_through_layers(self):
+        finding = RULE.from_history(history(np.geomspace(1e-9, 0.1, 9), np.geomspace(1e-10, 1e-2, 9)))
+        assert finding.message == (
+            "The gradient fades from the last layer to the first: its norm is 0.1 in 'layers.8' and 1e-09 in "
+            "'layers.0', 1e-08 of it, the median of 30 steps. There a step changes the weights by 1e-10 of their "
+            "size, and 0.001 is usual. The first 3 of 9 layers stay as they were initialised."
+        )
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+
+class TestSilent:
+    def test_on_a_model_that_fades_and_learns_all_the_same(self):
+        assert RULE.from_recurrence(recurrence(1e-10), history(losses=np.linspace(1.4, 0.3, 60))) is None
+
+    def test_on_a_gradient_that_reaches_back(self):
+        assert RULE.from_recurrence(recurrence(1e-3), history()) is None
+
+    def test_on_one_that_is_largest_at_the_beginning(self):
+        assert RULE.from_recurrence(recurrence(1e-10, rising=False), history()) is None
+
+    def test_on_a_loss_that_was_thrown_back_by_a_gradient_that_explodes(self):
+        facts = history()
+        facts.gradient_norms[30] = 500.0
+        assert RULE.from_recurrence(recurrence(1e-10), facts) is None
+
+    def test_on_layers_within_a_hundred_of_each_other(self):
+        assert RULE.from_history(history(np.geomspace(1e-3, 0.1, 9))) is None
+
+    def test_on_layers_that_move_all_the_same(self):
+        assert RULE.from_history(history(np.geomspace(1e-9, 0.1, 9), np.full(9, 1e-3))) is None
+
+    def test_on_small_gradients_here_and_there(self):
+        norms = np.array([1e-9, 0.1] * 5)
+        assert RULE.from_history(history(norms, norms * 0.1)) is None
+
+
+class TestNotApplicable:
+    def test_before_enough_steps(self):
+        with pytest.raises(NotApplicable, match="needs 4 steps in which a recurrent layer was looked at"):
+            RULE.from_recurrence(recurrence(1e-10, looks=3), history())
+        with pytest.raises(NotApplicable, match="needs 20 steps with a gradient, and 4 whose weights were comp"):
+            RULE.from_history(history(steps=10))
+
+    def test_without_losses(self):
+        with pytest.raises(NotApplicable, match=r"needs the loss of at least 40 steps: watch.step\(loss\)"):
+            RULE.from_recurrence(recurrence(1e-10), dataclasses.replace(history(), losses=None))
+
+    def test_with_few_layers(self):
+        with pytest.raises(NotApplicable, match="needs 6 layers that get a gradient"):
+            RULE.from_history(history(np.geomspace(1e-9, 0.1, 5)))
+
+
+class Residual(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.layer, self.scale = nn.Linear(24, 24), nn.Parameter(torch.tensor(scale))
+
+    def forward(self, x):
+        return x + self.scale * torch.sigmoid(self.layer(x))
+
+
+def plain(act, depth, norm=False):
+    layers = [nn.Linear(8, 24), act()]
+    for _ in range(depth):
+        layers += [nn.Linear(24, 24), *([nn.BatchNorm1d(24)] if norm else []), act()]
+    return nn.Sequential(*layers, nn.Linear(24, 3))
+
+
+def found(model, make=torch.optim.SGD, rate=0.1):
+    optimizer = make([p for p in model.parameters() if p.requires_grad], rate)
+    torch.set_num_threads(1)
+    with diagnostics.watch(model, optimizer, every=10) as watch:
+        for _ in range(80):
+            inputs = torch.randn(32, 8)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs), inputs[:, :3].argmax(1))
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+    assert watch.report().faults == ()
+    return "vanishing-gradients" in [finding.rule for finding in watch.report().findings]
+
+
+class TestOnRealModels:
+    @pytest.fixture(autouse=True)
+    def seed(self):
+        torch.manual_seed(0)
+
+    def test_ten_layers_of_sigmoids_are_named(self):
+        assert found(plain(nn.Sigmoid, 10))
+
+    @pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.Adam])
+    @pytest.mark.parametrize("kind", ["batch norm", "residual", "zero residual", "relu", "zero head", "frozen"])
+    def test_others_are_left_alone(self, kind, make):
+        if kind == "batch norm":
+            model = plain(nn.Sigmoid, 10, norm=True)
+        elif kind in ("residual", "zero residual"):
+            blocks = [Residual(1.0 if kind == "residual" else 0.0) for _ in range(10)]
+            model = nn.Sequential(nn.Linear(8, 24), *blocks, nn.Linear(24, 3))
+        else:
+            model = plain(nn.ReLU, 8)
+            if kind == "zero head":
+                nn.init.zeros_(model[-1].weight)
+            if kind == "frozen":
+                model[:6].requires_grad_(False)
+        assert not found(model, make, 0.1 if make is torch.optim.SGD else 1e-3)
+
+    def test_a_transformer_with_embeddings_is(self):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embedding = nn.Embedding(50, 16)
+                layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+                self.encoder = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+                self.head = nn.Linear(16, 3)
+
+            def forward(self, x):
+                return self.head(self.encoder(self.embedding((x * 10).long() % 50))[:, 0])
+
+        assert not found(Model(), torch.optim.AdamW, 1e-3)
