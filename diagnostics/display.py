@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
     from .crash_facts import CrashFacts
     from .finding import Finding
     from .report import Report, StageResult
+    from .watch_facts import TraceFacts
 
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
+TRACED = 60  # module calls of one step; the report's page holds all
 TEXT_WIDTH = 100  # columns; a longer line is hard to read, however wide the window is
 
 _COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -52,6 +56,8 @@ def render(report: Report, width: int) -> Iterator[RenderableType]:
         yield Padding(_walk(report.stages, width), (0, 0, 1, 0))
     for finding in report.findings:
         yield _finding(finding, width)
+    for trace in report.traces:
+        yield _trace(trace, width)
     yield from _closing(report, width)
 
 
@@ -105,7 +111,7 @@ def _finding(finding: Finding, width: int) -> Padding:
     body = Table.grid()
     body.width = width
     body.add_row(head)
-    body.add_row(Padding(Text(finding.message), (0, 0, 0, 2)))
+    body.add_row(Padding(Text(_laid_out(finding.message, width - 2)), (0, 0, 0, 2)))
     for label, text, style in (("fix: ", finding.fix, "green"), ("read: ", finding.page, "dim")):
         row = Table.grid()
         row.add_column(no_wrap=True)
@@ -113,6 +119,32 @@ def _finding(finding: Finding, width: int) -> Padding:
         row.add_row(Text(label, style="bold"), Text(text, style=style))
         body.add_row(Padding(row, (0, 0, 0, 2)))
     return Padding(body, (0, 0, 1, 0))
+
+
+def _laid_out(message: str, width: int) -> str:
+    """Take apart the table of ranges in a message if it is wider than the window: values below their name."""
+    said, *table = message.split("\n")
+    if "\nsmallest to largest" not in message or all(len(line) <= width for line in table):
+        return message
+    head, *rows = [re.split(" {2,}", line.strip()) for line in table]
+    lines = [said, f"{head[0]}:"]
+    for first, *cells in rows:
+        named = [f"{name} {cell}" for name, cell in zip(head[1:], cells, strict=False) if cell != "-"]
+        lines += [first, textwrap.indent(textwrap.fill("; ".join(named), width - 4), "    ")]
+    return "\n".join(lines)
+
+
+def _trace(trace: TraceFacts, width: int) -> Padding:
+    from .origin_words import frame_lines
+
+    frames = trace.frames[:TRACED]
+    text = Text(f"step {trace.step}, every module in the order in which it ended", style="bold")
+    for line in frame_lines(frames, width - 2):
+        text.append(f"\n  {line}", style="not bold")
+    if len(trace.frames) > len(frames):
+        rest = len(trace.frames) - len(frames)
+        text.append(f"\n  and {rest:,} more: report.traces, or report.save('report.html')", style="not bold")
+    return Padding(text, (0, 0, 1, 0))
 
 
 def _closing(report: Report, width: int) -> Iterator[RenderableType]:
@@ -130,6 +162,8 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
         yield Text("No rule has anything to say, but the examination could not go on, for the reason above.")
     else:
         yield Text("Nothing found.", style="green")
+    if report.failed is not None and not report.failed.why_not:
+        yield Text(f"The batch of step {report.failed.step} is at hand: report.batch().save('batch.pt').")
     if report.stages and report.not_applicable:
         names = ", ".join(sorted(report.not_applicable))
         yield Text(f"Could not be judged here: {names}.", style="dim")

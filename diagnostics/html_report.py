@@ -16,9 +16,10 @@ from .origin_words import LIMITS, words
 
 if TYPE_CHECKING:
     from .crash_facts import CrashFacts
+    from .failed_batch import FailedBatch
     from .finding import Finding
     from .report import Report, StageResult
-    from .watch_facts import FrameFacts, HistoryFacts, OriginFacts, RangeFacts
+    from .watch_facts import FrameFacts, HistoryFacts, OriginFacts, RangeFacts, TraceFacts
 
 RANGES_SHOWN = 20  # modules, those nearest to their limit; the others are folded away
 SMALLEST = -4  # power of ten at which the bars of the ranges begin
@@ -61,8 +62,10 @@ def _parts(report: Report) -> Iterator[str]:
         yield _section("Findings", "".join(map(_finding, report.findings)))
     if report.stages:
         yield _section("What was looked at", _stages(report.stages))
-    if report.origin is not None and report.origin.frames:
-        yield _section("Up to the first NaN or infinity", _origin(report.origin))
+    if report.origin is not None and (report.origin.frames or report.failed is not None):
+        yield _section("Up to the first NaN or infinity", _origin(report.origin, report.failed))
+    if report.traces:
+        yield _section("Traced steps", "".join(map(_trace, report.traces)))
     if report.history is not None and len(report.history.steps):
         yield _section("Course of the run", _course(report, report.history))
     if report.ranges is not None and report.ranges.modules:
@@ -187,7 +190,7 @@ def _crash(crash: CrashFacts) -> str:
     return f"<pre>{escape(crash.exception)}: {escape(crash.first_line)}</pre>{own}{folded}"
 
 
-def _origin(origin: OriginFacts) -> str:
+def _origin(origin: OriginFacts, failed: FailedBatch | None) -> str:
     last = f"{origin.module or 'the model itself'} ({origin.module_kind})"
     said = (
         f"The module calls of step {origin.step:,}, run again on a copy, in order of execution; the last of them, "
@@ -195,7 +198,24 @@ def _origin(origin: OriginFacts) -> str:
         if origin.kind in ("forward", "gradient")
         else f"The first module calls of step {origin.step:,}, run again on a copy."
     )
-    return f"<p>{escape(said)}</p>{frames_table(origin.frames, 'origin')}"
+    shown = f"<p>{escape(said)}</p>{frames_table(origin.frames, 'origin')}" if origin.frames else ""
+    return shown + ("" if failed is None else f"<p>{escape(_batch(failed))}</p>")
+
+
+def _batch(failed: FailedBatch) -> str:
+    known = [f"{failed.size:,} examples"] if failed.size else []
+    known += [f"fingerprint {failed.fingerprint:016x}"] if failed.fingerprint is not None else []
+    if failed.rows:
+        known.append(f"concerned: {', '.join(map(str, failed.rows[:20]))}{', …' if failed.rows[20:] else ''}")
+    said = f"The batch of step {failed.step:,}" + (f" ({'; '.join(known)})" if known else "")
+    if failed.why_not:
+        return f"{said} was not kept: {failed.why_not}."
+    return f"{said} is kept as long as the watch is: report.batch().save('batch.pt')."
+
+
+def _trace(trace: TraceFacts) -> str:
+    said = f"Step {trace.step:,}: {len(trace.frames):,} module calls, in the order in which they ended"
+    return f"<details open><summary>{said}</summary>{frames_table(trace.frames)}</details>"
 
 
 def frames_table(frames: Sequence[FrameFacts], last: str = "") -> str:

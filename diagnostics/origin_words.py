@@ -39,19 +39,29 @@ def how_known(origin: OriginFacts) -> str:
 
 def table(frames: Sequence[FrameFacts]) -> str:
     """Lay out the last frames, one a line, with smallest and largest absolute values; empty without frames."""
-    if not frames:
-        return ""
+    return "\n".join(frame_lines(frames[-FRAMES_SHOWN:], WIDTH)) if frames else ""
+
+
+def frame_lines(frames: Sequence[FrameFacts], width: int) -> list[str]:
+    """Lay out module calls with smallest and largest absolute values: one a line, or two where names are long."""
     rows = [("smallest to largest |x|", "weights", "inputs", "outputs")]
-    for frame in frames[-FRAMES_SHOWN:]:
-        name = f"{frame.module or 'model'} {frame.kind}"
-        rows.append((name, words(frame.weights), words(frame.inputs), words(frame.outputs)))
+    for frame in frames:
+        rows.append((call(frame), words(frame.weights), words(frame.inputs), words(frame.outputs)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    if sum(widths) + 6 > WIDTH:
-        told = [
-            f"{name}\n    weights {own}; inputs {given}; outputs {made}" for name, own, given, made in rows[1:]
-        ]
-        return "\n".join([f"{rows[0][0]}:", *told])
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    if sum(widths) + 6 <= width:
+        return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines = [f"{rows[0][0]}:"]
+    for name, *values in rows[1:]:
+        told = [f"{column} {value}" for column, value in zip(rows[0][1:], values, strict=True) if value != "-"]
+        lines += [name, f"    {'; '.join(told)}"]
+    return lines
+
+
+def call(frame: FrameFacts) -> str:
+    """Name what was called: ``encoder.fc1 Linear``, ``probe "after attention"``."""
+    if frame.kind.startswith("probe in "):
+        return f'probe "{frame.module}"'
+    return f"{frame.module or 'model'} {frame.kind}"
 
 
 def words(values: ValueRange | None) -> str:
@@ -76,7 +86,7 @@ def evidence(origin: OriginFacts) -> dict[str, object]:
         "batch_fingerprint": origin.batch_fingerprint,
         "learning_rate": origin.learning_rate,
         "frames": [
-            f"{frame.module or 'model'} {frame.kind} {frame.dtype}: weights {words(frame.weights)}; inputs "
+            f"{call(frame)} {frame.dtype}: weights {words(frame.weights)}; inputs "
             f"{words(frame.inputs)}; outputs {words(frame.outputs)}"
             for frame in origin.frames
         ],

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from .crash_facts import CrashFacts
-    from .watch_facts import HistoryFacts, OriginFacts, RangeFacts
+    from .failed_batch import FailedBatch
+    from .watch_facts import HistoryFacts, OriginFacts, RangeFacts, TraceFacts
 
 JSON_VERSION = 1
 
@@ -53,6 +54,8 @@ class Report:
         history: the course of a watched run, step by step; not in the JSON report, and neither is what follows.
         origin: where its first NaN or inf came from.
         ranges: how large its activations became.
+        traces: every module's call in the steps that were to be traced.
+        failed: the batch in which NaN or inf first appeared; see `batch`.
     """
 
     title: str
@@ -66,6 +69,8 @@ class Report:
     history: HistoryFacts | None = None
     origin: OriginFacts | None = None
     ranges: RangeFacts | None = None
+    traces: tuple[TraceFacts, ...] = ()
+    failed: FailedBatch | None = None
 
     def __post_init__(self) -> None:
         ordered = sorted(self.findings, key=lambda finding: SEVERITIES.index(finding.severity))
@@ -92,6 +97,24 @@ class Report:
         if bad:
             names = ", ".join(finding.rule for finding in bad)
             raise FindingsPresent(f"{self.title}: {names}\n\n{self}")
+
+    def batch(self) -> FailedBatch:
+        """Return the batch in which NaN or inf first appeared, as the model was called with it.
+
+            batch = report.batch()
+            model(*batch.args, **batch.kwargs)      # once more
+            batch.save("batch.pt")                  # for another day; nothing is written otherwise
+
+        Raises:
+            InvalidInput: all stayed finite, or the report is not of a watched run.
+        """
+        if self.failed is None:
+            raise InvalidInput(
+                "batch() knows of no batch: no loss and no gradient of this run was seen to be NaN or infinite."
+                if self.history is not None
+                else "batch() is for the report of a watched run, and this one is not."
+            )
+        return self.failed
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values, in the layout of the JSON report."""

@@ -69,11 +69,12 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
 def _parts(history: HistoryFacts, probe: Watcher) -> list[StageResult]:
     """Say, part by part, what was watched, and of what could not be, why."""
     uncovered: Mapping[str, str] = probe.uncovered
+    remarks: Mapping[str, str] = getattr(probe, "remarks", {})  # by part, how exact what was seen is
 
     def part(name: str, seen: str, otherwise: str) -> StageResult:
         why = (probe.faults.get(name) and "a fault of diagnostics itself; see below") or uncovered.get(name)
         if seen and not why:
-            return StageResult(name, "passed", seen)
+            return StageResult(name, "passed", "; ".join(filter(None, (seen, remarks.get(name)))))
         return StageResult(name, "not judged", why or otherwise)
 
     sizes = history.batch_sizes
@@ -85,6 +86,7 @@ def _parts(history: HistoryFacts, probe: Watcher) -> list[StageResult]:
         part("gradients", _norms(history), "no gradient was there when an optimizer stepped"),
         part("updates", _updates(history), "no step was looked at"),
         part("weights", "kept, to run a broken step again", ""),
+        *([part("trace", "", "")] if "trace" in uncovered else []),
     ]
 
 
@@ -92,7 +94,8 @@ def _range(values: Array | None, known: Array | None) -> str:
     if values is None or known is None:
         return ""
     there = values[known]
-    return f"{there[0]:.4g} in the first step, {there[-1]:.4g} in the last"
+    first, last = (f"{value:.4g}".replace("nan", "NaN") for value in there[[0, -1]])
+    return f"{first} in the first step, {last} in the last"
 
 
 def _norms(history: HistoryFacts) -> str:

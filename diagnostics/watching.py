@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from .report import Report
 
 if TYPE_CHECKING:
     from .facts import ModelFacts, OptimizerFacts
+    from .handover import Handover
     from .probes.torch_watch import TorchWatch
 
 USAGE = "It takes a PyTorch model and its optimizer, or a list of them: watch(model, optimizer)."
@@ -30,11 +32,22 @@ class Watch:
     print(watch.report())
     """
 
-    def __init__(self, probe: TorchWatch, name: str, facts: tuple[Any, ...], stop_after: int | None) -> None:
+    def __init__(
+        self,
+        probe: TorchWatch,
+        name: str,
+        facts: tuple[Any, ...],
+        stop_after: int | None,
+        logger: Handover | None,
+    ) -> None:
         self._probe = probe
         self._name = name
         self._facts = facts
         self._stop_after = stop_after
+        self._logger = logger
+        self._closed = False
+        if logger is not None:
+            probe.on_read = lambda: logger.take(probe.history)
 
     def step(self, loss: Any = None, labels: Any = None) -> None:
         """Tell that a pass of the loop is over, and its loss. Call it once a pass, at the end.
@@ -61,14 +74,20 @@ class Watch:
 
     def close(self) -> None:
         """Stop watching: all hooks are gone. The report can still be had."""
+        if self._closed:
+            return
+        self._closed = True
         self._probe.close()
+        if self._logger is not None:
+            self._logger.end(self.report().findings)
 
     def report(self) -> Report:
         """Say what was seen so far. Reads what is still on the device."""
         from .watch_report import watch_report
 
         self._probe.read()
-        return watch_report(self._probe, self._name, (*self._facts, *self._probe.course()))
+        report = watch_report(self._probe, self._name, (*self._facts, *self._probe.course()))
+        return dataclasses.replace(report, traces=self._probe.traces(), failed=self._probe.batch())
 
     def __enter__(self) -> Watch:
         return self
@@ -79,7 +98,15 @@ class Watch:
         self.close()
 
 
-def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int | None = None) -> Watch:
+def watch(
+    model: Any,
+    optimizer: Any = None,
+    *,
+    every: int = 20,
+    stop_after: int | None = None,
+    trace_steps: Iterable[int] = (),
+    logger: Any = None,
+) -> Watch:
     """Watch a model train, and say at which step, in which layer and why it went bad.
 
     Hooks on the model and on its optimizers note down what each step did, on the device itself; nothing is read
@@ -104,6 +131,12 @@ def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int
         every: steps between two reads from the device; weights, updates and activations are looked at in one of
             as many. 1 finds a NaN at once.
         stop_after: steps after which to stop watching, counted at `Watch.step`; None to watch to the end.
+        trace_steps: steps, counted from 0, of which every module's call is recorded: the smallest and largest
+            absolute value of its weights, inputs and outputs, in the first forward pass. They are in the printed
+            report and in ``report.traces``. Such a step waits for the device at every module.
+        logger: what is read is also handed to it: a function, called as ``logger({"watch/loss": 0.7, …}, step)``;
+            a TensorBoard ``SummaryWriter``; or a Weights & Biases run. Names are those of
+            `diagnostics.handover.Handover`. If it raises, that is a line in the report, and it is left alone.
 
     Returns:
         A `Watch`. Memory stays constant over runs of any length: on an accelerator the weights are held twice
@@ -114,14 +147,18 @@ def watch(model: Any, optimizer: Any = None, *, every: int = 20, stop_after: int
         InvalidInput: the arguments are nothing that can be watched.
     """
     check_rhythm("watch", every, stop_after)
+    traced = check_traced("watch", trace_steps)
     _check_model(model)
     optimizers = _optimizers(optimizer)
 
+    from .handover import Handover
     from .probes.torch_watch import TorchWatch
 
-    probe = TorchWatch(model, optimizers, every)
+    faults: dict[str, str] = {}
+    handover = None if logger is None else Handover(logger, faults)
+    probe = TorchWatch(model, optimizers, every, trace_steps=traced, faults=faults)
     facts = _facts(model, optimizers)
-    return Watch(probe, type(getattr(model, "_orig_mod", model)).__name__, facts, stop_after)
+    return Watch(probe, type(getattr(model, "_orig_mod", model)).__name__, facts, stop_after, handover)
 
 
 def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
@@ -130,6 +167,17 @@ def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
         raise InvalidInput(f"{name}() was given every={every!r}. It takes a number of steps, 1 or more.")
     if stop_after is not None and (not isinstance(stop_after, int) or stop_after < 1):
         raise InvalidInput(f"{name}() was given stop_after={stop_after!r}. It takes a number of steps, or None.")
+
+
+def check_traced(name: str, steps: Any) -> frozenset[int]:
+    """Refuse what are no numbers of steps; `name` is that of the function or class that was called."""
+    given = list(steps) if isinstance(steps, Iterable) and not isinstance(steps, str) else None
+    if given is None or not all(isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in given):
+        raise InvalidInput(
+            f"{name}() was given trace_steps={steps!r}. It takes numbers of steps, "
+            "counted from 0: trace_steps=[1, 3]."
+        )
+    return frozenset(given)
 
 
 def _check_model(model: Any) -> None:

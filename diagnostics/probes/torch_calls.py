@@ -40,6 +40,14 @@ class Call:
         """What it is called in the report."""
         return type(self.module).__name__
 
+    def end(self, output: Any, size: int = 0) -> list[Tensor]:
+        """Take what came out: its floats are returned."""
+        made = [t for t in tensors(output) if t.is_floating_point()]
+        self.outputs = value_range(made)
+        self.dtype = str(made[0].dtype).removeprefix("torch.") if made else None
+        self.rows = broken_rows(made, size)
+        return made
+
     def frame(self) -> FrameFacts:
         """Return what the report needs of it."""
         return FrameFacts(self.path, self.kind, self.dtype, self.weights, self.inputs, self.outputs)
@@ -114,7 +122,11 @@ def value_range(values: list[Tensor]) -> ValueRange | None:
 
 @contextmanager
 def calls_seen(
-    model: nn.Module, size: int, gradient: bool, failed: Callable[[Exception], None] | None = None
+    model: nn.Module,
+    size: int,
+    gradient: bool,
+    failed: Callable[[Exception], None] | None = None,
+    whole: bool = True,
 ) -> Iterator[list[Call]]:
     """Collect every module's calls in the order in which they end: a child before its parent.
 
@@ -123,6 +135,7 @@ def calls_seen(
         size: examples in the batch; 0 if they are not to be looked at one by one.
         gradient: whether to listen to the backward pass as well.
         failed: told of an exception in the hooks, which is then not raised.
+        whole: whether to listen to the model itself as well as to the modules in it.
     """
     ended: list[Call] = []
     running: list[Call] = []
@@ -155,27 +168,20 @@ def calls_seen(
 
     def ends(_module: nn.Module, _args: Any, _kwargs: Any, output: Any) -> None:
         call = running.pop()
-        made = shown(call, output)
+        made = call.end(output, size)
+        ended.append(call)
         broken.append(call.makes_it)
         if gradient:
             _listen(made, call.output_gradients)
 
-    def shown(call: Call, values: Any) -> list[Tensor]:
-        made = [t for t in tensors(values) if t.is_floating_point()]
-        call.outputs = value_range(made)
-        call.dtype = str(made[0].dtype).removeprefix("torch.") if made else None
-        call.rows = broken_rows(made, size)
-        ended.append(call)
-        return made
-
     def at_probe(value: Any, name: str) -> None:
-        if running:
-            around = running[-1]
-            point = Point(name, around.module, len(running), None, within=around.path, tainted=any(broken))
-            shown(point, value)
-            broken.append(point.makes_it)
+        module, path = (running[-1].module, running[-1].path) if running else (model, "")
+        point = Point(name, module, len(running), None, within=path, tainted=any(broken))
+        point.end(value, size)
+        ended.append(point)
+        broken.append(point.makes_it)
 
-    for path, module in model.named_modules():
+    for path, module in list(model.named_modules())[0 if whole else 1 :]:
         handles.append(module.register_forward_pre_hook(safe(begins(path)), with_kwargs=True))
         handles.append(module.register_forward_hook(safe(ends), with_kwargs=True))
     try:

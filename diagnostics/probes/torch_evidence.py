@@ -10,12 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diagnostics.failed_batch import FailedBatch
 from diagnostics.watch_facts import OriginFacts
 
 from . import torch_snapshot
 from .torch_gradients import Layers
 from .torch_origin import locate, not_finite
-from .torch_passes import Pass
+from .torch_passes import Pass, fingerprints
 from .torch_rows import Failure, Table
 from .torch_snapshot import Snapshot
 
@@ -54,6 +55,7 @@ class Evidence:
         self.small = torch_snapshot.fits(layers.parameters)
         self.passes: deque[Pass] = deque()
         self.origin: OriginFacts | None = None
+        self._failed: Pass | None = None  # the pass of the origin
 
     @property
     def why_not(self) -> str:
@@ -141,6 +143,7 @@ class Evidence:
                 self.origin = dataclasses.replace(self.origin, **_known_at(self.origin.step, table))
         finally:
             self._snapshot = None  # the first is the one that matters: no more needs to be held
+            self._set_aside()
             self.passes.clear()
 
     def look_at_weights(self, last: int, table: Table) -> None:
@@ -151,6 +154,26 @@ class Evidence:
                 last, "optimizer step", True, last, parameters=broken,
                 num_parameters=len(self._layers.parameters), **_known_at(last, table),
             )  # fmt: skip
+            self._set_aside()
+
+    def batch(self) -> FailedBatch | None:
+        """Return the batch in which NaN or inf first appeared; None while all is finite."""
+        origin, kept = self.origin, self._failed
+        if origin is None:
+            return None
+        if kept is None:
+            why = "no forward pass of that step was seen, or it was no longer held"
+            return FailedBatch(origin.step, origin.batch_fingerprint, origin.batch_size or 0, why_not=why)
+        why = "it was written to after the model had seen it" if kept.changed else kept.why_not
+        args, kwargs = kept.inputs if kept.inputs is not None and not why else ((), {})
+        number = fingerprints([kept])[0] or None
+        return FailedBatch(origin.step, number, kept.size, origin.rows, args, kwargs, why)
+
+    def _set_aside(self) -> None:
+        """Keep the pass of the origin, and no other."""
+        if self.origin is not None:
+            held = [kept for kept in self.passes if kept.step == self.origin.step]
+            self._failed = next((kept for kept in held if kept.broke), held[-1] if held else None)
 
     def copy_now(self) -> None:
         """Copy the weights as they are, before the optimizer steps on a gradient that is not finite."""

@@ -81,6 +81,7 @@ def locate(
         with own_run():
             found = search(twin(model, weights), kept, device, gradient=not failure.loss_bad)
         if found is not None:
+            kept.broke = True
             parameters_named = broken_gradients if found.kind == "gradient" else ()
             return facts(
                 found.kind, replayed, parameters=parameters_named, module=found.module,

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -35,6 +36,7 @@ class Pass:
         training: whether the model was in training mode.
         random_state: of PyTorch's generator for the CPU, and of the device's own, before the pass.
         autocast: (device type, dtype) for each that was on.
+        broke: whether NaN or inf was found to begin in it.
     """
 
     step: int
@@ -47,6 +49,7 @@ class Pass:
     training: bool
     random_state: tuple[Tensor, Tensor | None]
     autocast: tuple[tuple[str, torch.dtype], ...]
+    broke: bool = False
 
     @property
     def changed(self) -> bool:
@@ -95,6 +98,11 @@ def settings_of(kept: Pass, device: torch.device) -> ExitStack:
         dtype = dict(kept.autocast).get(kind)
         stack.enter_context(torch.autocast(kind, dtype=dtype, enabled=dtype is not None))
     return stack
+
+
+def save(content: Any, path: Path) -> None:
+    """Write tensors to a file, in the containers that hold them."""
+    torch.save(content, path)
 
 
 def fingerprints(passes: list[Pass]) -> list[int]:

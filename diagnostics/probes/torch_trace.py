@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from typing import Any
 
 from torch import nn
 
 from diagnostics.watch_facts import TraceFacts
 
-from .torch_calls import Call, calls_seen
+from .torch_calls import Call, calls_seen, value_range
+from .torch_passes import tensors
 
 
 class Trace:
@@ -31,22 +33,29 @@ class Trace:
         self.steps = frozenset(steps)
         self.traces: list[TraceFacts] = []
 
-    def open(self, step: int) -> None:
-        """Listen to the pass that is about to run."""
+    def open(self, step: int, inputs: Any) -> None:
+        """Listen to the pass that is about to run.
+
+        Args:
+            step: its step.
+            inputs: what the model is called with; its own hooks are running already.
+        """
         self.abandon()
         self._lost = False
+        self._root = Call("", self._model, 0, value_range(tensors(inputs)))
         stack = ExitStack()
-        calls = stack.enter_context(calls_seen(self._model, 0, False, self._fault))
+        calls = stack.enter_context(calls_seen(self._model, 0, False, self._fault, whole=False))
         self._open = (step, calls, stack)
 
-    def close(self) -> None:
+    def close(self, output: Any) -> None:
         """Take the hooks off, and keep what was seen; the weights are looked at now, before they are changed."""
         if self._open is None:
             return
         step, calls, _ = self._open
         self.abandon()
         if not self._lost:
-            self.traces.append(TraceFacts(step, tuple(call.frame() for call in calls)))
+            self._root.end(output)
+            self.traces.append(TraceFacts(step, tuple(call.frame() for call in (*calls, self._root))))
 
     def abandon(self) -> None:
         """Take the hooks off."""
@@ -55,5 +64,6 @@ class Trace:
             self._open = None
 
     def _fault(self, fault: Exception) -> None:
-        self._lost = True
-        self._failed(fault)
+        if not self._lost:
+            self._lost = True
+            self._failed(fault)

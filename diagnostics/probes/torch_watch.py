@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diagnostics.failed_batch import FailedBatch
 from diagnostics.watch_facts import (
     HistoryFacts,
     OriginFacts,
@@ -67,6 +68,7 @@ class TorchWatch:
         steps: optimizer steps seen so far, of the optimizer that stepped first.
         faults: by part, what went wrong in the watcher itself.
         uncovered: by part, why it could not be watched.
+        on_read: called whenever something was brought to the host.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class TorchWatch:
         every: int,
         deferred: bool | None = None,
         trace_steps: Collection[int] = (),
+        faults: dict[str, str] | None = None,
     ) -> None:
         self._model = model
         self._inner: nn.Module = getattr(model, "_orig_mod", model)
@@ -83,7 +86,8 @@ class TorchWatch:
         self._every = every
         self._device = device_of(self._inner)
         self.steps = 0
-        self.faults: dict[str, str] = {}
+        self.faults: dict[str, str] = {} if faults is None else faults
+        self.on_read: Callable[[], None] | None = None
         self.uncovered: dict[str, str] = {}
         self.compiled = self._inner is not model
         self._layers = Layers(self._inner)
@@ -183,6 +187,10 @@ class TorchWatch:
         """Return how large the activations became; None if they were not seen."""
         return self._ranges.facts()
 
+    def batch(self) -> FailedBatch | None:
+        """Return the batch in which NaN or inf first appeared; None while there is none."""
+        return self._evidence.batch()
+
     def traces(self) -> tuple[TraceFacts, ...]:
         """Return the steps that were traced."""
         return tuple(self._trace.traces)
@@ -236,7 +244,7 @@ class TorchWatch:
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
             self._look_away()
-            self._safely("trace", self._trace.close)
+            self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
                 self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
             elif self._looks_closer():
@@ -264,7 +272,7 @@ class TorchWatch:
             if not self.compiled:
                 self._safely("activations", self._look_closely)
         if self._next.passes == 1 and self.steps in self._trace.steps and not self.compiled:
-            self._safely("trace", self._trace.open, self.steps)
+            self._safely("trace", self._trace.open, self.steps, (args, kwargs))
 
     def _look_closely(self) -> None:
         self._looking = True
@@ -384,6 +392,8 @@ class TorchWatch:
             self._evidence.look_at_weights(self.steps - 1, self._table)
         if rows:
             self._evidence.drop(rows[-1].step)
+        if rows and self.on_read is not None:
+            self.on_read()
 
     def _find(self, failure: Failure) -> None:
         for handle in self._root_handles:  # or the copy would call them

@@ -1,0 +1,66 @@
+"""The batch in which NaN or infinity first appeared, to be looked at or kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import InvalidInput
+
+
+@dataclass(frozen=True, repr=False)
+class FailedBatch:
+    """What the model was called with in the first step that was not finite.
+
+    Labels are in it only if the model is called with them. With gradient accumulation it is the small batch that
+    made the NaN or infinity, or, if that is not known, the last one of the step.
+
+    Attributes:
+        step: the step, counted from 0.
+        fingerprint: 64 bits, equal for equal batches, as in `HistoryFacts.batch_fingerprints`; None if not known.
+        size: examples in it; 0 if not known.
+        rows: the examples concerned, counted from 0; empty if not known.
+        args: positional arguments of the call: the tensors themselves, on their device, without a graph.
+        kwargs: named ones.
+        why_not: why the inputs were not kept, in words; empty if they were.
+    """
+
+    step: int
+    fingerprint: int | None
+    size: int
+    rows: tuple[int, ...] = ()
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    why_not: str = ""
+
+    def save(self, path: str | Path) -> Path:
+        """Write the batch with `torch.save`: a dict of ``args``, ``kwargs``, ``step``, ``fingerprint``, ``rows``.
+
+            saved = torch.load("batch.pt")
+            model(*saved["args"], **saved["kwargs"])
+
+        Raises:
+            InvalidInput: the inputs were not kept.
+        """
+        if self.why_not:
+            raise InvalidInput(f"The batch of step {self.step} cannot be saved: {self.why_not}.")
+        from .probes.torch_passes import save
+
+        content = {
+            "args": self.args,
+            "kwargs": dict(self.kwargs),
+            "step": self.step,
+            "fingerprint": self.fingerprint,
+            "rows": self.rows,
+        }
+        save(content, Path(path))
+        return Path(path)
+
+    def __repr__(self) -> str:
+        size = f"{self.size} examples" if self.size else "of unknown size"
+        known = f", fingerprint {self.fingerprint:016x}" if self.fingerprint is not None else ""
+        concerned = f", concerned: {', '.join(map(str, self.rows))}" if self.rows else ""
+        kept = f"not kept: {self.why_not}" if self.why_not else "kept"
+        return f"<batch of step {self.step}: {size}{known}{concerned}; {kept}>"
