@@ -326,6 +326,26 @@ class GraphFacts:
 
 
 @dataclass(frozen=True)
+class UnderflowFacts:
+    """How the gradients of a model that computes in float16 are rounded; the k latest steps looked at.
+
+    Attributes:
+        layers: names, as in `HistoryFacts`.
+        steps: integers (k,), rising.
+        least: float64 (k, layers), the least absolute value of the gradient that is not 0; NaN where the layer
+            got none, or too few numbers to say.
+        at_least: float64 (k, layers), how many of its numbers that are not 0 are exactly that, from 0 to 1.
+        zero_shares: float64 (k, layers), how many of its numbers are 0, from 0 to 1; NaN where it got none.
+    """
+
+    layers: tuple[str, ...]
+    steps: Array
+    least: Array
+    at_least: Array
+    zero_shares: Array
+
+
+@dataclass(frozen=True)
 class LayerActivity:
     """One activation layer in the forward passes of the steps looked at more closely; the k latest ones.
 
@@ -397,6 +417,7 @@ WATCHED = (
     GraphFacts,
     RangeFacts,
     ActivityFacts,
+    UnderflowFacts,
     RecurrenceFacts,
 )
 """What a watched run gives."""

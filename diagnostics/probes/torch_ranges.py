@@ -30,6 +30,7 @@ class Ranges(Look):
         self._dtypes: dict[str, torch.dtype] = {}
         self._highest: dict[str, tuple[float, int]] = {}
         self._nearest: dict[str, tuple[float, int]] = {}
+        self.half_at = -1  # the latest step in which a module computed in float16
         self._steps: deque[int] = deque(maxlen=STEPS)
 
     def open(self, step: int) -> None:
@@ -41,6 +42,8 @@ class Ranges(Look):
             for value in tensors(values):
                 if value.is_floating_point() and value.numel():
                     self._dtypes.setdefault(path, value.dtype)
+                    if value.dtype is torch.float16:
+                        self.half_at = step
                     self._pending.append((step, path, _top(value.detach())))
                     return
 

@@ -230,6 +230,18 @@ class Table:
         self.samples.append((step, ratios, weights, shares, memory))
 
 
+def loss_number(loss: Any) -> float | Tensor | None:
+    """Return a loss without its graph, a tensor left where it is; None if it is no number."""
+    if isinstance(loss, Tensor):
+        if loss.is_cpu and loss.numel() == 1:  # nothing to wait for
+            return float(loss.item())
+        return loss.detach().clone().float() if loss.numel() == 1 else loss.detach().float().mean()
+    try:
+        return float(loss)
+    except (TypeError, ValueError):
+        return None
+
+
 class _Reader:
     """Takes the values of tensors one after the other, in the order of `_tensors`."""
 

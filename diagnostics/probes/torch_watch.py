@@ -12,7 +12,6 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +27,6 @@ from diagnostics.watch_facts import (
 )
 
 from .held_memory import process_memory
-from .torch_activity import Activity
 from .torch_evidence import Evidence
 from .torch_gradients import Layers, copies, measure_update, zero_counts
 from .torch_graphs import LiveGraphs
@@ -36,9 +34,8 @@ from .torch_model import device_of
 from .torch_modes import Modes
 from .torch_passes import Pass, keep, tensors
 from .torch_predictions import Predictions, labels_in
-from .torch_ranges import Ranges
-from .torch_recurrence import Recurrences
-from .torch_rows import Failure, Gradient, Row, Table
+from .torch_rows import Failure, Gradient, Row, Table, loss_number
+from .torch_samples import Samples
 from .torch_trace import Trace
 
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
@@ -95,11 +92,7 @@ class TorchWatch:
         # Where no optimizer holds anything of the model, all of it is looked at, to see that nothing changes.
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
         self._table = Table(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
-        self._ranges = Ranges(self._inner, partial(self._safely, "activations"))
-        self._activity = Activity(self._inner, partial(self._safely, "activations"))
-        self._recurrences = Recurrences(self._inner, partial(self._safely, "recurrences"))
-        self._looks = (self._ranges, self._activity, self._recurrences)
-        self._looking = False
+        self._samples = Samples(self._inner, self._layers, self._safely)
         self._trace = Trace(self._inner, trace_steps, lambda fault: self._ended("trace", fault))
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile has made one piece of the modules: trace the model without it"
@@ -140,7 +133,7 @@ class TorchWatch:
         for handle in (*self._handles, *self._root_handles):
             handle.remove()
         self._handles, self._root_handles = [], []
-        self._look_away()
+        self._samples.close()
         self._trace.abandon()
         self.read()
 
@@ -154,7 +147,7 @@ class TorchWatch:
         of_step = self.steps if pending else self.steps - 1
         if labels is not None and self._sampled(of_step):
             self._safely("predictions", self._predictions.labels, of_step, labels)
-        if loss is not None and (number := _number(loss)) is not None:
+        if loss is not None and (number := loss_number(loss)) is not None:
             row = self._open if self._open is not None and not pending else self._next
             row.losses.append(number)
         if self._optimizers and self._called_at == self.steps and pending:
@@ -185,7 +178,7 @@ class TorchWatch:
 
     def ranges(self) -> RangeFacts | None:
         """Return how large the activations became; None if they were not seen."""
-        return self._ranges.facts()
+        return self._samples.ranges()
 
     def batch(self) -> FailedBatch | None:
         """Return the batch in which NaN or inf first appeared; None while there is none."""
@@ -198,8 +191,8 @@ class TorchWatch:
     def course(self) -> tuple[Any, ...]:
         """Return what else was seen: answers, modes, graphs that are still alive, units, recurrent layers."""
         self._safely("predictions", self._predictions.read, self.steps)
-        sources = (self._predictions, self._modes, self._graphs, self._activity, self._recurrences)
-        seen = [source.facts() for source in sources]
+        others = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
+        seen = (*others, *self._samples.facts())
         return tuple(facts for facts in seen if facts is not None)
 
     # The hooks. Each does its work through `_safely`.
@@ -243,7 +236,7 @@ class TorchWatch:
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
-            self._look_away()
+            self._samples.close()
             self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
                 self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
@@ -270,20 +263,9 @@ class TorchWatch:
         if self._next.passes == 1 and self._sampled(self.steps):
             self._labels = labels_in(kwargs)
             if not self.compiled:
-                self._safely("activations", self._look_closely)
+                self._safely("activations", self._samples.open, self.steps)
         if self._next.passes == 1 and self.steps in self._trace.steps and not self.compiled:
             self._safely("trace", self._trace.open, self.steps, (args, kwargs))
-
-    def _look_closely(self) -> None:
-        self._looking = True
-        for look in self._looks:
-            look.open(self.steps)
-
-    def _look_away(self) -> None:
-        if self._looking:
-            self._looking = False
-            for look in self._looks:
-                look.close()
 
     def _look_at(self, output: Any) -> None:
         self._predictions.training(self.steps, output, self._labels)
@@ -355,7 +337,10 @@ class TorchWatch:
         if self._evidence.note(norms, overflow):
             self._safely("weights", self._evidence.copy_now)
         row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
-        return (zero_counts(gradients), which) if self._sampled(self.steps) else None
+        if not self._sampled(self.steps):
+            return None
+        self._safely("activations", self._samples.gradients, self.steps, gradients, which)
+        return zero_counts(gradients), which
 
     def _after_step(self, number: int) -> None:
         before = self._before.pop(number, None)
@@ -383,8 +368,7 @@ class TorchWatch:
         rows, self._rows = self._rows, []
         self._open = None if not self._closed else self._open
         failure = self._table.read(rows, self._memory()) if rows else None
-        for look in self._looks:
-            look.read()
+        self._samples.read()
         self._safely("predictions", self._predictions.read, self.steps, False)
         if failure is not None and self.origin is None:
             self._find(failure)
@@ -398,7 +382,7 @@ class TorchWatch:
     def _find(self, failure: Failure) -> None:
         for handle in self._root_handles:  # or the copy would call them
             handle.remove()
-        self._look_away()
+        self._samples.close()
         self._trace.abandon()
         try:
             self._evidence.find(failure, self.steps - 1, self._table, "weights" not in self.faults)
@@ -410,15 +394,3 @@ class TorchWatch:
         if self._device.type == "cuda":
             return float(torch.cuda.memory_allocated(self._device))
         return process_memory()
-
-
-def _number(loss: Any) -> float | Tensor | None:
-    """Return a loss without its graph, a tensor left where it is; None if it is no number."""
-    if isinstance(loss, Tensor):
-        if loss.is_cpu and loss.numel() == 1:  # nothing to wait for
-            return float(loss.item())
-        return loss.detach().clone().float() if loss.numel() == 1 else loss.detach().float().mean()
-    try:
-        return float(loss)
-    except (TypeError, ValueError):
-        return None

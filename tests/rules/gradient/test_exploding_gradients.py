@@ -38,9 +38,9 @@ class TestFires:
         finding = RULE.from_history(history(np.geomspace(1, 1e8, 41), np.geomspace(1, 1e9, 41)))
         assert (finding.rule, finding.severity, finding.step) == ("exploding-gradients", "warning", 24)
         assert finding.message == (
-            "The norm of the gradient grew out of bounds: at most 63.1 in the first 10 steps, 6.31e+04 in step 24, "
-            "and 3.98e+07 at the end. It is largest in 'memory'. A step on such a gradient leaves the region that "
-            "it was computed for, and the next gradient is larger still."
+            "The norm of the gradient grew out of bounds: at most 63.1 in the first 10 steps, 6.31e+04 in step "
+            "24, and 3.98e+07 at the end. It is largest in 'memory'. A step on such a gradient leaves the region "
+            "that it was computed for, and the next gradient is larger still."
         )
         assert finding.fix.startswith("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)")
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence

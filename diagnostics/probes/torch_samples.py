@@ -1,0 +1,67 @@
+"""All that is looked at in one of so many steps only: activations, units, recurrent layers, rounded gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from diagnostics.watch_facts import RangeFacts
+
+from .torch_activity import Activity
+from .torch_gradients import Layers
+from .torch_ranges import Ranges
+from .torch_recurrence import Recurrences
+from .torch_underflow import Underflow
+
+
+class Samples:
+    """The looks at one model.
+
+    Args:
+        model: its hooks are there from `open` to `close`.
+        layers: its parameters.
+        safely: calls, for the named part, what is handed to it with the arguments that follow, and survives its
+            faults.
+    """
+
+    def __init__(self, model: nn.Module, layers: Layers, safely: Callable[..., None]) -> None:
+        self._ranges = Ranges(model, partial(safely, "activations"))
+        self._activity = Activity(model, partial(safely, "activations"))
+        self._recurrences = Recurrences(model, partial(safely, "recurrences"))
+        self._underflow = Underflow(layers)
+        self._looks = (self._ranges, self._activity, self._recurrences)
+        self._open = False
+
+    def open(self, step: int) -> None:
+        """Look at the forward pass that is about to run."""
+        self._open = True
+        for look in self._looks:
+            look.open(step)
+
+    def close(self) -> None:
+        """Take all hooks off again."""
+        if self._open:
+            self._open = False
+            for look in self._looks:
+                look.close()
+
+    def gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
+        """Look at the gradients of a step, if a module computed in float16 in it."""
+        if self._ranges.half_at == step:
+            self._underflow.look(step, gradients, which)
+
+    def read(self) -> None:
+        """Bring what was seen to the host."""
+        for look in (*self._looks, self._underflow):
+            look.read()
+
+    def ranges(self) -> RangeFacts | None:
+        """Return how large the activations became; None if they were not seen."""
+        return self._ranges.facts()
+
+    def facts(self) -> tuple[Any, ...]:
+        """Return what else was seen; None for what was not."""
+        return self._activity.facts(), self._recurrences.facts(), self._underflow.facts()
