@@ -50,7 +50,8 @@ def recognise(scores: Array, gradient: Array, starts: Array, tolerance: Array) -
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     size = np.abs(gradient).sum(axis=1)
-    there = np.isfinite(size) & (size > 0)
+    # An example that the model is quite sure of, and rightly so, has a gradient of 0 at its label.
+    there = np.isfinite(size) & (gradient[every, lowest] < 0)
     rest = 1 - shares[every, lowest]
     telling = there & (rest > 1 - SURE)
     balanced = np.abs(gradient.sum(axis=1)) <= tolerance * size

@@ -9,9 +9,12 @@ import numpy as np
 from diagnostics.facts import Array, DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import AnswerFacts
 
 MIN_BATCHES = 3
 MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by luck once in 128 times
+SHOWN = 8  # labels, in the message
+LOOKS = 6  # at batches of a watched run
 CHANCE = 1e-3  # how likely batches of one class may be in random order, before they count as evidence
 
 
@@ -20,7 +23,8 @@ class SortedByLabel(Rule):
 
     ## What it does
     Reads the labels of the first batches in the order in which training will see them. Speaks up when several
-    of them hold a single class although the data has more, and nothing is known to shuffle the rows.
+    of them hold a single class although the data has more, and nothing is known to shuffle the rows. In a run
+    that is watched it looks at the labels of the batches that the model learned from.
 
     ## Why it is bad
     A step sees only its own batch. If that holds one class, the quickest way down is to answer that class to
@@ -46,6 +50,8 @@ class SortedByLabel(Rule):
     At least 3 of the first batches, of at least 8 labels each, hold one class (ours). In random order that must
     be less likely than 1 in 1000, given how common each class is among the labels read, so that rare classes alone
     are no alarm. Where these are only the first ones and all alike, the model must have at least three outputs.
+    In a watched run: at least 6 batches were looked at, most of them hold one class, they hold at least two
+    between them, and so many would be as unlikely.
 
     ## Known problems
     Batches of one class may be meant: some losses on pairs or on prototypes want them, and a stream in order
@@ -90,6 +96,35 @@ class SortedByLabel(Rule):
             return None  # with two outputs, one class may simply be rare
         return self._sorted(dataset, pure, outputs.num_classes, "the model has", model)
 
+    def from_answers(self, answers: AnswerFacts, model: ModelFacts) -> Finding | None:
+        """Compare the batches that were learned from with the labels of all of them together."""
+        sizes = answers.labels.sum(axis=1)
+        counts = answers.labels[sizes >= MIN_LABELS]
+        if len(counts) < LOOKS:
+            raise NotApplicable(f"needs the class labels of {LOOKS} batches, of at least {MIN_LABELS} labels each")
+        pure = counts[(counts > 0).sum(axis=1) == 1]
+        classes = np.flatnonzero(counts.sum(axis=0))
+        if classes.size < 2 or len(pure) <= len(counts) / 2:
+            return None
+        shares = counts.sum(axis=0) / counts.sum()
+        if _at_least(len(pure), len(counts), float((shares ** sizes[sizes >= MIN_LABELS].min()).sum())) >= CHANCE:
+            return None
+        each = _runs([int(row.argmax()) for row in pure])
+        shown = ", then ".join(map(str, each[:SHOWN])) + (", …" if len(each) > SHOWN else "")
+        how_many = "all" if len(pure) == len(counts) else f"{len(pure)}"
+        return self.found(
+            f"Of the {len(counts)} batches looked at while training, {how_many} hold one class only (label "
+            f"{shown}), while their labels are of {classes.size} classes. The rows come sorted by label and "
+            "are not shuffled, so each step pulls the model towards one class, and the next class undoes it.",
+            fix=_fix(model),
+            evidence={
+                "batches_of_one_class": len(pure),
+                "batches_looked_at": len(counts),
+                "labels_of_these": each[:100],
+                "num_classes": int(classes.size),
+            },
+        )
+
     def _sorted(
         self, dataset: DatasetFacts, pure: list[Array], classes: int, whence: str, model: ModelFacts
     ) -> Finding:
@@ -97,19 +132,11 @@ class SortedByLabel(Rule):
         share = f"all {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
         each = [int(batch[0]) for batch in pure]
         return self.found(
-            f"{share[0].upper()}{share[1:]} batches{' looked at' if len(pure) == first else ''} hold one "
-            "class each "
-            f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows come "
-            "sorted by label and are not shuffled, so each step pulls the model towards one class, and "
-            "the next "
-            "class undoes it.",
-            fix=(
-                "dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled and not "
-                "batches; "
-                "or hand arrays to model.fit, which shuffles them itself"
-                if model.library == "keras"
-                else "DataLoader(dataset, batch_size=..., shuffle=True)"
-            ),
+            f"{share[0].upper()}{share[1:]} batches{' looked at' if len(pure) == first else ''} hold one class "
+            f"each (label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows "
+            "come sorted by label and are not shuffled, so each step pulls the model towards one class, and "
+            "the next class undoes it.",
+            fix=_fix(model),
             evidence={
                 "batches_of_one_class": len(pure),
                 "batches_looked_at": first,
@@ -140,11 +167,24 @@ def _judged(dataset: DatasetFacts) -> list[Array]:
 def _by_luck(dataset: DatasetFacts, pure: int, shares: Array) -> float:
     """Return how likely at least that many batches hold one class if the rows come in random order."""
     judged = _judged(dataset)
-    one = float((shares ** min(batch.size for batch in judged)).sum())
+    return _at_least(pure, len(judged), float((shares ** min(batch.size for batch in judged)).sum()))
+
+
+def _at_least(successes: int, trials: int, chance: float) -> float:
+    """Return how likely so many successes or more are."""
     return sum(
-        math.comb(len(judged), count) * one**count * (1 - one) ** (len(judged) - count)
-        for count in range(pure, len(judged) + 1)
+        math.comb(trials, count) * chance**count * (1 - chance) ** (trials - count)
+        for count in range(successes, trials + 1)
     )
+
+
+def _fix(model: ModelFacts) -> str:
+    if model.library == "keras":
+        return (
+            "dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled and not batches; "
+            "or hand arrays to model.fit, which shuffles them itself"
+        )
+    return "DataLoader(dataset, batch_size=..., shuffle=True)"
 
 
 def _runs(labels: list[int]) -> list[int]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from diagnostics.facts import ModelFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import ModeFacts
 
+STEPS = 8  # looked at in a watched run, all in evaluation mode
 NAMED = 3  # layers named in the message; which ones matters less than that there are some
 
 
@@ -14,7 +18,8 @@ class EvalModeTraining(Rule):
 
     ## What it does
     Looks at whether the model is in evaluation mode although it has layers that behave differently in
-    training: dropout, batch norm.
+    training: dropout, batch norm. In a run that is watched it looks at these layers themselves, during the
+    backward passes.
 
     ## Why it is bad
     In evaluation mode dropout drops nothing, so the model overfits sooner, and batch norm uses and keeps its
@@ -37,13 +42,16 @@ class EvalModeTraining(Rule):
     ```
 
     ## Thresholds
-    None: the model as a whole is in evaluation mode, and one layer that minds is enough.
+    None: the model as a whole is in evaluation mode, and one layer that minds is enough. In a watched run: none of
+    these layers was in training mode in the last 8 steps looked at, or more. Layers of frozen parts do not count,
+    and neither does dropout that drops nothing.
 
     ## Known problems
     Before training this is only a note, because the training loop usually calls `model.train()` itself and
     `examine` does not see the loop. Where the loop is known to decide, as in Hugging Face's Trainer and in
-    Keras, the rule is not applicable. A backbone kept in evaluation mode on purpose, while the model around
-    it is in training mode, is not reported.
+    Keras, the rule is not applicable. A backbone kept in evaluation mode on purpose, while the model around it
+    is in training mode, is not reported. To fine-tune a whole model in evaluation mode, so that batch norm
+    keeps the statistics it came with, is a choice that some make; a watched run that does so is reported.
 
     ## Sources
     PyTorch's documentation of `torch.nn.Module.eval`; Hugging Face's documentation of
@@ -60,8 +68,7 @@ class EvalModeTraining(Rule):
         layers = model.mode_dependent_layers
         if model.training or not layers:
             return None
-        others = len(layers) - NAMED
-        named = ", ".join(layers[:NAMED]) + (f" and {others} more" if others > 0 else "")
+        named = _named(layers)
         return self.found(
             f"{model.name} is in evaluation mode, but {len(layers)} of its layers "
             f"{'behaves' if len(layers) == 1 else 'behave'} differently in training ({named}). Unless the "
@@ -70,3 +77,39 @@ class EvalModeTraining(Rule):
             evidence={"training": False, "mode_dependent_layers": list(layers)},
             severity="note",
         )
+
+    def from_modes(self, modes: ModeFacts) -> Finding | None:
+        """Look at the mode of the layers that mind while the model learns."""
+        layers = modes.layers
+        if not layers:
+            return None
+        if len(modes.steps) < STEPS:
+            raise NotApplicable(f"needs {STEPS} steps whose backward pass was looked at")
+        training = np.flatnonzero(modes.in_training > 0)
+        last = int(training[-1]) if training.size else None
+        since = modes.steps if last is None else modes.steps[last + 1 :]
+        if len(since) < STEPS:
+            return None
+        before = ""
+        if last is not None:
+            before = (
+                f" At step {modes.steps[last]:,} they still were: an evaluation seems to have left the model "
+                "in its own mode."
+            )
+        return self.found(
+            f"The model trains in evaluation mode: in all {len(since)} steps looked at from step {since[0]:,} on, "
+            f"no layer that behaves differently in training was in training mode ({_named(layers)}).{before} "
+            "Dropout drops nothing, and batch norm learns no statistics.",
+            fix="model.train()  # at the start of each epoch, after any evaluation",
+            evidence={
+                "mode_dependent_layers": list(layers),
+                "steps_looked_at": len(since),
+                "last_step_in_training_mode": None if last is None else int(modes.steps[last]),
+            },
+            step=int(since[0]),
+        )
+
+
+def _named(layers: tuple[str, ...]) -> str:
+    others = len(layers) - NAMED
+    return ", ".join(layers[:NAMED]) + (f" and {others} more" if others > 0 else "")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from diagnostics import learning_rates
+from diagnostics import learning_rates, trajectory
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
+from diagnostics.rules.optimizer import learning_rate_too_high
+from diagnostics.watch_facts import AnswerFacts, HistoryFacts
 
 # Keras keeps rates in float32, where 0.001 is 0.0010000000475: 5e-8 off. Two rates that people choose differ by
 # far more.
@@ -19,7 +21,8 @@ class DefaultLearningRate(Rule):
 
     ## What it does
     Compares the learning rate with the optimizer's default. Where they agree, it asks whether a trial on one
-    batch showed the rate to be too high or too low, as the rules of these names do.
+    batch showed the rate to be too high or too low, as the rules of these names do. In a run that is watched it
+    asks whether the run showed the rate to be too high.
 
     ## Why it is bad
     An optimizer named by a string, `optimizer="adam"`, hides a learning rate, and it is the one setting that
@@ -72,8 +75,8 @@ class DefaultLearningRate(Rule):
         assert trial.better_rate is not None  # or the trial would show nothing
         return self.found(
             f"{_origin(optimizer, default, model)} That is {unfit} for this model: on "
-            f"{learning_rates.on_batches(trial)} it took the loss {_from_to(trial.losses, trial.batches)}, where "
-            f"{trial.better_rate:.3g}, with all else as it was, took it "
+            f"{learning_rates.on_batches(trial)} it took the loss {_from_to(trial.losses, trial.batches)}, "
+            f"where {trial.better_rate:.3g}, with all else as it was, took it "
             f"{_from_to(trial.better_losses, trial.batches)}.",
             fix=learning_rates.fix(trial.better_rate, model, optimizer),
             evidence={
@@ -81,6 +84,33 @@ class DefaultLearningRate(Rule):
                 "default_rate": default,
                 "unfit": unfit,
             },
+        )
+
+    def from_history(
+        self,
+        optimizer: OptimizerFacts,
+        history: HistoryFacts,
+        answers: AnswerFacts | None = None,
+        model: ModelFacts | None = None,
+    ) -> Finding | None:
+        """Ask of a default rate whether the run showed that it is too high."""
+        default = optimizer.default_rate
+        if default is None:
+            raise NotApplicable("needs an optimizer that has a learning rate by default")
+        if trajectory.update_size(history) is None:
+            raise NotApplicable("needs steps before and after which the weights were compared")
+        seen = trajectory.worst_course(history, answers, learning_rate_too_high.STEPS)
+        if seen is None or not trajectory.large_updates(history, seen[1].since):
+            return None
+        what, course = seen
+        if not math.isclose(trajectory.rate_until(history, course.until), default, rel_tol=SAME):
+            return None
+        return self.found(
+            f"{_origin(optimizer, default, model)} That is too high for this model. "
+            f"{trajectory.in_words(what, course)}",
+            fix=f"{learning_rates.fix(default / 10, model, optimizer)}, and a tenth of that if it is not enough",
+            evidence={"default_rate": default, "unfit": "too high", "course": what, **vars(course)},
+            step=course.since,
         )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
-from diagnostics import learning_rates
+from diagnostics import learning_rates, trajectory
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
 from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+
+STEPS = 200  # of a watched run that is stuck; steps of 1% each have had the way of two whole weights by then
 
 
 class LearningRateTooHigh(Rule):
@@ -17,7 +20,9 @@ class LearningRateTooHigh(Rule):
     Trains copies of the model on one batch with the user's own optimizer: one at the user's rate, and, where
     that gets nowhere, others at smaller rates. Where one batch is learned at very large steps, the same is
     done with a few batches in turn. It compares their losses with what one constant answer to every
-    example would reach, and measures how much a step changes the weights.
+    example would reach, and measures how much a step changes the weights. In a run that is watched it looks for
+    a loss that rises for good, stays at the chance level or swings on one and the same batch, while steps are
+    too large.
 
     ## Why it is bad
     The gradient points downhill only close by. A step that changes the weights too much lands somewhere
@@ -45,11 +50,22 @@ class LearningRateTooHigh(Rule):
     8 batches in turn, if the model is a classifier. There the losses count as means over a turn, and
     0.7 takes the place of 0.9. The limits are ours.
 
+    In a watched run steps are large if they change the weights by 1% or more (the median over layers and the
+    steps looked at), and one of these holds. The loss rose for good: for a classifier seen to be trained on cross
+    entropy, over the last quarter of the run to twice the chance level and 1.5 times where it began and where it
+    was lowest; for any other loss to 100 times both, or to 1000 times just before it stopped being finite. Or the
+    classifier was never 10% below the chance level, in 200 steps or more, and is not on its way. Or the loss of
+    one batch that came 60 times swings by half its size and has not fallen. A run that is explained in this way
+    is not reported by `loss-divergence`, `loss-plateau` and `loss-oscillation` as well. Where gradients are never
+    zeroed, that is the cause, and this rule is silent.
+
     ## Known problems
     A few batches are an easy task: a rate that learns them by heart may still be too high for the real run. Not
     judged where the rate warms up or may do so, because training does not begin at the full rate; where the
     best constant answer is not known; and where the loss was on its way down
-    when the trial ended, fast enough to get to half in as many steps again.
+    when the trial ended, fast enough to get to half in as many steps again. In a watched run a loss without a
+    known chance level must go very wrong before it is reported: those of adversarial and reinforcement learning
+    grow tenfold in good health.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
@@ -81,6 +97,31 @@ class LearningRateTooHigh(Rule):
             f"{_update(trial)}",
             fix=learning_rates.fix(trial.better_rate, model, optimizer),
             evidence=learning_rates.evidence(trial, floor),
+        )
+
+    def from_history(
+        self,
+        history: HistoryFacts,
+        answers: AnswerFacts | None = None,
+        model: ModelFacts | None = None,
+        optimizer: OptimizerFacts | None = None,
+    ) -> Finding | None:
+        """Look for a bad course of the loss that steps too large explain."""
+        if trajectory.update_size(history) is None:
+            raise NotApplicable("needs steps before and after which the weights were compared")
+        seen = trajectory.worst_course(history, answers, STEPS)
+        if seen is None or not trajectory.large_updates(history, seen[1].since):
+            return None
+        what, course = seen
+        rate = trajectory.rate_until(history, course.until)
+        update = trajectory.update_size(history, course.since) or 0.0
+        much = "more than its own size" if update > 1 else f"{update:.1%} of its size"
+        return self.found(
+            f"{trajectory.in_words(what, course)} At a learning rate of {rate:.3g} a step changed a layer by "
+            f"{much} (the median), where about 0.1% is usual: it undoes what the step before had learned.",
+            fix=f"{learning_rates.fix(rate / 10, model, optimizer)}, and a tenth of that if it is not enough",
+            evidence={"course": what, "update_size": update, "learning_rate": rate, **vars(course)},
+            step=course.since,
         )
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from diagnostics import learning_rates
+import numpy as np
+
+from diagnostics import learning_rates, trajectory
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
 from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+
+STEPS = 100  # of a watched run
 
 
 class LearningRateTooLow(Rule):
@@ -13,7 +18,8 @@ class LearningRateTooLow(Rule):
 
     ## What it does
     Trains a copy of the model on one batch with the user's own optimizer and rate, and looks how much the loss
-    fell and how much a step changes the weights. Where that is next to nothing, it tries larger rates.
+    fell and how much a step changes the weights. Where that is next to nothing, it tries larger rates. In a run
+    that is watched it measures both over the run itself.
 
     ## Why it is bad
     The loss falls, so nothing looks broken, but at that pace it will not have come down by the end of any run
@@ -38,6 +44,11 @@ class LearningRateTooLow(Rule):
     reaches. The numbers are ours. AdamW at 2e-5, the usual rate for fine-tuning, is far from them: it moves
     each weight by about its rate, and a transformer's weights are about 0.02 to 0.05 in size, so a step
     changes them by 4e-4 to 1e-3. The rule of thumb for training from scratch is 1e-3.
+
+    A watched run is judged by the same two limits, after 100 steps, if its rate has stopped rising. Even the
+    largest step (the median over layers) must be below 1e-5, so that a schedule that goes down to 0 is no
+    alarm. A warning if a classifier is seen to be at the chance level; otherwise a note, for a model
+    may be near its best already.
 
     ## Known problems
     Between this limit and a good rate lies a wide stretch of rates that are merely slow; they are silent.
@@ -78,4 +89,41 @@ class LearningRateTooLow(Rule):
             fix=learning_rates.fix(trial.better_rate, model, optimizer)
             + ", or the rate that is usual for this optimizer",
             evidence=learning_rates.evidence(trial, floor),
+        )
+
+    def from_history(
+        self,
+        history: HistoryFacts,
+        answers: AnswerFacts | None = None,
+        model: ModelFacts | None = None,
+        optimizer: OptimizerFacts | None = None,
+    ) -> Finding | None:
+        """Look whether any step of the run was large enough to get anywhere."""
+        largest = trajectory.largest_update(history)
+        if largest is None:
+            raise NotApplicable("needs steps before and after which the weights were compared")
+        if history.total_steps < STEPS:
+            raise NotApplicable(f"needs {STEPS} steps")
+        if trajectory.warms_up(history):
+            raise NotApplicable("needs a run whose learning rate has stopped rising")
+        steps, losses = trajectory.finite_losses(history)
+        if not trajectory.tiny_updates(history) or trajectory.has_learned(answers):
+            return None
+        tenth = len(losses) // 10
+        began, ended = float(np.median(losses[:tenth])), float(np.median(losses[-tenth:]))
+        taken_off = (began - ended) / (steps[-1] - steps[0]) * trajectory.LONG_RUN
+        if taken_off > abs(began):
+            return None
+        rate = trajectory.rate_until(history, int(steps[-1]))
+        at_chance = trajectory.at_chance(answers)
+        return self.found(
+            f"At a learning rate of {rate:.3g} no step looked at changed a layer by more than {largest:.2g} of "
+            f"its size (the median over layers); {trajectory.LONG_RUN:,} such steps, all the same way, would "
+            f"change it by {largest * trajectory.LONG_RUN:.2%}. In {history.total_steps:,} steps the loss went "
+            f"from {began:.5g} to {ended:.5g}"
+            + (", which is what one and the same answer for everything has." if at_chance else "."),
+            fix=learning_rates.fix(rate * 100, model, optimizer)
+            + ", or the rate that is usual for this optimizer",
+            evidence={"learning_rate": rate, "largest_update": largest, "first_loss": began, "final_loss": ended},
+            severity="warning" if at_chance else "note",
         )

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import statistics
 
-from diagnostics import learning_rates
+from diagnostics import learning_rates, trajectory
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
 from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import AnswerFacts, HistoryFacts
 
 AT_FLOOR = 0.05  # of the floor: how far the middle of the last losses may lie from it
 HOVERING = 0.2  # of the floor: from the least to the greatest of them
+STEPS = 400  # of a watched run; many healthy ones take some hundred to leave the chance level
+MOVED = 1.0  # of the weights: how far the steps would have led, had all gone the same way
 
 
 class LossPlateau(Rule):
@@ -20,7 +23,8 @@ class LossPlateau(Rule):
     ## What it does
     Looks at the last third of a trial at the user's own learning rate, on a copy of the model and one batch:
     does the loss hover where one constant answer to every example would put it, without a trend? And did
-    another rate get well below it?
+    another rate get well below it? In a run that is watched it measures the cross entropy of the model's answers
+    at the steps looked at, and holds it against the entropy of the labels seen there.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned how common each class is, and nothing else. The
@@ -46,10 +50,19 @@ class LossPlateau(Rule):
     the thresholds of `learning-rate-too-high` or `learning-rate-too-low`: an untrained classifier starts near
     the chance level, and one that is trained gently stays there for a while. The numbers are ours.
 
+    In a watched run of at least 400 steps, over its last two thirds: the cross entropy lies within 5% of the
+    labels' entropy in each quarter of that time, it fell by less than 2% from one half to the other, no more
+    answers are right than the commonest class explains, and at no time in the run it was 10% below. That it is
+    stuck and not slow is shown by the weights: had all steps gone the same way, they would have changed by their
+    own size, and the rate does not rise any more. Where steps are larger than 1%, `learning-rate-too-high` speaks
+    instead.
+
     ## Known problems
     Before training, the plateau is seen on a few batches at most, and only where another learning rate gets
-    past it: a plateau for any other reason is left to `cannot-overfit-one-batch`. In a real run it is for
-    `diagnostics.watch` to find. Not judged where the rate warms up or may do so.
+    past it: a plateau for any other reason is left to `cannot-overfit-one-batch`. Not judged where the rate
+    warms up or may do so. A watched run is judged only if its loss is seen to be cross entropy without weights,
+    on scores (examples, classes); and a task that is hard by nature, as the parity of many bits, or whose
+    labels have nothing to do with the inputs, looks just like it.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging
@@ -92,4 +105,32 @@ class LossPlateau(Rule):
                 "lowest_of_last": min(last),
                 "highest_of_last": max(last),
             },
+        )
+
+    def from_answers(self, history: HistoryFacts, answers: AnswerFacts) -> Finding | None:
+        """Look whether a classifier has stayed at the chance level, however far its weights have moved."""
+        course = trajectory.stuck(history, answers, STEPS)
+        moved = trajectory.moved(history)
+        if moved is None:
+            raise NotApplicable("needs steps before and after which the weights were compared")
+        if course is None or trajectory.large_updates(history, course.since):
+            return None
+        assert course.chance is not None  # or it would not be stuck
+        if moved < MOVED or course.ended > trajectory.AT_CHANCE[1] * course.chance:
+            return None
+        total = answers.labels.sum()
+        return self.found(
+            f"The loss is stuck at the chance level: from step {course.since:,} to {course.until:,} the cross "
+            f"entropy of the model's answers is {course.ended:.4g}, and one and the same answer for everything "
+            f"would have {course.chance:.4g}. In the whole run {answers.right.sum():,} of the {total:,} "
+            f"answers looked at were right, and {answers.labels.sum(axis=0).max():,} of their labels are of "
+            f"the commonest class. It is not for want of movement: the steps so far add up to {moved:.1f} "
+            "times the size of the weights.",
+            fix=(
+                "train on one batch of a few examples first: if these cannot be learned by heart, what the model "
+                "gets does not tell them apart (look at inputs, labels and activations); if they can, change the "
+                "learning rate"
+            ),
+            evidence={"moved": moved, **vars(course)},
+            step=course.since,
         )

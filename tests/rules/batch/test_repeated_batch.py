@@ -4,6 +4,7 @@ import pytest
 from diagnostics.facts import BatchFacts, DatasetFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
+from tests.courses import history
 
 RULE = RepeatedBatch()
 IMAGES = BatchFacts(16, {"0": np.random.default_rng(0).random((16, 1, 8, 8))})
@@ -19,11 +20,9 @@ class TestOneRow:
         finding = RULE.from_dataset(rows(1, 500, 5000))
         assert (finding.rule, finding.severity, finding.stage) == ("repeated-batch", "warning", "batch")
         assert finding.message == (
-            "All 500 training rows read have the same inputs. Each step then sees the same thing again, "
-            "and the "
-            "model learns nothing about any other row. Most often __getitem__ or a generator ignores "
-            "which row was "
-            "asked for."
+            "All 500 training rows read have the same inputs. Each step then sees the same thing again, and "
+            "the model learns nothing about any other row. Most often __getitem__ or a generator ignores "
+            "which row was asked for."
         )
         assert finding.fix == "return self.rows[index] in __getitem__, with the index that was asked for"
         assert finding.evidence == {"distinct_rows": 1, "rows_read": 500, "size": 5000}
@@ -47,10 +46,8 @@ class TestOneBatch:
         finding = RULE.from_batch(rows(16, 64), batch)
         assert finding.message == (
             "Of 64 training rows read only 16 differ from each other in their inputs, and a batch has 16 "
-            "examples: "
-            "every batch is made of the same few rows. Most often a generator hands out one batch over "
-            "and over, or "
-            "__getitem__ uses only part of its index."
+            "examples: every batch is made of the same few rows. Most often a generator hands out one batch "
+            "over and over, or __getitem__ uses only part of its index."
         )
         assert finding.evidence == {"distinct_rows": 16, "rows_read": 64, "size": None, "batch_size": 16}
 
@@ -81,3 +78,29 @@ class TestOneBatch:
     def test_needs_some_batches_worth_of_rows(self):
         with pytest.raises(NotApplicable, match="needs at least 64 rows and 4 batches' worth of them"):
             RULE.from_batch(rows(16, 63), IMAGES)
+
+
+class TestWhileTraining:
+    def run(self, prints, **known):
+        return history([1.0] * len(prints), prints=np.array(prints, np.uint64), **known)
+
+    def test_fires_where_every_step_had_the_same_batch(self):
+        finding = RULE.from_history(self.run([7] * 60))
+        assert (finding.rule, finding.severity) == ("repeated-batch", "note")
+        assert finding.message == (
+            "All 60 steps were made on one and the same batch of 32 examples, in the same order. That is right if "
+            "these are all the examples there are, or to see whether the model can learn them by heart. Otherwise "
+            "the model learns nothing about any other example."
+        )
+        assert finding.evidence == {"steps": 60, "batch_size": 32}
+
+    def test_is_silent_on_two_batches_in_turn(self):
+        assert RULE.from_history(self.run([7, 8] * 30)) is None
+
+    def test_is_not_applicable_to_a_short_run(self):
+        with pytest.raises(NotApplicable, match="needs 20 steps whose batches were seen"):
+            RULE.from_history(self.run([7] * 19))
+
+    def test_is_not_applicable_to_an_accumulation_of_which_only_the_last_batch_is_compared(self):
+        with pytest.raises(NotApplicable, match="needs steps of one pass each"):
+            RULE.from_history(self.run([7] * 60, passes=np.full(60, 8)))

@@ -4,6 +4,7 @@ import pytest
 from diagnostics.facts import DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.sorted_by_label import SortedByLabel
+from tests.courses import answers
 
 RULE = SortedByLabel()
 TORCH = ModelFacts("Sequential", "torch", 1000, 1000)
@@ -25,10 +26,8 @@ class TestFires:
         assert (finding.rule, finding.severity, finding.stage) == ("sorted-by-label", "warning", "data")
         assert finding.message == (
             "All 5 batches looked at hold one class each (label 0, then 1), while the rows read carry 3 "
-            "classes. "
-            "The rows come sorted by label and are not shuffled, so each step pulls the model towards "
-            "one class, "
-            "and the next class undoes it."
+            "classes. The rows come sorted by label and are not shuffled, so each step pulls the model "
+            "towards one class, and the next class undoes it."
         )
         assert finding.fix == "DataLoader(dataset, batch_size=..., shuffle=True)"
         assert finding.evidence == {
@@ -48,9 +47,8 @@ class TestFires:
 
     def test_in_keras_it_says_to_shuffle_before_batching(self):
         assert RULE.from_dataset(rows(batches(0, 0, 0)), KERAS).fix == (
-            "dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled and not "
-            "batches; or hand "
-            "arrays to model.fit, which shuffles them itself"
+            "dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled and not batches; "
+            "or hand arrays to model.fit, which shuffles them itself"
         )
 
     def test_on_first_rows_of_one_class_for_a_model_of_three(self):
@@ -105,3 +103,35 @@ class TestNotApplicable:
         stream = rows(batches(0, 0, 0), labels=np.zeros(512, int), spread_out=False)
         with pytest.raises(NotApplicable, match="needs labels from all over the dataset, or the model's outputs"):
             RULE.from_dataset(stream, KERAS)
+
+
+class TestWhileTraining:
+    def test_fires_where_most_batches_hold_one_class(self):
+        counts = 32 * np.eye(3, dtype=int)[[0, 0, 1, 1, 1, 2, 2, 0]]
+        finding = RULE.from_answers(answers([0.5] * 8, counts), TORCH)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "Of the 8 batches looked at while training, all hold one class only (label 0, then 1, then 2, "
+            "then 0), while their labels are of 3 classes. The rows come sorted by label and are not "
+            "shuffled, so each step pulls the model towards one class, and the next class undoes it."
+        )
+        assert finding.fix == "DataLoader(dataset, batch_size=..., shuffle=True)"
+
+    def test_names_no_more_labels_than_one_reads(self):
+        finding = RULE.from_answers(answers([0.5] * 40, 32 * np.eye(40, dtype=int)), KERAS)
+        assert "(label 0, then 1, then 2, then 3, then 4, then 5, then 6, then 7, …)" in finding.message
+        assert finding.fix.startswith("dataset.shuffle(number_of_rows)")
+
+    def test_is_silent_on_mixed_batches(self):
+        assert RULE.from_answers(answers([0.5] * 8, (20, 12)), TORCH) is None
+
+    def test_is_silent_on_a_rare_class(self):
+        counts = np.array([[32, 0]] * 15 + [[31, 1]] * 5)
+        assert RULE.from_answers(answers([0.5] * 20, counts), TORCH) is None
+
+    def test_is_silent_where_all_labels_are_of_one_class(self):
+        assert RULE.from_answers(answers([0.5] * 8, (32, 0)), TORCH) is None
+
+    def test_is_not_applicable_to_small_batches(self):
+        with pytest.raises(NotApplicable, match="needs the class labels of 6 batches, of at least 8 labels each"):
+            RULE.from_answers(answers([0.5] * 20, (4, 0)), TORCH)

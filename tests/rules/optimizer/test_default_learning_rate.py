@@ -4,6 +4,7 @@ import pytest
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.optimizer.default_learning_rate import DefaultLearningRate
+from tests.courses import answers, history
 
 RULE = DefaultLearningRate()
 LOSS = LossFacts(1.13, "cross_entropy", 1.08)
@@ -70,3 +71,26 @@ class TestNotApplicable:
         warming = TrialFacts(1e-3, STALLED, (0.045,) * 29, 5e-5, LEARNS, warms_up=True)
         with pytest.raises(NotApplicable, match="without warm-up"):
             RULE.from_trial(adam(), warming, LOSS)
+
+
+class TestWhileTraining:
+    def test_fires_where_the_run_shows_that_it_is_too_high(self):
+        run = history([0.7] * 400, update=0.045, rates=1e-3)
+        finding = RULE.from_history(adam(), run, answers([0.71] * 20), KERAS)
+        assert (finding.severity, finding.step) == ("warning", 140)
+        assert finding.message == (
+            "Adam runs at learning_rate=0.001, which is what it takes when none is given, as in "
+            'optimizer="adam". That is too high for this model. The model has learned nothing: from step 140 to '
+            "380 its cross entropy is 0.71, and one and the same answer for everything would have 0.6931."
+        )
+        assert finding.evidence["unfit"] == "too high"
+
+    def test_is_silent_at_another_rate_and_where_the_default_works(self):
+        stuck = answers([0.71] * 20)
+        assert RULE.from_history(adam(), history([0.7] * 400, update=0.045, rates=3e-3), stuck) is None
+        assert RULE.from_history(adam(), history([0.7] * 400, update=1e-3, rates=1e-3), stuck) is None
+
+    def test_is_not_applicable_if_no_update_was_measured(self):
+        run = history([0.7] * 400, update_ratios=None, sampled_steps=None)
+        with pytest.raises(NotApplicable, match="needs steps before and after which the weights were compared"):
+            RULE.from_history(adam(), run)

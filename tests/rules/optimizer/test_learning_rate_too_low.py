@@ -4,6 +4,7 @@ import pytest
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.optimizer.learning_rate_too_low import LearningRateTooLow
+from tests.courses import answers, history
 
 RULE = LearningRateTooLow()
 LOSS = LossFacts(2.2928, "cross_entropy", 2.0897)
@@ -76,3 +77,44 @@ class TestStaysSilent:
 def test_is_not_applicable_to_a_rate_that_may_warm_up(warms_up):
     with pytest.raises(NotApplicable, match="learning rate"):
         RULE.from_trial(trial(0.0, 0.0, warms_up=warms_up), LOSS)
+
+
+class TestWhileTraining:
+    def test_fires_on_a_classifier_that_stays_where_it_began(self):
+        run = history([0.7] * 400, update=2e-8, rates=1e-7)
+        finding = RULE.from_history(run, answers([0.7] * 20), None, SGD)
+        assert (finding.rule, finding.severity) == ("learning-rate-too-low", "warning")
+        assert finding.message == (
+            "At a learning rate of 1e-07 no step looked at changed a layer by more than 2e-08 of its size (the "
+            "median over layers); 10,000 such steps, all the same way, would change it by 0.02%. In 400 steps the "
+            "loss went from 0.7 to 0.7, which is what one and the same answer for everything has."
+        )
+        assert finding.fix == "set the learning rate to 1e-05, or the rate that is usual for this optimizer"
+
+    def test_is_a_note_where_the_chance_level_is_not_known(self):
+        finding = RULE.from_history(history([0.7] * 400, update=2e-8))
+        assert finding.severity == "note"
+        assert finding.message.endswith("In 400 steps the loss went from 0.7 to 0.7.")
+
+    @pytest.mark.parametrize(
+        ("losses", "update"),
+        [
+            ([0.7] * 400, np.geomspace(1e-3, 1e-9, 20)),  # a schedule down to zero
+            ([0.7] * 400, 4e-4),  # fine-tuning
+            ([0.7] * 400, 0.0),  # nothing changes at all: another rule's business
+            (np.linspace(1.0, 0.9, 400), 1e-6),  # on its way
+        ],
+    )
+    def test_is_silent_on_a_run_that(self, losses, update):
+        assert RULE.from_history(history(losses, update=update)) is None
+
+    def test_is_silent_on_a_classifier_that_has_learned_already(self):
+        assert RULE.from_history(history([0.1] * 400, update=1e-7), answers([0.1] * 20)) is None
+
+    def test_is_not_applicable_while_the_rate_warms_up(self):
+        with pytest.raises(NotApplicable, match="needs a run whose learning rate has stopped rising"):
+            RULE.from_history(history([0.7] * 400, update=1e-7, rates=np.linspace(0, 1, 400)))
+
+    def test_is_not_applicable_to_a_short_run(self):
+        with pytest.raises(NotApplicable, match="needs 100 steps"):
+            RULE.from_history(history([0.7] * 99, update=1e-7))

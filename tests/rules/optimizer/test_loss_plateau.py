@@ -1,10 +1,12 @@
 import math
 
+import numpy as np
 import pytest
 
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
+from tests.courses import answers, history
 
 RULE = LossPlateau()
 LOSS = LossFacts(1.13, "cross_entropy", 1.08)
@@ -69,3 +71,34 @@ class TestNotApplicable:
     def test_to_a_rate_that_may_warm_up(self, warms_up):
         with pytest.raises(NotApplicable, match="learning rate"):
             RULE.from_trial(trial(warms_up=warms_up), LOSS)
+
+
+class TestWhileTraining:
+    def test_fires_on_a_classifier_that_stays_at_chance_however_far_it_moves(self):
+        finding = RULE.from_answers(history([0.7] * 400, update=5e-3), answers([0.67] * 20, (20, 12), right=19))
+        assert (finding.rule, finding.severity, finding.step) == ("loss-plateau", "warning", 140)
+        assert finding.message == (
+            "The loss is stuck at the chance level: from step 140 to 380 the cross entropy of the model's "
+            "answers is 0.67, and one and the same answer for everything would have 0.6616. In the whole run "
+            "380 of the 640 answers looked at were right, and 400 of their labels are of the commonest class. "
+            "It is not for want of movement: the steps so far add up to 2.0 times the size of the weights."
+        )
+        assert finding.fix.startswith("train on one batch of a few examples first: if these cannot be learned by")
+
+    @pytest.mark.parametrize("update", [1e-3, 0.02], ids=["merely slow", "the rate is too high"])
+    def test_is_silent_where_the_size_of_the_steps_says_more(self, update):
+        assert RULE.from_answers(history([0.7] * 400, update=update), answers([0.69] * 20)) is None
+
+    def test_is_silent_above_the_chance_level(self):
+        assert RULE.from_answers(history([1.0] * 400, update=5e-3), answers([1.0] * 20)) is None
+
+    def test_is_silent_on_a_classifier_that_learns(self):
+        assert RULE.from_answers(history(steps=400, update=5e-3), answers(np.geomspace(0.7, 0.05, 20))) is None
+
+    def test_is_not_applicable_to_a_short_run(self):
+        with pytest.raises(NotApplicable, match="needs 400 steps"):
+            RULE.from_answers(history(steps=380), answers([0.69] * 19))
+
+    def test_is_not_applicable_to_a_loss_whose_chance_level_is_not_known(self):
+        with pytest.raises(NotApplicable, match="seen to be cross entropy without weights"):
+            RULE.from_answers(history(steps=400), answers([0.69] * 20, plain=False))

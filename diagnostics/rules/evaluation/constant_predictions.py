@@ -1,0 +1,146 @@
+"""See `ConstantPredictions`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics import trajectory
+from diagnostics.facts import Array
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.rules.optimizer import loss_plateau
+from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+
+STEPS = 200
+LOOKS = 6  # in the second half of the run
+EXAMPLES = 100
+COMMONEST = 0.8  # of the labels; of a rarer rest a model may rightly have learned nothing yet
+VARIED = 0.1  # of the answers in training are not of the commonest class: there the model tells classes apart
+
+
+class ConstantPredictions(Rule):
+    """A classifier answers the same class for everything.
+
+    ## What it does
+    While a model is watched: counts which classes it answers, in the training steps looked at and in the passes
+    without gradients, as an evaluation makes them. Speaks up if over the second half of the run it is one class
+    only; or if it is one class in evaluation, while in training the answers vary.
+
+    ## Why it is bad
+    The model has learned which class is the commonest and nothing about the examples; accuracy is the share of
+    that class, which may look good. If only the evaluation is so, the model behaves differently there: most often
+    the statistics that batch norm kept are not those of the data, or the evaluation prepares its inputs in another
+    way.
+
+    ## Example
+    ```python
+    nn.BatchNorm1d(64, momentum=0.0001)     # its statistics never get to those of the data
+    ```
+
+    ## Instead
+    ```python
+    nn.BatchNorm1d(64)
+    ```
+
+    ## Thresholds
+    At least 200 steps, 6 of them looked at in the second half, and 100 examples; no class has more than 80% of the
+    labels; the learning rate does not rise any more; and the model is not merely slow: had all steps gone the same
+    way, they would have changed the weights by their own size. All are ours. Where the course of the loss says
+    more, `learning-rate-too-high` or `loss-plateau` speaks instead.
+
+    An evaluation counts if it has 100 examples and its labels are known, as they are when a model is called with
+    them: then it is a warning. Otherwise it takes two evaluations, and is a note, for their examples may all be of
+    one class on purpose.
+
+    ## Known problems
+    Only scores (examples, classes) are seen, and only if the loss is seen to take them for logits.
+
+    ## Sources
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "visualize prediction dynamics"; Ioffe and
+    Szegedy, "Batch Normalization" (2015), section 3.1.
+    """
+
+    severity = "warning"
+    no_exhibit = "its causes have cages of their own"
+
+    def from_answers(self, history: HistoryFacts, answers: AnswerFacts) -> Finding | None:
+        """Look at the answers over the second half of the run, and in the last evaluations."""
+        if not answers.softmax_loss:
+            raise NotApplicable("needs a classifier whose loss is seen to take its outputs for logits")
+        late = answers.steps >= history.total_steps / 2
+        if history.total_steps < STEPS or late.sum() < LOOKS:
+            raise NotApplicable(
+                f"needs {STEPS} steps, and {LOOKS} looks at the answers in the second half of them"
+            )
+        labels = answers.labels.sum(axis=0)
+        if labels.sum() < EXAMPLES:
+            raise NotApplicable(f"needs the labels of {EXAMPLES} examples")
+        if labels.max() > COMMONEST * labels.sum():
+            return None
+        given = answers.answers[late].sum(axis=0)
+        if (given > 0).sum() > 1:
+            return self._in_evaluation(answers, given)
+        moved = trajectory.moved(history)
+        if trajectory.warms_up(history) or moved is None or moved < loss_plateau.MOVED:
+            raise NotApplicable(
+                "needs a run whose weights have moved by their own size, at a rate that rises no more"
+            )
+        if given.sum() < EXAMPLES or _told_already(history, answers):
+            return None
+        answer, first = int(given.argmax()), int(answers.steps[late][0])
+        share = labels[answer] / labels.sum()
+        return self.found(
+            f"From step {first:,} on the model answers class {answer} for every one of the {given.sum():,} "
+            f"training examples looked at, while {share:.0%} of the labels are of that class. It has learned "
+            "nothing about the examples.",
+            fix=(
+                "train on one batch of a few examples first: if these cannot be learned by heart, look at inputs, "
+                "labels and activations; if they can, at the learning rate"
+            ),
+            evidence={"class": answer, "examples": int(given.sum()), "labels": labels.tolist()},
+            step=first,
+        )
+
+    def _in_evaluation(self, answers: AnswerFacts, given: Array) -> Finding | None:
+        """Look whether the last evaluations had one answer only, where training has several."""
+        if given.sum() - given.max() < VARIED * given.sum():
+            return None
+        sizes = answers.evaluation_answers.sum(axis=1)
+        large = np.flatnonzero(sizes >= EXAMPLES)
+        if not large.size:
+            return None
+        last = answers.evaluation_answers[large[-1]]
+        answer, labels = int(last.argmax()), answers.evaluation_labels[large[-1]]
+        if last[answer] < last.sum():
+            return None
+        known = labels.sum() >= EXAMPLES
+        if known and labels.max() > COMMONEST * labels.sum():
+            return None
+        if not known and (large.size < 2 or answers.evaluation_answers[large[-2]][answer] < sizes[large[-2]]):
+            return None
+        step = int(answers.evaluation_steps[large[-1]])
+        carry = (
+            f", of which {labels[answer] / labels.sum():.0%} carry that label"
+            if known
+            else "; their labels are not known here"
+        )
+        return self.found(
+            f"In the evaluation after {step:,} steps the model answers class {answer} for all {last.sum():,} "
+            f"examples looked at{carry}. In training its answers vary: {given.max() / given.sum():.0%} of them "
+            "are of the commonest class. So the model, or what it is given, differs between the two.",
+            fix=(
+                "evaluate on a training batch, in both modes: if only model.eval() has one answer, it is the "
+                "statistics of batch norm; if both vary, compare how the evaluation prepares its inputs"
+            ),
+            evidence={"class": answer, "examples": int(last.sum()), "labels": labels.tolist()},
+            step=step,
+            severity="warning" if known else "note",
+        )
+
+
+def _told_already(history: HistoryFacts, answers: AnswerFacts) -> bool:
+    """Whether another rule has said why."""
+    try:
+        return trajectory.worst_course(history, answers, loss_plateau.STEPS) is not None
+    except NotApplicable:
+        return False

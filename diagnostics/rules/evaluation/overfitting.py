@@ -1,0 +1,133 @@
+"""See `Overfitting`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from diagnostics.facts import Array
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import HistoryFacts
+
+AFTER_BEST = 3  # evaluations
+EVALUATIONS = 5
+ROSE = 0.3  # of the way that the evaluation loss had come down, and of its lowest value
+NOISE = 5.0  # standard deviations of the noise between the best and the last; of 50 figures of pure noise the
+# lowest and the highest lie 4.5 apart
+FELL = 0.2  # of the training loss, since the best evaluation
+
+
+class Overfitting(Rule):
+    """The training loss falls while the evaluation loss rises.
+
+    ## What it does
+    While a model is watched: compares the evaluation losses handed over, `watch.evaluated(loss)`, with the
+    training losses between them. Speaks up if the evaluation loss has been rising since its best, clearly and
+    for several evaluations, while the training loss went on to fall.
+
+    ## Why it is bad
+    Since then the model learns its training examples by heart, and becomes worse on all others. The weights at the
+    end of the run are not the best that the run has had.
+
+    ## Example
+    ```python
+    for epoch in range(100):
+        train(model)
+        evaluate(model)                     # best in epoch 12, and worse ever since
+    torch.save(model.state_dict(), "model.pt")
+    ```
+
+    ## Instead
+    ```python
+    for epoch in range(100):
+        train(model)
+        loss = evaluate(model)
+        if loss < best:
+            best = loss
+            torch.save(model.state_dict(), "model.pt")
+    ```
+
+    ## Thresholds
+    At least 5 evaluations, 3 of them after the best one. The last lies above the best by 30% of what the loss
+    had come down before, by 30% of the best itself, and by 5 standard deviations of the noise, as the second
+    differences show it. At least half as much lies between the best and each of the last three, and between the
+    first and the last third of the evaluations since the best (medians). The training loss fell by 20% in the
+    meantime. All are ours.
+
+    ## Known problems
+    A loop that keeps the best weights, or is about to stop by itself, is right, and reported all the same.
+    Accuracy can still rise while the loss does, as a model becomes surer of its mistakes. Evaluation losses
+    have to be handed over.
+
+    ## Sources
+    Prechelt, "Early Stopping - But When?" (1998); Guo et al., "On Calibration of Modern Neural Networks" (2017),
+    section 3, on losses that rise while accuracy does.
+    """
+
+    severity = "warning"
+    no_exhibit = "it is no bug of a script: the same script is right with more data, or stopped earlier"
+
+    def from_history(self, history: HistoryFacts) -> Finding | None:
+        """Hold the evaluation losses since the best one against the training losses."""
+        steps, losses = history.evaluation_steps, history.evaluation_losses
+        if steps is None or losses is None or history.losses is None or history.loss_known is None:
+            raise NotApplicable("needs the losses of evaluations and of training steps")
+        there = np.isfinite(losses)
+        steps, losses = steps[there], losses[there]
+        if len(losses) < EVALUATIONS:
+            raise NotApplicable(f"needs {EVALUATIONS} evaluations")
+        best = int(losses.argmin())
+        since = losses[best:]
+        if len(since) <= AFTER_BEST or not _rose(losses, best):
+            return None
+        at_best, at_end = _training_levels(history, steps, best)
+        if at_best is None or at_end is None or at_best - at_end < FELL * abs(at_best):
+            return None
+        return self.found(
+            f"The evaluation loss was best after step {steps[best]:,}, at {losses[best]:.4g}, and has risen since "
+            f"to {losses[-1]:.4g} after step {steps[-1]:,}, over {len(since) - 1} evaluations. The training loss "
+            f"went on to fall in that time, from {at_best:.4g} to {at_end:.4g}: the model learns its training "
+            "examples by heart, and the weights it has now are not the best that it had.",
+            fix=(
+                "keep the weights of the best evaluation and stop soon after it; more data, augmentation, "
+                "dropout or weight decay move that point further out"
+            ),
+            evidence={
+                "best_step": int(steps[best]),
+                "best_loss": float(losses[best]),
+                "last_loss": float(losses[-1]),
+                "training_loss_at_best": at_best,
+                "training_loss_at_end": at_end,
+            },
+            step=int(steps[best]),
+        )
+
+
+def _rose(losses: Array, best: int) -> bool:
+    since = losses[best:]
+    measure = max(losses[: best + 1].max() - losses[best], abs(losses[best]))
+    # A trend leaves second differences nearly alone; noise gives them 2.45 times its own standard deviation.
+    noise = float(np.median(np.abs(np.diff(losses, 2)))) / (math.sqrt(6) * 0.6745)
+    third = -(-len(since) // 3)
+    early, late = np.median(since[:third]), np.median(since[-third:])
+    return bool(since[-AFTER_BEST:].min() - since[0] >= max(ROSE / 2 * measure, NOISE / 2 * noise)) and bool(
+        late - early >= max(ROSE / 2 * measure, NOISE / 2 * noise)
+        and since[-1] - since[0] >= max(ROSE * measure, NOISE * noise)
+    )
+
+
+def _training_levels(history: HistoryFacts, steps: Array, best: int) -> tuple[float | None, float | None]:
+    """Return the training loss before the best and before the last evaluation, each over as many steps."""
+    assert history.losses is not None
+    assert history.loss_known is not None
+    known = history.loss_known & np.isfinite(history.losses)
+    at, losses = history.steps[known], history.losses[known]
+    span = max(1, int(np.median(np.diff(steps))))
+
+    def before(step: int) -> float | None:
+        window = losses[(at <= step) & (at > step - span)]
+        return float(np.median(window)) if window.size else None
+
+    return before(int(steps[best])), before(int(steps[-1]))

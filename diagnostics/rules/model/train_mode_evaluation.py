@@ -1,0 +1,86 @@
+"""See `TrainModeEvaluation`."""
+
+from __future__ import annotations
+
+from diagnostics.finding import Finding
+from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import HistoryFacts, ModeFacts
+
+STEPS = 20
+ROUNDS = 2  # of passes without gradients, between steps
+SELDOM = 0.2  # rounds for each step; a pass of the training itself, as for pseudo-labels, comes with every step
+MOSTLY = 0.9  # of the passes without gradients
+NAMED = 3
+
+
+class TrainModeEvaluation(Rule):
+    """Evaluation runs with dropout or batch norm in training mode.
+
+    ## What it does
+    While a model is watched: looks at the mode of the passes without gradients that are made between training
+    steps, as an evaluation makes them.
+
+    ## Why it is bad
+    In training mode dropout drops units, so the figures are worse than the model and differ from run to run.
+    Batch norm normalises by the batch at hand, so an answer depends on the other examples; and it takes up the
+    statistics of the evaluation data, which the model must not learn from.
+
+    ## Example
+    ```python
+    with torch.no_grad():                       # saves memory, and changes no mode
+        accuracy = evaluate(model, validation)
+    ```
+
+    ## Instead
+    ```python
+    model.eval()
+    with torch.no_grad():
+        accuracy = evaluate(model, validation)
+    model.train()
+    ```
+
+    ## Thresholds
+    At least 20 steps, and passes without gradients after at least 2 of them but at most after every fifth; 90% of
+    these passes in training mode. All are ours. A warning if batch norm is among the layers, or if the
+    loop handed over the loss of an evaluation, `watch.evaluated(loss)`; otherwise a note.
+
+    ## Known problems
+    Monte Carlo dropout evaluates in training mode on purpose, to see how sure the model is; without batch norm
+    that is a note. Passes without gradients are taken for an evaluation; one that brings batch norm's
+    statistics up to date is none, and is reported if it is made twice.
+
+    ## Sources
+    PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each
+    other); Gal and Ghahramani, "Dropout as a Bayesian Approximation" (2016).
+    """
+
+    severity = "warning"
+    no_exhibit = "it makes figures worse by an amount that varies with the seed: too little to fail on every run"
+
+    def from_modes(self, history: HistoryFacts, modes: ModeFacts) -> Finding | None:
+        """Count the passes without gradients that ran in training mode."""
+        if not modes.layers:
+            return None
+        passes, rounds = history.no_grad_passes, history.no_grad_rounds
+        if history.total_steps < STEPS or rounds < ROUNDS:
+            raise NotApplicable(f"needs {STEPS} steps, and passes without gradients after {ROUNDS} of them")
+        wrong = history.no_grad_passes_in_training_mode
+        if rounds > SELDOM * history.total_steps or wrong < MOSTLY * passes:
+            return None
+        handed_over = history.evaluation_losses is not None
+        statistics = any(modes.keeps_statistics)
+        others = len(modes.layers) - NAMED
+        named = ", ".join(modes.layers[:NAMED]) + (f" and {others} more" if others > 0 else "")
+        learns = ", and batch norm took up the statistics of this data" if statistics else ""
+        return self.found(
+            f"{wrong:,} of the {passes:,} forward passes without gradients, made after {rounds:,} of the "
+            f"{history.total_steps:,} steps, ran in training mode, in which {named} behave differently: what was "
+            f"measured is not what the model can do{learns}. torch.no_grad() does not change the mode.",
+            fix="model.eval()  # before an evaluation, and model.train() after it",
+            evidence={
+                "passes": passes,
+                "passes_in_training_mode": wrong,
+                "mode_dependent_layers": list(modes.layers),
+            },
+            severity="warning" if statistics or handed_over else "note",
+        )
