@@ -71,13 +71,13 @@ class BatchLoss:
             mean = float(metric.total.value) / float(metric.count.value)
             if not self._own_step or (logged is not None and _same(mean, float(logged))):
                 self._read = compiled(lambda metric=metric: _sums(metric))
-                self.remark = "each told from Keras' running mean over the epoch, but for its rounding"
+                self.remark = "told from Keras' running mean, but for its rounding"
                 return
         name = type(self._model).__name__
         if logged is None:
             self.why_not = f"{name}.train_step returns none under the name 'loss'"
         else:
-            self.remark = f"as {name}.train_step returns it, which may be a mean over several batches"
+            self.remark = f"as {name}.train_step returns it, mean or not"
 
 
 def _same(one: float, other: float) -> bool:

@@ -44,6 +44,7 @@ class KerasRun:
         remarks: by part, how exact it is.
         origin: where the first NaN or inf came from, once there is one.
         forwards: batches so far.
+        on_read: called every so many steps that were read, and at the end.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -63,6 +64,7 @@ class KerasRun:
         self._weights: Weights | None = None
         self._loss = BatchLoss(model)
         self._rate = _rate_of(model.optimizer)
+        self._fit = getattr(model, "history", None)  # each has one of its own
         self._begun_at = _iterations(model)
         self._rows = History(_ROW)
         self._samples = History(_sample(0))
@@ -73,6 +75,8 @@ class KerasRun:
         self._previous: Kept | None = None
         self._suspect: Kept | None = None  # the first step whose batch held NaN or inf
         self._unsound = False  # whether the weights were seen not to be finite
+        self.on_read: Callable[[], None] | None = None
+        self._handed = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._closed = False
         self._tap = Tap(model, self._guarded("steps", self._before), self._guarded("steps", self._after))
@@ -151,6 +155,9 @@ class KerasRun:
         return guarded
 
     def _before(self, batch: Any) -> None:
+        if getattr(self._model, "history", None) is not self._fit:
+            self.close()  # another fit, without the callback: the first ended by an exception, and told nobody
+            return
         if self._weights is None and has_weights(self._model):
             self._build()
         weights = self._weights
@@ -233,6 +240,9 @@ class KerasRun:
             self.uncovered["loss"] = self._loss.why_not
         elif self._loss.remark:
             self.remarks["loss"] = self._loss.remark
+        if self.on_read is not None and (self._closed or self._rows.total >= self._handed + self._every):
+            self._handed = self._rows.total
+            self.on_read()
 
     def _keep(self, group: list[Kept]) -> None:
         """Write a step into the history; its loss is the mean over its batches."""
@@ -296,7 +306,7 @@ def _rate_of(optimizer: Any) -> Callable[[], Any]:
 
 
 def _iterations(model: keras.Model) -> int:
-    return 0 if model.optimizer is None else int(model.optimizer.iterations.value)
+    return 0 if model.optimizer is None else int(np.asarray(model.optimizer.iterations))
 
 
 def _fingerprint(batch: Any) -> int:
