@@ -32,17 +32,18 @@ class Handover:
     Args:
         logger: a function of a dict and a step, a TensorBoard ``SummaryWriter``, or a Weights & Biases run.
         faults: where a fault of the logger is written down. Nothing is handed over after one.
-        caller: name of the function that was called, for the message.
-
-    Raises:
-        InvalidInput: the logger is none of these.
     """
 
-    def __init__(self, logger: Any, faults: dict[str, str], caller: str = "watch") -> None:
-        self._sink = _sink_of(logger, caller)
+    def __init__(self, logger: Any, faults: dict[str, str]) -> None:
+        kind = _kind(logger)
+        assert kind is not None, "check_logger() comes first"
         self._faults = faults
+        self._safely(self._open, kind, logger)
         self._step = -1
         self._evaluations = 0
+
+    def _open(self, kind: type[_ToFunction | _ToTensorBoard | _ToRun], logger: Any) -> None:
+        self._sink = kind(logger)
 
     def take(self, history: Callable[[], HistoryFacts]) -> None:
         """Hand over the steps that were not handed over before."""
@@ -50,7 +51,7 @@ class Handover:
 
     def end(self, findings: tuple[Finding, ...]) -> None:
         """Hand over what was found."""
-        self._safely(self._sink.findings, findings, max(0, self._step))
+        self._safely(self._end, findings)
 
     def _take(self, known: Callable[[], HistoryFacts]) -> None:
         history = known()
@@ -59,6 +60,9 @@ class Handover:
             self._step = max(self._step, rows[-1][1])
             self._evaluations = 0 if history.evaluation_steps is None else len(history.evaluation_steps)
             self._sink.write(rows)
+
+    def _end(self, findings: tuple[Finding, ...]) -> None:
+        self._sink.findings(findings, max(0, self._step))
 
     def _safely(self, work: Callable[..., None], *given: Any) -> None:
         if "logger" in self._faults:
@@ -160,7 +164,7 @@ class _ToRun:
             run.define_metric(f"{name}/*", step_metric="watch/step")
 
     def write(self, rows: Rows) -> None:
-        whole = (row for row in reversed(rows) if any(name.startswith("watch_gradient_norm/") for name in row[0]))
+        whole = (row for row in reversed(rows) if any(name.startswith("watch_") for name in row[0]))
         values, step = next(whole, rows[-1])
         alone = getattr(self._run, "step", None) == self._counter
         self._run.log({**values, "watch/step": step}, commit=alone)
@@ -176,15 +180,21 @@ def _text(findings: tuple[Finding, ...]) -> str:
     )
 
 
-def _sink_of(logger: Any, caller: str) -> _ToFunction | _ToTensorBoard | _ToRun:
-    if not isinstance(logger, type):
-        if hasattr(logger, "add_scalar"):
-            return _ToTensorBoard(logger)
-        if hasattr(logger, "log") and hasattr(logger, "define_metric"):
-            return _ToRun(logger)
-        if callable(logger):
-            return _ToFunction(logger)
-    raise InvalidInput(
-        f"{caller}() was given {what(logger)} as logger. It takes a function of a dict and a step, a TensorBoard "
-        "SummaryWriter, or a Weights & Biases run."
-    )
+def check_logger(name: str, logger: Any) -> None:
+    """Refuse what is neither None nor a logger; `name` is that of the function or class that was called."""
+    if logger is not None and _kind(logger) is None:
+        raise InvalidInput(
+            f"{name}() was given {what(logger)} as logger. It takes a function of a dict and a step, a "
+            "TensorBoard SummaryWriter, or a Weights & Biases run."
+        )
+
+
+def _kind(logger: Any) -> type[_ToFunction | _ToTensorBoard | _ToRun] | None:
+    """Recognise a logger by its methods: its package need not be installed to look at something else."""
+    if isinstance(logger, type):
+        return None
+    if hasattr(logger, "add_scalar"):
+        return _ToTensorBoard
+    if hasattr(logger, "log") and hasattr(logger, "define_metric"):
+        return _ToRun
+    return _ToFunction if callable(logger) else None

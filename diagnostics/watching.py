@@ -151,9 +151,10 @@ def watch(
     _check_model(model)
     optimizers = _optimizers(optimizer)
 
-    from .handover import Handover
+    from .handover import Handover, check_logger
     from .probes.torch_watch import TorchWatch
 
+    check_logger("watch", logger)
     faults: dict[str, str] = {}
     handover = None if logger is None else Handover(logger, faults)
     probe = TorchWatch(model, optimizers, every, trace_steps=traced, faults=faults)

@@ -13,13 +13,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from diagnostics.failed_batch import FailedBatch
 from diagnostics.history import History
 from diagnostics.watch_facts import HistoryFacts, OriginFacts
 
 from .keras_batch_loss import BatchLoss
 from .keras_batches import Tap
 from .keras_model import has_own_train_step, has_weights
-from .keras_origin import Kept, locate
+from .keras_origin import Kept, failed_batch, locate
 from .keras_replay import batch_size
 from .keras_weights import LIMIT, Weights, compiled, not_finite
 
@@ -56,6 +57,9 @@ class KerasRun:
         self.uncovered = {"gradients": "Keras computes them inside its compiled step and does not show them"}
         self.remarks: dict[str, str] = {}
         self.origin: OriginFacts | None = None
+        self.on_read: Callable[[], None] | None = None
+        self._failed: FailedBatch | None = None
+        self._handed = 0  # steps, when it was last called
         self._at_once = int(model.steps_per_execution)  # steps that Keras takes between two looks
         self._passes = int(getattr(model.optimizer, "gradient_accumulation_steps", None) or 1)
         self._own_step = has_own_train_step(model)
@@ -96,6 +100,10 @@ class KerasRun:
     def read(self) -> None:
         """Bring everything that is pending to the host."""
         self._guarded("readings", self._read)(None)
+
+    def batch(self) -> FailedBatch | None:
+        """Return the batch in which NaN or inf first appeared; None while there is none."""
+        return self._failed
 
     def epoch_begins(self) -> None:
         """Tell that Keras' running means begin again."""
@@ -234,6 +242,9 @@ class KerasRun:
             if len(self._read_of) >= self._passes:
                 group, self._read_of = self._read_of, []
                 self._keep(group)
+        if self.on_read is not None and (self._closed or self.steps - self._handed >= self._every):
+            self._handed = self.steps
+            self.on_read()
         if self._tap.why_not:
             self.uncovered["forward passes"] = f"Keras shows callbacks no batches, and here {self._tap.why_not}"
         if self._loss.why_not:
@@ -265,6 +276,7 @@ class KerasRun:
             no_batch=f"Keras shows callbacks no batches, and here {self._tap.why_not}",
             no_values=self.uncovered.get("weights", "the model made its weights in that very step"),
         )  # fmt: skip
+        self._failed = failed_batch(self.origin, [*earlier, kept])
         self._previous = self._suspect = None  # the first is the one that matters: no more needs to be held
 
     def _look_behind(self, _: Any) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from diagnostics.handover import Handover, check_logger
+from diagnostics.handover import Handover, check_logger
 from diagnostics.report import Report
 from diagnostics.watch_report import watch_report
 from diagnostics.watching import check_rhythm
@@ -35,15 +37,22 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     Args:
         every: steps between two looks at weights, updates and memory; on an accelerator also between two reads.
         stop_after: steps after which to stop watching. Training goes on.
+        logger: what is read is also handed to it, as by `watch`.
         quiet: never to print. Otherwise a report with an error or a warning goes to stderr when training ends.
+        logger: what is read is also handed to it, every `every` steps, as for `watch`.
 
     Raises:
-        InvalidInput: `every` or `stop_after` is no number of steps.
+        InvalidInput: `every` or `stop_after` is no number of steps, or `logger` is no logger.
     """
 
-    def __init__(self, every: int = 20, stop_after: int | None = None, quiet: bool = False) -> None:
+    def __init__(
+        self, every: int = 20, stop_after: int | None = None, quiet: bool = False, logger: Any = None
+    ) -> None:
         super().__init__()
         check_rhythm("KerasCallback", every, stop_after)
+        check_logger("KerasCallback", logger)
+        self._logger = logger
+        self._handover: Handover | None = None
         self._every = every
         self._stop_after = stop_after
         self._quiet = quiet
@@ -59,6 +68,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             report = Report(f"watched nothing: {self._why_not}")
         else:
             report = watch_report(self._run, self._name, self._facts)
+            report = dataclasses.replace(report, failed=self._run.batch())
         return dataclasses.replace(report, faults=(*report.faults, *self._faults.values()))
 
     # Keras' events. None of each batch: those would take from Keras its way of logging in the background.
@@ -104,14 +114,22 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
         self._name = type(self.model).__name__
         self._facts = _facts(self.model) if has_weights(self.model) else ()
-        self._run = KerasRun(self.model, self._every, self._stop_after)
+        self._run = run = KerasRun(self.model, self._every, self._stop_after)
+        if self._logger is not None:
+            self._handover = handover = Handover(self._logger, self._faults)
+            run.on_read = lambda: handover.take(run.history)
 
     def _end(self) -> None:
         if self._run is None:
             return
         self._run.close()
         self._facts = self._facts or _facts(self.model)
-        if not self._quiet and not (report := self.report()).ok:
+        if self._handover is not None:
+            self._handover.end(self.report().findings)
+        report = self.report()
+        if self._handover is not None:
+            self._handover.end(report.findings)
+        if not self._quiet and not report.ok:
             print(report, file=sys.stderr)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import transformers
 
+from diagnostics.handover import check_logger
 from diagnostics.report import Report
-from diagnostics.watching import Watch, check_rhythm, watch
+from diagnostics.watching import Watch, check_rhythm, check_traced, watch
 
 FRAMES = 12  # between the Trainer that trains and the callback that it calls; three in version 5
 
@@ -35,15 +36,29 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     Args:
         every: steps between two reads from the device, as for `watch`.
         stop_after: steps after which to stop watching. Training goes on.
+        trace_steps: as for `watch`.
+        logger: as for `watch`.
         quiet: never to print. Otherwise a report with an error or a warning goes to stderr when training ends,
             in the main process.
+        trace_steps: steps of which every module's call is recorded, as for `watch`.
+        logger: what is read is also handed to it, in the main process, as for `watch`.
 
     Raises:
-        InvalidInput: `every` or `stop_after` is no number of steps.
+        InvalidInput: `every`, `stop_after` or `trace_steps` are no numbers of steps, or `logger` is no logger.
     """
 
-    def __init__(self, every: int = 20, stop_after: int | None = None, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        every: int = 20,
+        stop_after: int | None = None,
+        quiet: bool = False,
+        trace_steps: Iterable[int] = (),
+        logger: Any = None,
+    ) -> None:
         check_rhythm("TrainerCallback", every, stop_after)
+        check_logger("TrainerCallback", logger)
+        self._trace_steps = check_traced("TrainerCallback", trace_steps)
+        self._logger = logger
         self._every = every
         self._stop_after = stop_after
         self._quiet = quiet
@@ -103,7 +118,14 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         trainer = _trainer_of(self)
         wrapped = getattr(trainer, "model_wrapped", None)
         called = wrapped if hasattr(wrapped, "_orig_mod") else model  # torch.compile: hooks within are not run
-        watching = watch(called, optimizer, every=self._every, stop_after=self._stop_after)
+        watching = watch(
+            called,
+            optimizer,
+            every=self._every,
+            stop_after=self._stop_after,
+            trace_steps=self._trace_steps,
+            logger=self._logger if state.is_world_process_zero else None,
+        )
         resumed = f", from its step {state.global_step} on, which counts as 0" if state.global_step else ""
         watching._name += f" with a {type(trainer or transformers.Trainer).__name__}{resumed}"
         if trainer is None:

@@ -268,3 +268,32 @@ class TestReport:
         assert callback.report().title == (
             "watched nothing: its optimizer, object, has no hooks to watch its steps by"
         )
+
+
+class TestLogger:
+    def test_gets_each_step_and_its_layers(self, tmp_path):
+        given = []
+        callback = diagnostics.TrainerCallback(every=5, logger=lambda values, step: given.append((step, values)))
+        trained(tmp_path, callback)
+        assert [step for step, values in given if "watch/loss" in values] == list(range(30))
+        assert "watch_update_ratio/head" in given[0][1]
+        assert callback.report().faults == ()
+
+    def test_that_is_none_is_refused_before_training(self):
+        with pytest.raises(diagnostics.InvalidInput) as error:
+            diagnostics.TrainerCallback(logger="runs/")
+        assert str(error.value).startswith("TrainerCallback() was given a str as logger. It takes a function")
+
+
+class TestTrace:
+    def test_records_the_modules_of_a_step(self, tmp_path):
+        callback = diagnostics.TrainerCallback(trace_steps=[2])
+        trained(tmp_path, callback, max_steps=4)
+        (trace,) = callback.report().traces
+        assert trace.step == 2
+        assert [frame.module for frame in trace.frames] == ["body.0", "body.1", "body.2", "body", "head", ""]
+
+    def test_of_no_step_is_refused_before_training(self):
+        with pytest.raises(diagnostics.InvalidInput) as error:
+            diagnostics.TrainerCallback(trace_steps=2)
+        assert str(error.value).startswith("TrainerCallback() was given trace_steps=2. It takes numbers of steps")
