@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
+from diagnostics.errors import InvalidInput
+from diagnostics.failed_batch import FailedBatch
 from diagnostics.watch_facts import OriginFacts
 
+from .keras_data import named, unpack
 from .keras_replay import Replayed, replay
 from .keras_weights import Weights, not_finite
 
@@ -101,3 +106,39 @@ def locate(
     if before.values is None or before.batch is None:
         reason = no_values if before.values is None else no_batch
     return facts(before, "weights", False, step=last.step - 1, parameters=broken, reason=reason)
+
+
+class KerasBatch(FailedBatch):
+    """A batch as `train_step` gets it: `args` are inputs, target and sample weights, or None."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write the batch with `numpy.savez`: ``x.NAME``, ``y.NAME`` and ``sample_weight.NAME``, and ``rows``.
+
+        Raises:
+            InvalidInput: the batch was not kept.
+        """
+        if self.why_not:
+            raise InvalidInput(f"The batch of step {self.step} cannot be saved: {self.why_not}.")
+        parts = zip(("x", "y", "sample_weight"), self.args, strict=True)
+        arrays: dict[str, Any] = {"step": self.step, "rows": np.array(self.rows, dtype=np.int64)}
+        arrays |= {
+            f"{part}.{name}": np.asarray(value)
+            for part, values in parts
+            if values is not None
+            for name, value in named(values).items()
+        }
+        with open(path, "wb") as file:  # given a path, NumPy would add an ending to it
+            np.savez(file, **arrays)
+        return Path(path)
+
+
+def failed_batch(origin: OriginFacts, steps: list[Kept]) -> KerasBatch | None:
+    """Return the batch of the step that an origin names, from among these; None where no batch is to blame."""
+    kept = next((kept for kept in steps if kept.step == origin.step), None)
+    if kept is None or origin.kind == "weights":
+        return None
+    there = kept.batch is not None
+    return KerasBatch(
+        kept.step, kept.fingerprint or None, kept.size, origin.rows, unpack(kept.batch) if there else (),
+        why_not="" if there else "Keras did not show it",
+    )  # fmt: skip

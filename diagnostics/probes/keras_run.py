@@ -57,9 +57,7 @@ class KerasRun:
         self.uncovered = {"gradients": "Keras computes them inside its compiled step and does not show them"}
         self.remarks: dict[str, str] = {}
         self.origin: OriginFacts | None = None
-        self.on_read: Callable[[], None] | None = None
         self._failed: FailedBatch | None = None
-        self._handed = 0  # steps, when it was last called
         self._at_once = int(model.steps_per_execution)  # steps that Keras takes between two looks
         self._passes = int(getattr(model.optimizer, "gradient_accumulation_steps", None) or 1)
         self._own_step = has_own_train_step(model)
@@ -242,9 +240,6 @@ class KerasRun:
             if len(self._read_of) >= self._passes:
                 group, self._read_of = self._read_of, []
                 self._keep(group)
-        if self.on_read is not None and (self._closed or self.steps - self._handed >= self._every):
-            self._handed = self.steps
-            self.on_read()
         if self._tap.why_not:
             self.uncovered["forward passes"] = f"Keras shows callbacks no batches, and here {self._tap.why_not}"
         if self._loss.why_not:

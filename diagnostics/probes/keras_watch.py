@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from diagnostics.handover import Handover, check_logger
-from diagnostics.handover import Handover, check_logger
 from diagnostics.report import Report
 from diagnostics.watch_report import watch_report
 from diagnostics.watching import check_rhythm
@@ -37,7 +36,6 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     Args:
         every: steps between two looks at weights, updates and memory; on an accelerator also between two reads.
         stop_after: steps after which to stop watching. Training goes on.
-        logger: what is read is also handed to it, as by `watch`.
         quiet: never to print. Otherwise a report with an error or a warning goes to stderr when training ends.
         logger: what is read is also handed to it, every `every` steps, as for `watch`.
 
@@ -114,6 +112,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
         self._name = type(self.model).__name__
         self._facts = _facts(self.model) if has_weights(self.model) else ()
+        self._handover = None
         self._run = run = KerasRun(self.model, self._every, self._stop_after)
         if self._logger is not None:
             self._handover = handover = Handover(self._logger, self._faults)
@@ -124,8 +123,6 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             return
         self._run.close()
         self._facts = self._facts or _facts(self.model)
-        if self._handover is not None:
-            self._handover.end(self.report().findings)
         report = self.report()
         if self._handover is not None:
             self._handover.end(report.findings)

@@ -36,8 +36,6 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     Args:
         every: steps between two reads from the device, as for `watch`.
         stop_after: steps after which to stop watching. Training goes on.
-        trace_steps: as for `watch`.
-        logger: as for `watch`.
         quiet: never to print. Otherwise a report with an error or a warning goes to stderr when training ends,
             in the main process.
         trace_steps: steps of which every module's call is recorded, as for `watch`.

@@ -31,11 +31,11 @@ def build():
     return model, payments(2048, seed=1)
 
 
-def train(model, data):
+def train(model, data, callbacks=()):
     features, labels = payments(1024, seed=2)
     weights = np.where(labels == 1, 1 / SHARE, 1.0)
     before = model.evaluate(features, labels, sample_weight=weights, verbose=0)
-    model.fit(*data, epochs=EPOCHS, class_weight={0: 1.0, 1: 1 / SHARE}, verbose=0)
+    model.fit(*data, epochs=EPOCHS, class_weight={0: 1.0, 1: 1 / SHARE}, callbacks=callbacks, verbose=0)
     return {
         "loss_before": before,
         "loss_after": model.evaluate(features, labels, sample_weight=weights, verbose=0),

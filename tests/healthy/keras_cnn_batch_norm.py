@@ -40,10 +40,10 @@ def build():
     return model, dataset.cache().shuffle(768, seed=0).batch(BATCH).prefetch(2)
 
 
-def train(model, batches):
+def train(model, batches, callbacks=()):
     held_out = stripes(256, seed=2)
     before = model.evaluate(*held_out, verbose=0)
-    model.fit(batches, epochs=EPOCHS, verbose=0)
+    model.fit(batches, epochs=EPOCHS, callbacks=callbacks, verbose=0)
     return {"loss_before": before, "loss_after": model.evaluate(*held_out, verbose=0)}
 
 

@@ -43,10 +43,10 @@ def build():
     return model, Batches(1024, seed=1)
 
 
-def train(model, batches):
+def train(model, batches, callbacks=()):
     held_out = tagged(512, seed=2)
     before = model.evaluate(*held_out, verbose=0)
-    model.fit(batches, epochs=EPOCHS, verbose=0)
+    model.fit(batches, epochs=EPOCHS, callbacks=callbacks, verbose=0)
     return {"loss_before": before, "loss_after": model.evaluate(*held_out, verbose=0)}
 
 

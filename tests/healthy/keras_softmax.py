@@ -32,10 +32,10 @@ def build():
     return model, points(1024, seed=1)
 
 
-def train(model, data):
+def train(model, data, callbacks=()):
     held_out = points(512, seed=2)
     before, _ = model.evaluate(*held_out, verbose=0)
-    model.fit(*data, epochs=EPOCHS, verbose=0)
+    model.fit(*data, epochs=EPOCHS, callbacks=callbacks, verbose=0)
     after, accuracy = model.evaluate(*held_out, verbose=0)
     return {"loss_before": before, "loss_after": after, "accuracy": accuracy}
 

@@ -35,10 +35,10 @@ def build():
     return model, dataset.shuffle(1024, seed=0).batch(BATCH, drop_remainder=True)
 
 
-def train(model, dataset):
+def train(model, dataset, callbacks=()):
     held_out = reviews(512, seed=2)
     before = model.evaluate(*held_out, verbose=0)
-    model.fit(dataset, epochs=EPOCHS, verbose=0)
+    model.fit(dataset, epochs=EPOCHS, callbacks=callbacks, verbose=0)
     return {"loss_before": before, "loss_after": model.evaluate(*held_out, verbose=0)}
 
 

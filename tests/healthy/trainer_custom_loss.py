@@ -56,7 +56,9 @@ def build():
     return (trainer,)
 
 
-def train(trainer):
+def train(trainer, callbacks=()):
+    for callback in callbacks:
+        trainer.add_callback(callback)
     before = trainer.evaluate()["eval_loss"]
     trainer.train()
     return {"loss_before": before, "loss_after": trainer.evaluate()["eval_loss"]}

@@ -95,7 +95,9 @@ def build():
     return (trainer,)
 
 
-def train(trainer):
+def train(trainer, callbacks=()):
+    for callback in callbacks:
+        trainer.add_callback(callback)
     before = trainer.evaluate()["eval_loss"]
     trainer.train()
     after = trainer.evaluate()
