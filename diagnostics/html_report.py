@@ -192,9 +192,10 @@ def _crash(crash: CrashFacts) -> str:
 
 def _origin(origin: OriginFacts, failed: FailedBatch | None) -> str:
     last = f"{origin.module or 'the model itself'} ({origin.module_kind})"
+    begins = {"forward": "it began in the last of them", "gradient": "it began in the backward pass of the last"}
     said = (
-        f"The module calls of step {origin.step:,}, run again on a copy, in order of execution; the last of them, "
-        f"{last}, is where it began."
+        f"The module calls of step {origin.step:,}, run again on a copy, in order of execution; "
+        f"{begins[origin.kind]}, {last}."
         if origin.kind in ("forward", "gradient")
         else f"The first module calls of step {origin.step:,}, run again on a copy."
     )
@@ -306,6 +307,9 @@ def _range_table(ranges: RangeFacts, which: Sequence[int]) -> str:
         top, limit = float(ranges.highest[number]), float(ranges.limits[number])
         share = f"{_percent(top / limit)} of {_whole(limit)}" if math.isfinite(top) else f"past {_whole(limit)}"
         value = f"{top:.3g}" if math.isfinite(top) else "NaN" if math.isnan(top) else "infinite"
+        nearest, at = ranges.nearest, ranges.nearest_steps
+        if not math.isfinite(top) and nearest is not None and at is not None and math.isfinite(nearest[number]):
+            value += f", {nearest[number]:.3g} in step {int(at[number]):,}"
         rows += (
             f'<tr><th scope="row">{escape(ranges.modules[number])}</th><td>{escape(ranges.dtypes[number])}</td>'
             f"<td>{value}</td><td>{int(ranges.highest_steps[number]):,}</td><td>{_bar(top, limit)}</td>"

@@ -236,7 +236,8 @@ class RangeFacts:
     """How large the activations became, by module, in the forward passes of the steps looked at more closely.
 
     Attributes:
-        modules: paths, in order of execution; only modules without children.
+        modules: paths, in order of execution; only modules without children, and the names of what the model shows
+            by `diagnostics.probe`.
         dtypes: of each module's output: ``float32``, ``float16``, ``bfloat16``, …
         limits: float64 (modules,), the largest finite value of that dtype.
         highest: float64 (modules,), largest absolute value seen in its outputs; inf or NaN if it was.

@@ -9,12 +9,20 @@ import pytest
 
 from diagnostics.crash_facts import CrashFacts
 from diagnostics.crash_facts import FrameFacts as Line
+from diagnostics.failed_batch import FailedBatch
 from diagnostics.finding import Finding, Where
 from diagnostics.html_charts import Axis, line, number
 from diagnostics.html_heat_map import Colours, grid_of, heat_map
 from diagnostics.html_report import page
 from diagnostics.report import Report, StageResult
-from diagnostics.watch_facts import FrameFacts, HistoryFacts, OriginFacts, RangeFacts, ValueRange
+from diagnostics.watch_facts import (
+    FrameFacts,
+    HistoryFacts,
+    OriginFacts,
+    RangeFacts,
+    TraceFacts,
+    ValueRange,
+)
 
 VOID = {"meta", "br", "path", "polyline", "polygon"}
 FETCHING = {"href", "src", "srcset", "xlink:href", "action", "data", "poster", "background"}
@@ -193,6 +201,36 @@ class TestPage:
         text = Page(page(dataclasses.replace(WATCHED, ranges=broken))).words
         assert "embed float16 infinite 4 past 65,504" in text
         assert "head float32 NaN 2 past 3.4e+38" in text
+
+    def test_of_activations_past_the_limit_shows_how_near_they_had_come(self):
+        near = dataclasses.replace(
+            RANGES,
+            highest=np.array([np.inf, 2.0]),
+            nearest=np.array([65472.0, np.nan]),
+            nearest_steps=np.array([2, -1]),
+        )
+        text = Page(page(dataclasses.replace(WATCHED, ranges=near))).words
+        assert "embed float16 infinite, 6.55e+04 in step 2 4 past 65,504" in text
+
+    def test_shows_the_steps_that_were_traced(self):
+        text = Page(page(dataclasses.replace(WATCHED, traces=(TraceFacts(3, FRAMES),)))).words
+        assert "Step 3: 2 module calls, in the order in which they ended" in text
+        assert text.count("embed Linear float16 0.1 to 0.5 0 to 1 0.2 to 3e+04") == 2
+
+    @pytest.mark.parametrize(
+        ("batch", "said"),
+        [
+            (
+                FailedBatch(5, 255, 32, rows=(3, 4)),
+                "The batch of step 5 (32 examples; fingerprint 00000000000000ff; concerned: 3, 4) is kept as long "
+                "as the watch is: report.batch().save('batch.pt').",
+            ),
+            (FailedBatch(5, None, 0, why_not="<it>"), "The batch of step 5 was not kept: <it>."),
+        ],
+        ids=["kept", "not kept"],
+    )
+    def test_says_whether_the_batch_that_broke_is_at_hand(self, batch, said):
+        assert said in Page(page(dataclasses.replace(WATCHED, failed=batch))).words
 
     def test_of_a_crash_shows_its_lines(self):
         text = Page(page(CRASHED)).words
