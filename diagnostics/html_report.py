@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib import resources
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import html_charts, html_heat_map
+from .display import SENTENCE
 from .html_charts import Axis, Dots
 from .origin_words import LIMITS, words
 
@@ -186,8 +188,9 @@ def _crash(crash: CrashFacts) -> str:
         "lines of the traceback, the outermost first",
     )
     own = f"<p>The last line of your own: <code>{escape(str(crash.where))}</code></p>" if crash.where else ""
-    folded = f"<details><summary>All {len(crash.frames)} lines</summary>{frames}</details>" if crash.frames else ""
-    return f"<pre>{escape(crash.exception)}: {escape(crash.first_line)}</pre>{own}{folded}"
+    folded = f"<details><summary>The traceback</summary>{frames}</details>" if crash.frames else ""
+    sentence = textwrap.shorten(crash.first_line, SENTENCE, placeholder=" …")
+    return f'<pre class="said">{escape(crash.exception)}: {escape(sentence)}</pre>{own}{folded}'
 
 
 def _origin(origin: OriginFacts, failed: FailedBatch | None) -> str:
