@@ -12,7 +12,9 @@ ENOUGH = 40  # known losses
 
 
 def has_fallen(history: HistoryFacts | None) -> bool | None:
-    """Whether the loss of the last quarter lies under that of the first steps by a tenth, both as medians.
+    """Whether the median of the last quarter of the losses lies a tenth under the first, and under the first ten.
+
+    Under both, since a first step that is too large makes the losses after it large, and those fall in any case.
 
     Returns:
         None if not known: no losses, or too few.
@@ -25,4 +27,4 @@ def has_fallen(history: HistoryFacts | None) -> bool | None:
         return None
     first = float(np.median(losses[:FIRST]))
     last = float(np.median(losses[-(losses.size // 4) :]))
-    return first - last > (1 - FELL) * abs(first)
+    return all(start - last > (1 - FELL) * abs(start) for start in (first, float(losses[0])))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
 from diagnostics.finding import Finding
+from diagnostics.loss_course import has_fallen
 from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import ActivityFacts, HistoryFacts, LayerActivity
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
 DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in what was measured
 MIN_UNITS = 32  # with 16 units, 15 are dead by luck once in 4,000 layers, and such a layer was measured
 MIN_EXAMPLES = 8  # a unit that is silent for fewer examples may be waiting for the right one
 LAYERS_NAMED = 5
+LASTING = 3  # batches looked at while training, the latest ones, in all of which it must be so
 
 
 class DeadUnits(Rule):
@@ -18,7 +21,8 @@ class DeadUnits(Rule):
 
     ## What it does
     Looks at the output of each layer that ends in a ReLU, or a ReLU cut off at 6, for one batch. A unit (a
-    channel, in a convolution) counts as dead if it is zero for every example and every position.
+    channel, in a convolution) counts as dead if it is zero for every example and every position. While a model is
+    watched, it must be so in the last 3 batches looked at.
 
     ## Why it is bad
     Where a ReLU gives zero its gradient is zero too. A unit that is zero for every example gets no gradient,
@@ -60,7 +64,7 @@ class DeadUnits(Rule):
 
     About half is normal: PyTorch's own initialisation shrinks what differs between examples from layer to
     layer, and deep in the network a unit is on for all of them or for none. Layers of 16 units reached 94% by
-    luck, hence the least number of units.
+    luck, hence the least number of units. While training, a loss that falls all the same makes it a note.
 
     ## Known problems
     A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its
@@ -110,6 +114,66 @@ class DeadUnits(Rule):
             },
             severity="note" if pretrained else None,
         )
+
+    def from_activity(
+        self, activity: ActivityFacts, history: HistoryFacts | None = None, model: ModelFacts | None = None
+    ) -> Finding | None:
+        """Count the units that stay zero while the model trains."""
+        judged = [
+            layer
+            for layer in activity.layers
+            if layer.function.lower() in RELU_LIKE
+            and len(layer.steps) >= LASTING
+            and (layer.units[-LASTING:] >= MIN_UNITS).all()
+            and (layer.examples[-LASTING:] >= MIN_EXAMPLES).all()
+        ]
+        if not judged:
+            raise NotApplicable(
+                f"needs a layer of at least {MIN_UNITS} units that ends in a ReLU, looked at in {LASTING} batches "
+                f"of at least {MIN_EXAMPLES} examples"
+            )
+        dead = [layer for layer in judged if (layer.dead[-LASTING:] >= DEAD_SHARE * layer.units[-LASTING:]).all()]
+        if not dead:
+            return None
+        first = dead[0]
+        since = _first_dead(first)
+        began = (
+            f"It was so from the first batch looked at, that of step {first.steps[0]}, on"
+            if not since
+            else f"It began after step {first.steps[since - 1]}, and by step {first.steps[since]} it was so"
+        )
+        pretrained = model is not None and model.library == "transformers"
+        return self.found(
+            f"{_listed([_latest(layer) for layer in dead])} zero for every example, in each of the last {LASTING} "
+            f"batches looked at. {began}. A ReLU at zero passes no gradient, so such units cannot learn, and the "
+            "layers before them learn nothing through them.",
+            fix=f"start the biases before layer '{first.layer}' at 0 and its weights as He et al. do "
+            "(kaiming_normal_), or put a normalisation in front"
+            if not since
+            else "lower the learning rate, or clip the gradients: one step too large pushes the units below zero "
+            "for good",
+            evidence={
+                "layers": {
+                    layer.layer: {"dead": layer.dead.tolist(), "units": int(layer.units[-1])} for layer in dead
+                },
+                "steps": first.steps.tolist(),
+            },
+            severity="note" if pretrained or has_fallen(history) else None,
+            step=int(first.steps[since]),
+        )
+
+
+def _latest(layer: LayerActivity) -> ActivationFacts:
+    """Describe the batch, of the latest ones, in which the fewest units were dead."""
+    dead = layer.dead[-LASTING:]
+    place = int(dead.argmin()) - LASTING
+    return ActivationFacts(layer.layer, layer.function, int(layer.units[place]), int(dead.min()), 0)
+
+
+def _first_dead(layer: LayerActivity) -> int:
+    """Return the number of the look from which on it was so to the end."""
+    alive = (layer.dead < DEAD_SHARE * layer.units).nonzero()[0]
+    return int(alive[-1]) + 1 if alive.size else 0
 
 
 def _listed(layers: list[ActivationFacts]) -> str:

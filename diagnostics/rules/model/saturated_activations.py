@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
 from diagnostics.finding import Finding
+from diagnostics.loss_course import has_fallen
 from diagnostics.rule import NotApplicable, Rule
+from diagnostics.watch_facts import ActivityFacts, HistoryFacts
 
 BOUNDED = ("tanh", "sigmoid", "hardtanh", "hardsigmoid")
 SATURATED_SHARE = 0.5  # healthy initialisation: 0.19 at most in what was measured
 MIN_UNITS = 16  # gates of a few units are open or shut for a reason
 MIN_EXAMPLES = 8
 LAYERS_NAMED = 5
+LASTING = 3  # batches looked at while training, the latest ones, in all of which it must be so
 
 
 class SaturatedActivations(Rule):
@@ -19,7 +22,7 @@ class SaturatedActivations(Rule):
     ## What it does
     Looks at the output of each hidden layer that ends in tanh, sigmoid or their hard variants, for one batch.
     A unit counts as saturated if it lies within 1% of a bound (of the function's range) for at least 95% of
-    the examples and positions.
+    the examples and positions. While a model is watched, it must be so in the last 3 batches looked at.
 
     ## Why it is bad
     Near its bounds such a function is flat: its gradient there is a few hundredths of what it is at the middle,
@@ -50,6 +53,8 @@ class SaturatedActivations(Rule):
     | first of two tanh layers of 64, inputs 100 times too large | 70% |
     | first of two tanh layers of 64, inputs 255 times too large | 89% |
     | first of two sigmoid layers of 64, inputs 255 times too large | 80% |
+
+    While training, only where the loss is known and has not fallen, since sure answers and gates saturate as well.
 
     ## Known problems
     A last layer for probabilities or pixels is healthy when it is sure, so a layer as wide as the prediction
@@ -101,6 +106,63 @@ class SaturatedActivations(Rule):
                 },
                 "examples": batch.size,
             },
+        )
+
+    def from_activity(self, activity: ActivityFacts, history: HistoryFacts) -> Finding | None:
+        """Count the units that stay at a bound while the model trains, and does not learn."""
+        judged = [
+            layer
+            for layer in activity.layers
+            if layer.hidden
+            and layer.function.lower() in BOUNDED
+            and len(layer.steps) >= LASTING
+            and (layer.units[-LASTING:] >= MIN_UNITS).all()
+            and (layer.examples[-LASTING:] >= MIN_EXAMPLES).all()
+        ]
+        if not judged:
+            raise NotApplicable(
+                f"needs a hidden layer of at least {MIN_UNITS} units that ends in tanh or sigmoid, looked at in "
+                f"{LASTING} batches of at least {MIN_EXAMPLES} examples"
+            )
+        stuck = [
+            layer
+            for layer in judged
+            if (layer.saturated[-LASTING:] > SATURATED_SHARE * layer.units[-LASTING:]).all()
+        ]
+        if not stuck:
+            return None
+        fallen = has_fallen(history)
+        if fallen is None:
+            raise NotApplicable("needs the loss of at least 40 steps: watch.step(loss)")
+        if fallen:
+            return None
+        latest = [
+            ActivationFacts(
+                layer.layer, layer.function, int(layer.units[-1]), 0, int(layer.saturated[-LASTING:].min())
+            )
+            for layer in stuck
+        ]
+        first = stuck[0]
+        return self.found(
+            f"{_listed(latest)} at a bound of the function for nearly all examples, in each of the last {LASTING} "
+            "batches looked at, and the loss has not fallen. There the function is flat and passes almost no "
+            "gradient, so what stands before it hardly learns. At the first batch looked at it was "
+            f"{int(first.saturated[0])} of the {int(first.units[0])}.",
+            fix=f"look at what enters layer '{first.layer}' first: scale the inputs to about mean 0 and standard "
+            "deviation 1, start the weights as Glorot and Bengio do (xavier_uniform_), or put a normalisation in "
+            "front; if it came while training, lower the learning rate",
+            evidence={
+                "layers": {
+                    layer.layer: {
+                        "function": layer.function,
+                        "saturated": layer.saturated.tolist(),
+                        "units": int(layer.units[-1]),
+                    }
+                    for layer in stuck
+                },
+                "steps": first.steps.tolist(),
+            },
+            step=int(first.steps[-1]),
         )
 
 

@@ -1,9 +1,13 @@
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
+import diagnostics
 from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.model.dead_units import DeadUnits
+from diagnostics.watch_facts import ActivityFacts, LayerActivity
 
 RULE = DeadUnits()
 BATCH = BatchFacts(32, {"0": np.zeros((32, 64))})
@@ -66,3 +70,60 @@ class TestNotApplicable:
     def test_to_fewer_than_eight_examples(self):
         with pytest.raises(NotApplicable, match="needs a batch of at least 8 examples"):
             RULE.from_layers(LayerFacts((relu("1", 64),)), BatchFacts(7, {}))
+
+
+def activity(dead, units=64, examples=32, function="relu", layer="1"):
+    count = len(dead)
+    return ActivityFacts(
+        (
+            LayerActivity(
+                layer, function, True, np.arange(count) * 20, np.full(count, units), np.full(count, examples),
+                np.array(dead), np.zeros(count, int),
+            ),
+        )
+    )  # fmt: skip
+
+
+class TestWhileTraining:
+    def test_fires_on_units_that_stay_dead(self):
+        finding = RULE.from_activity(activity([64, 64, 62, 64]))
+        assert (finding.rule, finding.severity, finding.step) == ("dead-units", "warning", 0)
+        assert finding.message == (
+            '62 of the 64 units of layer "1" are zero for every example, in each of the last 3 batches looked at. '
+            "It was so from the first batch looked at, that of step 0, on. A ReLU at zero passes no gradient, so "
+            "such units cannot learn, and the layers before them learn nothing through them."
+        )
+        assert finding.evidence["steps"] == [0, 20, 40, 60]
+
+    def test_says_when_it_began(self):
+        finding = RULE.from_activity(activity([10, 12, 64, 64, 64]))
+        assert "It began after step 20, and by step 40 it was so." in finding.message
+        assert finding.fix.startswith("lower the learning rate, or clip the gradients")
+
+    def test_is_silent_on_units_that_come_back(self):
+        assert RULE.from_activity(activity([64, 64, 64, 30])) is None
+
+    def test_is_not_applicable_to_few_looks_narrow_layers_and_small_batches(self):
+        for facts in (activity([64, 64]), activity([16] * 5, units=16), activity([64] * 5, examples=4)):
+            with pytest.raises(NotApplicable, match="looked at in 3 batches of at least 8 examples"):
+                RULE.from_activity(facts)
+
+    @pytest.mark.parametrize(
+        ("bias", "rate", "names"), [(0.0, 0.05, False), (-9.0, 0.05, True), (0.0, 20.0, True)]
+    )
+    def test_on_real_models(self, bias, rate, names):
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3))
+        nn.init.constant_(model[0].bias, bias) if bias else None
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        with diagnostics.watch(model, optimizer, every=10) as watch:
+            for _ in range(60):
+                inputs = torch.randn(32, 8)
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(inputs), inputs[:, :3].argmax(1))
+                loss.backward()
+                optimizer.step()
+                watch.step(loss)
+        found = [finding for finding in watch.report().findings if finding.rule == "dead-units"]
+        assert [finding.severity for finding in found] == (["warning"] if names else [])

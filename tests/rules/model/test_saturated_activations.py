@@ -1,8 +1,13 @@
+import numpy as np
 import pytest
+import torch
+from torch import nn
 
+import diagnostics
 from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.model.saturated_activations import SaturatedActivations
+from diagnostics.watch_facts import ActivityFacts, HistoryFacts, LayerActivity
 
 RULE = SaturatedActivations()
 BATCH = BatchFacts(32, {})
@@ -73,3 +78,60 @@ class TestNotApplicable:
     def test_to_fewer_than_eight_examples(self):
         with pytest.raises(NotApplicable, match="needs a batch of at least 8 examples"):
             RULE.from_layers(LayerFacts((bounded("1", 64),)), TEN, BatchFacts(7, {}))
+
+
+def watched(saturated, hidden=True, losses=None):
+    count = len(saturated)
+    layer = LayerActivity(
+        "1", "tanh", hidden, np.arange(count) * 20, np.full(count, 64), np.full(count, 32),
+        np.zeros(count, int), np.array(saturated),
+    )  # fmt: skip
+    steps = 60
+    losses = np.full(steps, 1.1) if losses is None else losses
+    norms = np.ones(steps, np.float32)
+    history = HistoryFacts(
+        total_steps=steps, steps=np.arange(steps), losses=losses, loss_known=np.ones(steps, bool), layers=("0",),
+        gradient_norms=norms, layer_gradient_norms=norms[:, None], gradient_known=np.ones(steps, bool),
+        learning_rates=np.full((steps, 1), 0.1), training_mode=np.ones(steps, np.int8),
+        passes=np.ones(steps, np.int64), gradients_zeroed=np.ones(steps, np.int8),
+    )  # fmt: skip
+    return ActivityFacts((layer,)), history
+
+
+class TestWhileTraining:
+    def test_fires_on_units_that_stay_at_a_bound(self):
+        finding = RULE.from_activity(*watched([50, 52, 51, 60]))
+        assert (finding.rule, finding.severity, finding.step) == ("saturated-activations", "warning", 60)
+        assert finding.message == (
+            '51 of the 64 units of layer "1" (tanh) sit at a bound of the function for nearly all examples, in '
+            "each of the last 3 batches looked at, and the loss has not fallen. There the function is flat and passes "
+            "almost no gradient, so what stands before it hardly learns. At the first batch looked at it was 50 "
+            "of the 64."
+        )
+
+    def test_is_silent_where_the_loss_falls(self):
+        assert RULE.from_activity(*watched([50] * 5, losses=np.linspace(1.1, 0.1, 60))) is None
+
+    def test_is_silent_on_some_batches(self):
+        assert RULE.from_activity(*watched([60, 60, 3, 60])) is None
+
+    def test_is_not_applicable_to_the_last_layer(self):
+        with pytest.raises(NotApplicable, match="needs a hidden layer of at least 16 units"):
+            RULE.from_activity(*watched([64] * 5, hidden=False))
+
+    @pytest.mark.parametrize(("scale", "names"), [(1.0, False), (1e4, True)])
+    def test_on_real_models(self, scale, names):
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        model = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        with diagnostics.watch(model, optimizer, every=10) as watch:
+            for _ in range(60):
+                inputs = torch.randn(32, 8)
+                optimizer.zero_grad()
+                labels = (inputs[:, 0] * inputs[:, 1] * inputs[:, 2] > 0).long()
+                loss = nn.functional.cross_entropy(model(inputs * scale), labels)
+                loss.backward()
+                optimizer.step()
+                watch.step(loss)
+        assert ("saturated-activations" in [finding.rule for finding in watch.report().findings]) is names
