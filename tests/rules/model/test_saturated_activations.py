@@ -25,8 +25,8 @@ class TestFires:
         assert (finding.rule, finding.severity, finding.stage) == ("saturated-activations", "warning", "model")
         assert finding.message == (
             '46 of the 64 units of layer "1" (tanh) and all 32 of "5" (hard_sigmoid) sit at a bound of the '
-            "function for nearly all of the 32 examples in this batch. There the function is flat and passes "
-            "almost no gradient, so what stands before it hardly learns. Usually the inputs are not "
+            "function for nearly all of the 32 examples in this batch. There the function is flat and "
+            "passes almost no gradient, so what stands before it hardly learns. Usually the inputs are not "
             "scaled, or the "
             "weights "
             "start too large."
@@ -104,9 +104,9 @@ class TestWhileTraining:
         assert (finding.rule, finding.severity, finding.step) == ("saturated-activations", "warning", 60)
         assert finding.message == (
             '51 of the 64 units of layer "1" (tanh) sit at a bound of the function for nearly all examples, in '
-            "each of the last 3 batches looked at, and the loss has not fallen. There the function is flat and passes "
-            "almost no gradient, so what stands before it hardly learns. At the first batch looked at it was 50 "
-            "of the 64."
+            "each of the last 3 batches looked at, and the loss has not fallen. There the function is flat and "
+            "passes almost no gradient, so what stands before it hardly learns. At the first batch looked at "
+            "it was 50 of the 64."
         )
 
     def test_is_silent_where_the_loss_falls(self):
