@@ -17,8 +17,9 @@ MAX_LENGTH = 64  # tokens; of the few longer pairs, the end of the premise is cu
 BATCH_SIZE = 16
 EPOCHS = 1
 LEARNING_RATE = 1e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
-LOOK_EVERY = 5  # steps
-MEMORY = 350  # MiB for training, all that our small machine has left
+FEW = 8  # validation pairs that are looked at after every step
+LOG_EVERY = 25  # steps
+MEMORY = 600  # MiB for training, all that our small machine has left
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
@@ -38,7 +39,7 @@ tokenized = raw.map(preprocess, batched=True, remove_columns=["premise", "hypoth
 collator = DataCollatorWithPadding(tokenizer)
 train_loader = DataLoader(tokenized["train"], BATCH_SIZE, shuffle=True, collate_fn=collator)
 eval_loader = DataLoader(tokenized["validation"], BATCH_SIZE, collate_fn=collator)
-few = next(iter(eval_loader)).to(device)  # always the same, so that their losses can be compared
+few = collator([tokenized["validation"][row] for row in range(FEW)]).to(device)
 
 # model: the encoder from the checkpoint, and a new head
 model = AutoModelForSequenceClassification.from_pretrained(MODEL, num_labels=3).to(device)
@@ -54,10 +55,10 @@ for epoch in range(EPOCHS):
         loss = model(**batch.to(device)).loss
         loss.backward()
         optimizer.step()
-        if step % LOOK_EVERY == 0:
-            model.eval()
-            with torch.no_grad():
-                validation_losses.append(model(**few).loss.item())
+        model.eval()
+        with torch.no_grad():
+            validation_losses.append(model(**few).loss.item())
+        if step % LOG_EVERY == 0:
             print(f"epoch {epoch}  step {step:3}  loss {loss:.3f}  validation {validation_losses[-1]:.3f}")
 
 model.eval()
