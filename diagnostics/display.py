@@ -126,12 +126,13 @@ def _laid_out(message: str, width: int) -> str:
     said, *table = message.split("\n")
     if "\nsmallest to largest" not in message or all(len(line) <= width for line in table):
         return message
-    head, *rows = [re.split(" {2,}", line.strip()) for line in table]
-    lines = [said, f"{head[0]}:"]
-    for first, *cells in rows:
-        named = [f"{name} {cell}" for name, cell in zip(head[1:], cells, strict=False) if cell != "-"]
-        lines += [first, textwrap.indent(textwrap.fill("; ".join(named), width - 4), "    ")]
-    return "\n".join(lines)
+    if not table[0].endswith(":"):  # not taken apart yet
+        head, *rows = [re.split(" {2,}", line.strip()) for line in table]
+        table = [f"{head[0]}:"]
+        for first, *cells in rows:
+            named = [f"{name} {cell}" for name, cell in zip(head[1:], cells, strict=False) if cell != "-"]
+            table += [first, f"    {'; '.join(named)}"]
+    return "\n".join([said, *(textwrap.fill(line, width, subsequent_indent="    ") for line in table)])
 
 
 def _trace(trace: TraceFacts, width: int) -> Padding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
@@ -14,18 +13,15 @@ import numpy as np
 from . import html_charts, html_heat_map
 from .display import SENTENCE
 from .html_charts import Axis, Dots
-from .origin_words import LIMITS, words
+from .html_ranges import ranges_section
+from .origin_words import words
 
 if TYPE_CHECKING:
     from .crash_facts import CrashFacts
     from .failed_batch import FailedBatch
     from .finding import Finding
     from .report import Report, StageResult
-    from .watch_facts import FrameFacts, HistoryFacts, OriginFacts, RangeFacts, TraceFacts
-
-RANGES_SHOWN = 20  # modules, those nearest to their limit; the others are folded away
-SMALLEST = -4  # power of ten at which the bars of the ranges begin
-NEAR = 0.1  # of the limit: from here on a bar is marked
+    from .watch_facts import FrameFacts, HistoryFacts, OriginFacts, TraceFacts
 
 _MARK = {"passed": ("\N{CHECK MARK}", "passed"), "not judged": ("-", "other"), "not reached": ("\u00b7", "other")}
 _MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
@@ -71,7 +67,7 @@ def _parts(report: Report) -> Iterator[str]:
     if report.history is not None and len(report.history.steps):
         yield _section("Course of the run", _course(report, report.history))
     if report.ranges is not None and report.ranges.modules:
-        yield _section("How large the activations became", _ranges(report.ranges))
+        yield _section("How large the activations became", ranges_section(report.ranges))
     if report.not_applicable:
         yield _section("What could not be judged", _unjudged(report.not_applicable))
     if report.faults:
@@ -281,74 +277,6 @@ def _course(report: Report, history: HistoryFacts) -> str:
             )
         )  # fmt: skip
     return "".join(charts)
-
-
-def _ranges(ranges: RangeFacts) -> str:
-    nearness = np.where(np.isfinite(ranges.highest), ranges.highest / ranges.limits, np.inf)
-    order = [int(n) for n in np.argsort(-nearness, kind="stable")]
-    shown = sorted(order[:RANGES_SHOWN])
-    more = sorted(order[RANGES_SHOWN:])
-    looked = f"{len(ranges.steps):,} {'step' if len(ranges.steps) == 1 else 'steps'}"
-    wide = any(dtype in ("float32", "float64", "bfloat16") for dtype in ranges.dtypes)
-    said = (
-        f"The largest absolute value in each module's output, in the {looked} looked at. A bar is on a "
-        f"logarithmic scale from 10\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT FOUR} to the largest number of the dtype."
-        + (" The upright line is the largest number of float16, 65,504." if wide else "")
-    )
-    rest = (
-        f"<details><summary>{len(more)} more modules, further from their limits</summary>"
-        f"{_range_table(ranges, more)}</details>"
-        if more
-        else ""
-    )
-    return f'<p class="soft">{said}</p>{_range_table(ranges, shown)}{rest}'
-
-
-def _range_table(ranges: RangeFacts, which: Sequence[int]) -> str:
-    rows = ""
-    for number in which:
-        top, limit = float(ranges.highest[number]), float(ranges.limits[number])
-        share = f"{_percent(top / limit)} of {_whole(limit)}" if math.isfinite(top) else f"past {_whole(limit)}"
-        value = f"{top:.3g}" if math.isfinite(top) else "NaN" if math.isnan(top) else "infinite"
-        nearest, at = ranges.nearest, ranges.nearest_steps
-        if not math.isfinite(top) and nearest is not None and at is not None and math.isfinite(nearest[number]):
-            value += f", {nearest[number]:.3g} in step {int(at[number]):,}"
-        rows += (
-            f'<tr><th scope="row">{escape(ranges.modules[number])}</th><td>{escape(ranges.dtypes[number])}</td>'
-            f"<td>{value}</td><td>{int(ranges.highest_steps[number]):,}</td><td>{_bar(top, limit)}</td>"
-            f"<td>{share}</td></tr>"
-        )
-    head = "".join(
-        f'<th scope="col">{name}</th>'
-        for name in ("module", "dtype", "largest", "at step", "up to the limit", "share of the limit")
-    )
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="largest activations by module"><table><thead>'
-        f"<tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else "less than 1%"
-
-
-def _whole(limit: float) -> str:
-    return f"{limit:,.0f}" if limit < 1e6 else f"{limit:.2g}"
-
-
-def _bar(top: float, limit: float) -> str:
-    whole = math.log10(limit) - SMALLEST
-
-    def part(value: float) -> float:
-        return 100 * min(1.0, max(0.0, (math.log10(value) - SMALLEST) / whole)) if value > 0 else 0.0
-
-    kind = "" if top < NEAR * limit else ' class="near"'
-    width = part(top)
-    if not math.isfinite(top):
-        kind, width = ' class="full"', 100.0
-    half = LIMITS["float16"]
-    tick = f'<i class="half" style="left:{part(half):.1f}%"></i>' if limit > 10 * half else ""
-    return f'<div class="range" aria-hidden="true"><i{kind} style="width:{width:.1f}%"></i>{tick}</div>'
 
 
 def _unjudged(reasons: Mapping[str, str]) -> str:

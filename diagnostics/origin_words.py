@@ -58,9 +58,9 @@ def frame_lines(frames: Sequence[FrameFacts], width: int) -> list[str]:
 
 
 def call(frame: FrameFacts) -> str:
-    """Name what was called: ``encoder.fc1 Linear``, ``probe "after attention"``."""
+    """Name what was called: ``encoder.fc1 Linear``, ``probe "after attention" in encoder``."""
     if frame.kind.startswith("probe in "):
-        return f'probe "{frame.module}"'
+        return f'probe "{frame.module}"' + frame.kind.removeprefix("probe").removesuffix(" in the model")
     return f"{frame.module or 'model'} {frame.kind}"
 
 

@@ -29,7 +29,7 @@ def probe(tensor: T, name: str) -> T:
 
     Args:
         tensor: any tensor, or dict, list, tuple or dataclass of tensors.
-        name: how it is called in the report.
+        name: how it is called in the report. Used in several places, it stands for all of them together.
 
     Returns:
         The same object.

@@ -12,8 +12,8 @@ from typing import Literal
 from .facts import Array
 
 OriginKind = Literal["input", "forward", "loss", "gradient", "optimizer step", "weights"]
-"""Where the first NaN or inf came from: the batch, a module, the loss, the backward pass, the update, or, with what
-made them so unknown, the weights."""
+"""Where the first NaN or inf came from: the batch, a module, the loss, the backward pass, the update, or, with
+what made them so unknown, the weights."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +246,9 @@ class RangeFacts:
         nearest: float64 (modules,), for float16 the largest absolute value seen in its outputs that is less than
             the limit, so that a mask's -inf or least number does not count; NaN for other dtypes.
         nearest_steps: integers (modules,), the step at which `nearest` was seen.
+        finite: float64 (modules,), for every dtype the largest absolute value in the passes in which the output
+            was finite: what a module did before all became NaN; NaN if there was none.
+        finite_steps: integers (modules,), the step at which `finite` was seen.
     """
 
     modules: tuple[str, ...]
@@ -256,6 +259,8 @@ class RangeFacts:
     steps: Array
     nearest: Array | None = None
     nearest_steps: Array | None = None
+    finite: Array | None = None
+    finite_steps: Array | None = None
 
 
 @dataclass(frozen=True)

@@ -199,18 +199,21 @@ class TestPage:
     def test_tells_infinite_activations_from_large_ones(self):
         broken = dataclasses.replace(RANGES, highest=np.array([np.inf, np.nan]))
         text = Page(page(dataclasses.replace(WATCHED, ranges=broken))).words
-        assert "embed float16 infinite 4 past 65,504" in text
-        assert "head float32 NaN 2 past 3.4e+38" in text
+        assert "embed float16 never finite infinite in step 4" in text
+        assert "head float32 never finite NaN in step 2" in text
 
     def test_of_activations_past_the_limit_shows_how_near_they_had_come(self):
         near = dataclasses.replace(
             RANGES,
-            highest=np.array([np.inf, 2.0]),
+            highest=np.array([np.inf, np.nan]),
             nearest=np.array([65472.0, np.nan]),
             nearest_steps=np.array([2, -1]),
+            finite=np.array([np.nan, 3.5]),
+            finite_steps=np.array([-1, 0]),
         )
         text = Page(page(dataclasses.replace(WATCHED, ranges=near))).words
-        assert "embed float16 infinite, 6.55e+04 in step 2 4 past 65,504" in text
+        assert "embed float16 6.55e+04 2 100% of 65,504 infinite in step 4" in text
+        assert "head float32 3.5 0 less than 1% of 3.4e+38 NaN in step 2" in text
 
     def test_shows_the_steps_that_were_traced(self):
         text = Page(page(dataclasses.replace(WATCHED, traces=(TraceFacts(3, FRAMES),)))).words

@@ -245,6 +245,17 @@ class TestProbe:
         assert not tensor_probe._on
 
 
+class TestRanges:
+    def test_what_was_reached_before_the_nan_is_not_lost(self):
+        report, _, _ = train_layered(broken_at=20, every=10)
+        ranges = report.ranges
+        at = ranges.modules.index("after the logarithm")
+        assert np.isnan(ranges.highest[at])
+        assert ranges.highest_steps[at] == 20
+        assert 0 < ranges.finite[at] < 10
+        assert ranges.finite_steps[at] < 20
+
+
 class TestTrace:
     def test_records_every_module_of_the_steps_asked_for(self):
         report, batches, _ = train_layered(trace_steps=[1, 3], every=7)

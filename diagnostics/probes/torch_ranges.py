@@ -30,6 +30,7 @@ class Ranges(Look):
         self._dtypes: dict[str, torch.dtype] = {}
         self._highest: dict[str, tuple[float, int]] = {}
         self._nearest: dict[str, tuple[float, int]] = {}
+        self._finite: dict[str, tuple[float, int]] = {}
         self.half_at = -1  # the latest step in which a module computed in float16
         self._steps: deque[int] = deque(maxlen=STEPS)
 
@@ -69,8 +70,9 @@ class Ranges(Look):
                 # Not the larger of the two: NaN is larger than nothing, and must not be lost.
                 if not top <= before[0] and not np.isnan(before[0]):
                     self._highest[path] = (float(top), step)
-                if near > self._nearest.get(path, (-1.0, step))[0]:
-                    self._nearest[path] = (float(near), step)
+                _raise(self._nearest, path, near, step)
+                if np.isfinite(top):
+                    _raise(self._finite, path, top, step)
 
     def facts(self) -> RangeFacts | None:
         """Return what was read so far; None if nothing was."""
@@ -84,9 +86,20 @@ class Ranges(Look):
             highest=np.array([self._highest[path][0] for path in paths]),
             highest_steps=np.array([self._highest[path][1] for path in paths]),
             steps=np.array(self._steps),
-            nearest=np.array([self._nearest.get(path, (np.nan, -1))[0] for path in paths]),
-            nearest_steps=np.array([self._nearest.get(path, (np.nan, -1))[1] for path in paths]),
+            nearest=np.array([self._nearest.get(path, _NEVER)[0] for path in paths]),
+            nearest_steps=np.array([self._nearest.get(path, _NEVER)[1] for path in paths]),
+            finite=np.array([self._finite.get(path, _NEVER)[0] for path in paths]),
+            finite_steps=np.array([self._finite.get(path, _NEVER)[1] for path in paths]),
         )
+
+
+_NEVER = (np.nan, -1)
+
+
+def _raise(largest: dict[str, tuple[float, int]], path: str, value: float, step: int) -> None:
+    """Keep the larger of two values, and its step; a NaN is neither."""
+    if value > largest.get(path, (-1.0, step))[0]:
+        largest[path] = (float(value), step)
 
 
 def _top(value: Tensor) -> Tensor:
