@@ -164,7 +164,8 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     else:
         yield Text("Nothing found.", style="green")
     if report.failed is not None and not report.failed.why_not:
-        yield Text(f"The batch of step {report.failed.step} is at hand: report.batch().save('batch.pt').")
+        step, ending = report.failed.step, report.failed.ending
+        yield Text(f"The batch of step {step} is at hand: report.batch().save('batch{ending}').")
     if report.stages and report.not_applicable:
         names = ", ".join(sorted(report.not_applicable))
         yield Text(f"Could not be judged here: {names}.", style="dim")

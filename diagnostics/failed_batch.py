@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from .errors import InvalidInput
 
@@ -25,7 +25,10 @@ class FailedBatch:
         args: positional arguments of the call: the tensors themselves, on their device, without a graph.
         kwargs: named ones.
         why_not: why the inputs were not kept, in words; empty if they were.
+        ending: of the files that `save` writes, for the report to name one.
     """
+
+    ending: ClassVar[str] = ".pt"
 
     step: int
     fingerprint: int | None

@@ -155,7 +155,8 @@ def _line_words(steps: Array, values: Array, finite: Array) -> tuple[str, str]:
     if not finite.any():
         return "never finite", f"all {len(steps):,} kept"
     there = values[finite]
-    seen = f"{there[0]:.4g} first, {there[-1]:.4g} last, {there.min():.4g} to {there.max():.4g}"
+    last = "last" if finite[-1] else "the last that is finite"
+    seen = f"{there[0]:.4g} first, {there[-1]:.4g} {last}, {there.min():.4g} to {there.max():.4g}"
     if np.ptp(there) == 0:
         seen = f"{there[0]:.4g} throughout"
     if finite.all():
@@ -213,4 +214,4 @@ def number(value: float) -> str:
         factor = value / 10.0**power
         raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
         return f"10{raised}" if abs(factor - 1) < 1e-6 else f"{factor:.3g}·10{raised}"
-    return f"{value:.6g}"
+    return f"{value:,.6g}"

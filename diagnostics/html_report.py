@@ -210,7 +210,7 @@ def _batch(failed: FailedBatch) -> str:
     said = f"The batch of step {failed.step:,}" + (f" ({'; '.join(known)})" if known else "")
     if failed.why_not:
         return f"{said} was not kept: {failed.why_not}."
-    return f"{said} is kept as long as the watch is: report.batch().save('batch.pt')."
+    return f"{said} is kept as long as the watch is: report.batch().save('batch{failed.ending}')."
 
 
 def _trace(trace: TraceFacts) -> str:

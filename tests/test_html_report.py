@@ -376,7 +376,7 @@ class TestAxis:
         assert [number(v) for v in (0.0, 0.02, 1500.0, 1e-7, 2e6)] == [
             "0",
             "0.02",
-            "1500",
+            "1,500",
             "10\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT SEVEN}",
             "2\N{MIDDLE DOT}10\N{SUPERSCRIPT SIX}",
         ]

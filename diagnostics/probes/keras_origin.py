@@ -111,6 +111,8 @@ def locate(
 class KerasBatch(FailedBatch):
     """A batch as `train_step` gets it: `args` are inputs, target and sample weights, or None."""
 
+    ending = ".npz"
+
     def save(self, path: str | Path) -> Path:
         """Write the batch with `numpy.savez`: ``x.NAME``, ``y.NAME`` and ``sample_weight.NAME``, and ``rows``.
 
