@@ -11,8 +11,6 @@ from diagnostics.crash_facts import CrashFacts
 from diagnostics.crash_facts import FrameFacts as Line
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.finding import Finding, Where
-from diagnostics.html_charts import Axis, line, number
-from diagnostics.html_heat_map import Colours, grid_of, heat_map
 from diagnostics.html_report import page
 from diagnostics.report import Report, StageResult
 from diagnostics.watch_facts import (
@@ -275,111 +273,6 @@ class TestPage:
         assert "each column is up to 167 steps and shows the largest norm in them" in words
         assert "each row is up to 4 neighbouring layers, the largest of them" in words
         assert "layers.0 to layers.3" in words
-
-
-class TestLine:
-    def test_marks_the_steps_that_are_not_finite(self):
-        steps = np.arange(4)
-        drawn = line("Loss", Axis(0, 3), steps, np.array([1.0, 2.0, np.nan, np.inf]))
-        assert drawn.count('<i class="cross"') == 2
-        assert 'style="left:62.5%"' in drawn  # the middle of the third of four
-        assert "2 of 4, the first at step 2" in drawn
-
-    def test_does_not_draw_through_a_gap(self):
-        drawn = line("Loss", Axis(0, 4), np.arange(5), np.array([1.0, 2.0, np.nan, 2.0, 1.0]))
-        assert drawn.count("<polyline") == 2
-
-    def test_puts_the_largest_value_above_the_smallest(self):
-        drawn = line("Loss", Axis(0, 1), np.arange(2), np.array([1.0, 2.0]))
-        (_, low), (_, high) = (
-            map(float, p.split(",")) for p in re.search(r'points="([^"]*)"', drawn)[1].split(" ")
-        )
-        assert low == pytest.approx(95.45, abs=0.1)  # 5% of room at either end
-        assert high == pytest.approx(4.55, abs=0.1)
-
-    def test_is_logarithmic_where_a_straight_scale_would_hide_most(self):
-        values = np.array([1000.0, 1.0])
-        assert "Loss, logarithmic" in line("Loss", Axis(0, 1), np.arange(2), values)
-        assert "logarithmic" not in line("Loss", Axis(0, 1), np.arange(2), values, log=False)
-        assert "logarithmic" not in line("Loss", Axis(0, 1), np.arange(2), np.array([1000.0, -1.0]))
-
-    def test_of_many_steps_shows_median_and_spread(self):
-        values = np.tile([1.0, 2.0, 3.0], 400)
-        drawn = line("Loss", Axis(0, 1199), np.arange(1200), values)
-        assert "each point is the median of up to 4 steps; the band, the smallest to the largest" in drawn
-        assert drawn.count('class="band"') == 1
-
-    def test_of_nothing_finite_is_still_a_figure(self):
-        assert "never finite" in line("Loss", Axis(0, 1), np.arange(2), np.full(2, np.nan))
-
-
-def drawn_cells(figure, kind):
-    """The corners of the cells drawn as `kind`: a class, or a colour."""
-    found = re.findall(rf'<path (?:class|fill)="{kind}" d="([^"]*)"/>', figure.split('role="img"')[1])
-    return [corner for d in found for corner in re.findall(r"M(\d+ \d+)h", d)]
-
-
-class TestHeatMap:
-    figure = heat_map(
-        "Gradient norms", "norm", Axis(0, 5), history().layers, np.arange(6), history().layer_gradient_norms,
-        np.array([True, True, True]),
-    )  # fmt: skip
-
-    def test_colours_the_smallest_darkest_and_the_largest_brightest(self):
-        assert drawn_cells(self.figure, "#00224e") == ["0 0"]  # in one piece with its neighbours
-        assert 'd="M0 0h6v1h-6z"' in self.figure
-        assert drawn_cells(self.figure, "#fee838") == ["0 2"]
-        assert 'd="M0 2h5v1h-5z"' in self.figure
-
-    def test_marks_nan_and_zero_by_more_than_their_colour(self):
-        assert drawn_cells(self.figure, "bad") == ["5 2"]
-        assert drawn_cells(self.figure, "zero") == [f"{column} 1" for column in range(6)]
-        assert '<path class="on" d="M5 2l1 1m0-1l-1 1"/>' in self.figure
-
-    def test_leaves_a_layer_blank_that_was_not_measured(self):
-        values = np.array([[1.0, np.nan]] * 3)
-        seen = np.array([True, False])
-        figure = heat_map("Updates", "share", Axis(0, 2), ("a", "b"), np.arange(3), values, seen)
-        assert not re.search(r'd="M\d+ 1h', figure.split('role="img"')[1])
-        assert "not measured" in figure
-
-    def test_names_the_layers_and_gives_the_numbers_too(self):
-        words = Page(self.figure).words
-        assert "head 100 100 100 0 1" in words  # median, smallest, largest, its step, not finite
-        assert "body.<b> 0 0 0 0" in words
-
-    def test_the_scale_spans_most_of_the_values(self):
-        assert Colours.of(np.array([[1e-3, 1.0, 50.0, np.nan, np.inf, 0.0]])) == Colours(-3, 2)
-        assert Colours.of(np.array([[1e-30, 1.0, 50.0]])) == Colours(-10, 2)
-        assert Colours.of(np.array([[np.nan]])) == Colours(-1, 0)
-
-    def test_thins_out_to_the_largest_and_lets_no_nan_get_lost(self):
-        values = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 0.0], [4.0, 0.0]])
-        place = np.array([0, 0, 1, 1])
-        seen = np.array([True, True])
-        assert grid_of(values, seen, place, 2, 1).tolist() == [[3.0, 5.0], [np.inf, 0.0]]
-        assert grid_of(values, seen, place, 2, 2).tolist() == [[np.inf, 5.0]]
-
-
-class TestAxis:
-    def test_leaves_no_column_empty(self):
-        steps = np.array([0, 1, 2, 4, 8, 16, 20, 40])
-        place, count = Axis(0, 44).columns(steps, 120)
-        assert count == 2
-        assert sorted(set(place.tolist())) == [0, 1]
-
-    def test_numbers_the_first_and_the_last_step(self):
-        assert re.findall(r">([\d,]+)<", Axis(0, 4999).labels()) == ["0", "2,000", "4,000", "4,999"]
-        assert re.findall(r">([\d,]+)<", Axis(7, 7).labels()) == ["7"]
-
-    def test_writes_small_and_large_numbers_as_powers(self):
-        assert [number(v) for v in (0.0, 0.02, 1500.0, 1e-7, 2e6)] == [
-            "0",
-            "0.02",
-            "1,500",
-            "10\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT SEVEN}",
-            "2\N{MIDDLE DOT}10\N{SUPERSCRIPT SIX}",
-        ]
 
 
 class TestSave:
