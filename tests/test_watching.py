@@ -288,6 +288,21 @@ class TestTrace:
         assert len(watch.report().traces) == 4
         assert_same_bits(bare, watched)
 
+    def test_of_a_pass_that_failed_is_thrown_away(self):
+        model = Layered()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with diagnostics.watch(model, optimizer, trace_steps=[0, 1]) as watch:
+            for step in range(2):
+                if step == 0:
+                    with pytest.raises(RuntimeError):  # such as one that finds no memory
+                        model(torch.randn(4, 5))
+                model(torch.randn(4, 6)).sum().backward()
+                optimizer.step()
+        report = watch.report()
+        assert [(trace.step, len(trace.frames)) for trace in report.traces] == [(1, 5)]
+        assert report.faults == ()
+        assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
     def test_is_printed(self):
         report, _, _ = train_layered(trace_steps=[1])
         lines = str(report).splitlines()
@@ -430,14 +445,38 @@ def load(path):
     return module
 
 
+def losses_of(model, loss_fn):
+    """Return a list that gets the losses that a program trains on, and its loss function, which fills it."""
+    losses = []
+
+    def note(loss):
+        if torch.is_grad_enabled():
+            losses.append(loss.detach())
+        return loss
+
+    if loss_fn is not None:
+        return losses, lambda *arguments: note(loss_fn(*arguments))
+
+    def note_output(_model, _inputs, output):
+        found = output["loss"] if isinstance(output, dict) else output
+        note(found[-1] if isinstance(found, tuple) else found)
+
+    model.register_forward_hook(note_output)
+    return losses, None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_a_healthy_program_is_watched_without_an_error_or_a_warning(path):
     program = load(path)
     model, loader, loss_fn, optimizer = program.build()
+    losses, loss_fn = losses_of(model, loss_fn)
     with diagnostics.watch(model, optimizer) as watch:
+        first = optimizer[0] if isinstance(optimizer, list) else optimizer
+        first.register_step_post_hook(lambda *_: watch.step(torch.stack(losses).mean()) or losses.clear())
         program.train(model, loader, loss_fn, optimizer)
     report = watch.report()
+    assert watch._probe.history().loss_known.all()
     assert report.ok, str(report)
     assert report.faults == ()
     assert re.match(r"watched [\d,]{2,} steps of", report.title)

@@ -232,6 +232,8 @@ class TorchWatch:
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
         # Traced by torch.compile, this would become part of the program.
         if not torch.compiler.is_compiling():
+            if self._trace.steps:
+                self._trace.abandon()  # of a pass that failed
             self._safely("forward passes", self._forward_begins, args, kwargs)
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
