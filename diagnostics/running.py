@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import traceback
 from collections.abc import Callable
-from contextlib import nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,18 @@ from .report import Report
 if TYPE_CHECKING:
     from .probes.loop_finder import LoopFinder
 
+_Joined = tuple[
+    Any, Any, Callable[[], object]
+]  # arguments and options to call a method with; what to do at its end
+_Join = Callable[[Any, Any, Any], _Joined]
+
 
 class Run:
     """What the library sees of a script, from the moment when this is made until `close`.
 
-    A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is; a plain
-    PyTorch loop is watched from its first forward pass on. No framework is imported that the script does not
-    import, and nothing that goes wrong in here is raised into the script.
+    A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, and both
+    are watched from then on; a plain PyTorch loop is watched from its first forward pass on. No framework is
+    imported that the script does not import, and nothing that goes wrong in here is raised into the script.
 
     Attributes:
         examined: one report for each training that was examined, in order.
@@ -41,6 +47,7 @@ class Run:
         self.faults: list[str] = []
         self._on_examined = on_examined
         self._loops: LoopFinder | None = None
+        self._watching: list[Any] = []  # whatever has a report, in the order in which training began
         self._undo = [
             after_import("torch", self._with_torch),
             after_import("transformers.trainer", self._with_transformers),
@@ -48,11 +55,11 @@ class Run:
         ]
 
     def watched(self) -> list[Report]:
-        """Report on every loop that was found, as far as it has come."""
+        """Report on every training that was watched, as far as it has come."""
         reports = []
-        for watch in self._loops.watches if self._loops is not None else []:
+        for watching in self._watching:
             try:
-                reports.append(watch.report())
+                reports.append(watching.report())
             except Exception as fault:
                 self._fault(fault)
         return reports
@@ -66,31 +73,59 @@ class Run:
         try:
             from .probes.loop_finder import LoopFinder
 
-            self._loops = LoopFinder(diagnostics.watch, self._fault)
+            self._loops = LoopFinder(self._watch, self._fault)
             self._undo.append(self._loops.close)
         except Exception as fault:
             self._fault(fault)
 
+    def _watch(self, model: Any, optimizers: list[Any]) -> diagnostics.Watch:
+        watching = diagnostics.watch(model, optimizers)
+        self._watching.append(watching)
+        return watching
+
     def _with_transformers(self, module: ModuleType) -> None:
-        self._examine_before(module.Trainer, "train", _of_trainer)
+        self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)
 
     def _with_keras(self, module: ModuleType) -> None:
-        self._examine_before(module.TensorFlowTrainer, "fit", _of_keras_model)
+        self._look_on(module.TensorFlowTrainer, "fit", _of_keras_model, self._join_fit)
 
-    def _examine_before(self, owner: Any, method: str, arguments_of: Callable[..., dict[str, Any]]) -> None:
-        """Have each call of a method that trains examined first."""
+    def _look_on(self, owner: Any, method: str, arguments_of: Callable[..., dict[str, Any]], join: _Join) -> None:
+        """Have each call of a method that trains examined first, and watched."""
         train, run = getattr(owner, method), self
 
         @functools.wraps(train)
-        def examined(*arguments: Any, **options: Any) -> Any:
+        def looked_at(*arguments: Any, **options: Any) -> Any:
             run._examine(arguments_of, arguments, options)
-            # The loop within is the framework's, not one of the script's own.
-            with run._loops.left_alone() if run._loops is not None else nullcontext():
+            with contextlib.ExitStack() as until_it_ends:
+                if run._loops is not None:  # the loop within is the framework's, not one of the script's own
+                    until_it_ends.enter_context(run._loops.left_alone())
+                try:
+                    arguments, options, leave = join(train, arguments, options)
+                    until_it_ends.callback(leave)
+                except Exception as fault:
+                    run._fault(fault)
                 return train(*arguments, **options)
 
-        examined.__code__ = examined.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
-        setattr(owner, method, examined)
+        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
+        setattr(owner, method, looked_at)
         self._undo.append(lambda: setattr(owner, method, train))
+
+    def _join_trainer(self, _train: Any, arguments: Any, options: Any) -> _Joined:
+        callback, trainer = diagnostics.TrainerCallback(quiet=True), arguments[0]
+        trainer.add_callback(callback)
+        self._watching.append(callback)
+        return arguments, options, lambda: trainer.remove_callback(callback)
+
+    def _join_fit(self, fit: Any, arguments: Any, options: Any) -> _Joined:
+        callback, call = diagnostics.KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
+        given: Any = call.arguments.get("callbacks") or []
+        if hasattr(given, "on_train_begin") and hasattr(given, "append"):  # a CallbackList
+            given.append(callback)
+        else:
+            given = [*given] if isinstance(given, list | tuple) else [given]
+            call.arguments["callbacks"] = [*given, callback]
+        self._watching.append(callback)
+        return call.args, call.kwargs, lambda: None
 
     def _examine(self, arguments_of: Callable[..., dict[str, Any]], arguments: Any, options: Any) -> None:
         try:

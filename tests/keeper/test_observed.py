@@ -197,6 +197,18 @@ class TestWatch:
         assert report["title"] == "watched 30 steps of Linear"
         assert report["findings"][0]["rule"] == "gradients-not-zeroed"
 
+    @pytest.mark.parametrize(
+        ("text", "title"),
+        [(TRAINER, "watched 2 steps of Classifier with a Trainer"), (KERAS, "watched 6 steps of Sequential")],
+        ids=["Trainer", "Keras"],
+    )
+    def test_a_training_of_a_framework_is_watched_as_well(self, script: Path, text: str, title: str) -> None:
+        script.write_text(text.replace("OUTPUTS", "3"))
+        assert run(script).returncode == 0
+        observation = Observation.load(script.with_suffix(".json"))
+        assert observation.faults == []
+        assert [report["title"] for report in observation.watched] == [title]
+
     def test_of_a_healthy_loop_nothing_is_said(self, script: Path) -> None:
         script.write_text(LOOP.replace("ZERO", "optimizer.zero_grad()").replace("END", ""))
         run(script)
