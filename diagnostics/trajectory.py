@@ -37,7 +37,7 @@ ROSE = 1.5  # times the level at the beginning, and times the lowest
 SOARED = 100.0  # the same for a loss whose chance level is not known: some healthy losses grow tenfold
 SOARED_TO_NAN = 1000.0  # the same if the next loss was not finite
 WEIGHTS_GREW = 3.0  # times
-REPEATS = 60  # visits of one and the same batch
+REPEATS = 100  # visits of one and the same batch
 TURNS = 0.9  # of the visits in the second half turn the loss round; of pure noise two thirds do
 SWINGS = 0.5  # of the loss on that batch: from the lowest tenth to the highest, against the mean
 

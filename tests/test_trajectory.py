@@ -101,12 +101,12 @@ class TestOscillates:
         return history(losses, prints=np.full(len(losses), 7, np.uint64) if prints is None else prints)
 
     def test_the_loss_of_one_batch_that_swings(self):
-        course = trajectory.oscillates(self.run([1.0] + [0.5, 3.0] * 30))
+        course = trajectory.oscillates(self.run([1.0] + [0.5, 3.0] * 50))
         assert course.swings == (0.5, 3.0)
-        assert (course.began, course.since, course.until) == (pytest.approx(8.5 / 6), 30, 60)
+        assert (course.began, course.since, course.until) == (pytest.approx(8.5 / 6), 50, 100)
 
     def test_not_if_it_falls(self):
-        assert trajectory.oscillates(self.run(np.geomspace(3, 0.1, 60) * np.tile([1, 2], 30))) is None
+        assert trajectory.oscillates(self.run(np.geomspace(3, 0.1, 100) * np.tile([1, 2], 50))) is None
 
     def test_not_if_it_is_a_slow_wave(self):
         assert trajectory.oscillates(self.run(2 + np.sin(np.arange(100) / 8))) is None
@@ -115,8 +115,8 @@ class TestOscillates:
         assert trajectory.oscillates(self.run(1 + 0.05 * np.random.default_rng(0).standard_normal(100))) is None
 
     def test_one_batch_among_several(self):
-        prints = np.tile(np.array([1, 2, 3], np.uint64), 60)
-        losses = np.where(prints == 1, np.tile([1.0, 1.0, 1.0, 4.0, 1.0, 1.0], 30), 1.0)
+        prints = np.tile(np.array([1, 2, 3], np.uint64), 100)
+        losses = np.where(prints == 1, np.tile([1.0, 1.0, 1.0, 4.0, 1.0, 1.0], 50), 1.0)
         assert trajectory.oscillates(self.run(losses, prints)).swings == (1.0, 4.0)
 
     def test_not_if_it_is_noise_as_that_of_dropout_near_the_best(self):
@@ -125,8 +125,8 @@ class TestOscillates:
             assert trajectory.oscillates(self.run(noise)) is None
 
     def test_not_known_where_no_batch_comes_back(self):
-        with pytest.raises(NotApplicable, match="needs a batch that came 60 times"):
-            trajectory.oscillates(self.run([0.5, 3.0] * 30, np.arange(1, 61, dtype=np.uint64)))
+        with pytest.raises(NotApplicable, match="needs a batch that came 100 times"):
+            trajectory.oscillates(self.run([0.5, 3.0] * 50, np.arange(1, 101, dtype=np.uint64)))
 
 
 class TestUpdates:

@@ -15,6 +15,7 @@ STEPS = 200
 LOOKS = 6  # in the second half of the run
 EXAMPLES = 100
 COMMONEST = 0.8  # of the labels; of a rarer rest a model may rightly have learned nothing yet
+SAME_FOR_ALL = 0.99  # of the chance level: below it the scores differ between examples
 VARIED = 0.1  # of the answers in training are not of the commonest class: there the model tells classes apart
 
 
@@ -45,7 +46,9 @@ class ConstantPredictions(Rule):
     ## Thresholds
     At least 200 steps, 6 of them looked at in the second half, and 100 examples; no class has more than 80% of the
     labels; the learning rate does not rise any more; and the model is not merely slow: had all steps gone the same
-    way, they would have changed the weights by their own size. All are ours. Where the course of the loss says
+    way, they would have changed the weights by their own size. And the cross entropy is no lower than that of one
+    and the same answer: where classes are uneven and hard to tell, the highest score may rightly be that of the
+    commonest for all. All are ours. Where the course of the loss says
     more, `learning-rate-too-high` or `loss-plateau` speaks instead.
 
     An evaluation counts if it has 100 examples and its labels are known, as they are when a model is called with
@@ -85,7 +88,7 @@ class ConstantPredictions(Rule):
             raise NotApplicable(
                 "needs a run whose weights have moved by their own size, at a rate that rises no more"
             )
-        if given.sum() < EXAMPLES or _told_already(history, answers):
+        if given.sum() < EXAMPLES or _knows_more(answers, late) or _told_already(history, answers):
             return None
         answer, first = int(given.argmax()), int(answers.steps[late][0])
         share = labels[answer] / labels.sum()
@@ -136,6 +139,16 @@ class ConstantPredictions(Rule):
             step=step,
             severity="warning" if known else "note",
         )
+
+
+def _knows_more(answers: AnswerFacts, late: Array) -> bool:
+    """Whether the scores tell examples apart, although the highest is always that of the same class."""
+    sizes, losses = answers.labels[late].sum(axis=1), answers.cross_entropies[late]
+    known = np.isfinite(losses) & (sizes > 0)
+    shares = answers.labels[late].sum(axis=0) / max(1, sizes.sum())
+    chance = -float((shares[shares > 0] * np.log(shares[shares > 0])).sum())
+    # Scores that are the same for all examples cannot have less.
+    return bool(known.any()) and float(np.average(losses[known], weights=sizes[known])) < SAME_FOR_ALL * chance
 
 
 def _told_already(history: HistoryFacts, answers: AnswerFacts) -> bool:

@@ -11,8 +11,9 @@ from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 from diagnostics.watch_facts import HistoryFacts
 
-AFTER_BEST = 3  # evaluations
-EVALUATIONS = 5
+AFTER_BEST = 4  # evaluations
+EVALUATIONS = 6
+TREND = 0.6  # Kendall's tau of the evaluations since the best: 1 if each is worse than all before
 ROSE = 0.3  # of the way that the evaluation loss had come down, and of its lowest value
 NOISE = 5.0  # standard deviations of the noise between the best and the last; of 50 figures of pure noise the
 # lowest and the highest lie 4.5 apart
@@ -50,11 +51,10 @@ class Overfitting(Rule):
     ```
 
     ## Thresholds
-    At least 5 evaluations, 3 of them after the best one. The last lies above the best by 30% of what the loss
+    At least 6 evaluations, 4 of them after the best one. The last lies above the best by 30% of what the loss
     had come down before, by 30% of the best itself, and by 5 standard deviations of the noise, as the second
-    differences show it. At least half as much lies between the best and each of the last three, and between the
-    first and the last third of the evaluations since the best (medians). The training loss fell by 20% in the
-    meantime. All are ours.
+    differences show it; the last four by half as much each. Of all pairs since the best four in five are in
+    rising order (Kendall's tau of 0.6). The training loss fell by 20% in the meantime, as steadily. All are ours.
 
     ## Known problems
     A loop that keeps the best weights, or is about to stop by itself, is right, and reported all the same.
@@ -82,8 +82,11 @@ class Overfitting(Rule):
         since = losses[best:]
         if len(since) <= AFTER_BEST or not _rose(losses, best):
             return None
-        at_best, at_end = _training_levels(history, steps, best)
-        if at_best is None or at_end is None or at_best - at_end < FELL * abs(at_best):
+        levels = _training_levels(history, steps[best:])
+        if len(levels) <= AFTER_BEST or _order(levels) > -TREND:
+            return None
+        at_best, at_end = float(levels[0]), float(levels[-1])
+        if at_best - at_end < FELL * abs(at_best):
             return None
         return self.found(
             f"The evaluation loss was best after step {steps[best]:,}, at {losses[best]:.4g}, and has risen since "
@@ -108,26 +111,26 @@ class Overfitting(Rule):
 def _rose(losses: Array, best: int) -> bool:
     since = losses[best:]
     measure = max(losses[: best + 1].max() - losses[best], abs(losses[best]))
-    # A trend leaves second differences nearly alone; noise gives them 2.45 times its own standard deviation.
-    noise = float(np.median(np.abs(np.diff(losses, 2)))) / (math.sqrt(6) * 0.6745)
-    third = -(-len(since) // 3)
-    early, late = np.median(since[:third]), np.median(since[-third:])
-    return bool(since[-AFTER_BEST:].min() - since[0] >= max(ROSE / 2 * measure, NOISE / 2 * noise)) and bool(
-        late - early >= max(ROSE / 2 * measure, NOISE / 2 * noise)
-        and since[-1] - since[0] >= max(ROSE * measure, NOISE * noise)
-    )
+    # A trend leaves second differences nearly alone; noise gives them sqrt(6) times its own standard deviation.
+    noise = float(np.abs(np.diff(losses, 2)).mean()) * math.sqrt(math.pi / 2) / math.sqrt(6)
+    much = max(ROSE * measure, NOISE * noise)
+    if since[-1] - since[0] < much or since[-AFTER_BEST:].min() - since[0] < much / 2:
+        return False
+    return _order(since) >= TREND
 
 
-def _training_levels(history: HistoryFacts, steps: Array, best: int) -> tuple[float | None, float | None]:
-    """Return the training loss before the best and before the last evaluation, each over as many steps."""
+def _order(values: Array) -> float:
+    """Return 1 if each value is above all before it, -1 if below (Kendall's tau)."""
+    first, second = np.triu_indices(len(values), 1)
+    return float(np.sign(values[second] - values[first]).mean())
+
+
+def _training_levels(history: HistoryFacts, steps: Array) -> Array:
+    """Return the training loss before each evaluation, the median over as many steps as lie between two."""
     assert history.losses is not None
     assert history.loss_known is not None
     known = history.loss_known & np.isfinite(history.losses)
     at, losses = history.steps[known], history.losses[known]
     span = max(1, int(np.median(np.diff(steps))))
-
-    def before(step: int) -> float | None:
-        window = losses[(at <= step) & (at > step - span)]
-        return float(np.median(window)) if window.size else None
-
-    return before(int(steps[best])), before(int(steps[-1]))
+    windows = [losses[(at <= step) & (at > step - span)] for step in steps]
+    return np.array([np.median(window) for window in windows if window.size])

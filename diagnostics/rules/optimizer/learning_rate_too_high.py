@@ -55,7 +55,7 @@ class LearningRateTooHigh(Rule):
     entropy, over the last quarter of the run to twice the chance level and 1.5 times where it began and where it
     was lowest; for any other loss to 100 times both, or to 1000 times just before it stopped being finite. Or the
     classifier was never 10% below the chance level, in 200 steps or more, and is not on its way. Or the loss of
-    one batch that came 60 times swings by half its size and has not fallen. A run that is explained in this way
+    one batch that came 100 times swings by half its size and has not fallen. A run that is explained in this way
     is not reported by `loss-divergence`, `loss-plateau` and `loss-oscillation` as well. Where gradients are never
     zeroed, that is the cause, and this rule is silent.
 

@@ -33,7 +33,7 @@ class LossOscillation(Rule):
     ```
 
     ## Thresholds
-    A batch that came at least 60 times; over the second half of these its losses span, from the lowest tenth to
+    A batch that came at least 100 times; over the second half of these its losses span, from the lowest tenth to
     the highest, at least half of their mean, turn round at 90% of the visits (of pure noise it would be two
     thirds), and their mean is not 10% below that of the first six. All are ours. Where steps change the weights
     by 1% or more, `learning-rate-too-high` speaks instead.

@@ -29,7 +29,7 @@ class TestFires:
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
     def test_on_one_that_rises_from_the_start(self):
-        assert RULE.from_history(evaluated(0.5, 0.55, 0.6, 0.7, 0.8)) is not None
+        assert RULE.from_history(evaluated(0.5, 0.55, 0.6, 0.7, 0.8, 0.95)) is not None
 
 
 class TestSilent:
@@ -57,6 +57,6 @@ class TestNotApplicable:
         with pytest.raises(NotApplicable, match="needs the losses of evaluations and of training steps"):
             RULE.from_history(history(FALLS))
 
-    def test_with_four_of_them(self):
-        with pytest.raises(NotApplicable, match="needs 5 evaluations"):
-            RULE.from_history(evaluated(1.0, 2.0, 3.0, 4.0))
+    def test_with_five_of_them(self):
+        with pytest.raises(NotApplicable, match="needs 6 evaluations"):
+            RULE.from_history(evaluated(1.0, 2.0, 3.0, 4.0, 5.0))
