@@ -63,7 +63,7 @@ class FailedBatch:
 
     def __repr__(self) -> str:
         size = f"{self.size} examples" if self.size else "of unknown size"
-        known = f", fingerprint {self.fingerprint:016x}" if self.fingerprint is not None else ""
+        known = f", fingerprint {self.fingerprint}" if self.fingerprint is not None else ""
         concerned = f", concerned: {', '.join(map(str, self.rows))}" if self.rows else ""
         kept = f"not kept: {self.why_not}" if self.why_not else "kept"
         return f"<batch of step {self.step}: {size}{known}{concerned}; {kept}>"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
@@ -15,6 +17,7 @@ from .display import SENTENCE
 from .html_charts import Axis, Dots
 from .html_ranges import ranges_section
 from .origin_words import words
+from .rule import all_rules
 
 if TYPE_CHECKING:
     from .crash_facts import CrashFacts
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from .finding import Finding
     from .report import Report, StageResult
     from .watch_facts import FrameFacts, HistoryFacts, OriginFacts, TraceFacts
+
+CODE = r"<code>\1</code>"
 
 _MARK = {"passed": ("\N{CHECK MARK}", "passed"), "not judged": ("-", "other"), "not reached": ("\u00b7", "other")}
 _MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
@@ -119,8 +124,20 @@ def _finding(finding: Finding) -> str:
         + (f'<pre tabindex="0">{escape(table)}</pre>' if table else "")
         + f'<p class="label">What to change</p><pre class="fix"><code>{escape(finding.fix)}</code></pre>'
         + (f"<details><summary>Evidence</summary>{evidence}</details>" if finding.evidence else "")
+        + _why(finding.rule)
         + "</article>"
     )
+
+
+def _why(name: str) -> str:
+    """Quote from the rule's page why the pattern is bad; empty for a rule that is not the library's."""
+    rule = next((rule for rule in all_rules() if rule.name == name), None)
+    section = re.search(r"## Why it is bad\n(.*?)(?=\n## )", inspect.getdoc(rule) or "", re.DOTALL)
+    if rule is None or section is None:
+        return ""
+    paragraphs = escape(section[1].strip()).split("\n\n")
+    prose = "".join(f"<p>{re.sub('`([^`]+)`', CODE, paragraph)}</p>" for paragraph in paragraphs)
+    return f"<details><summary>Why it is bad</summary>{prose}</details>"
 
 
 def _plain(value: Any) -> str:
@@ -204,7 +221,7 @@ def _origin(origin: OriginFacts, failed: FailedBatch | None) -> str:
 
 def _batch(failed: FailedBatch) -> str:
     known = [f"{failed.size:,} examples"] if failed.size else []
-    known += [f"fingerprint {failed.fingerprint:016x}"] if failed.fingerprint is not None else []
+    known += [f"fingerprint {failed.fingerprint}"] if failed.fingerprint is not None else []
     if failed.rows:
         known.append(f"concerned: {', '.join(map(str, failed.rows[:20]))}{', …' if failed.rows[20:] else ''}")
     said = f"The batch of step {failed.step:,}" + (f" ({'; '.join(known)})" if known else "")

@@ -118,7 +118,10 @@ def watch(
             for batch in loader:
                 ...
                 watch.step(loss)
-        print(watch.report())
+        report = watch.report()
+        report.save("report.html")    # or print(report)
+
+    `diagnostics.probe` shows it a tensor between two modules, and `Report.batch` gives back the batch that broke.
 
     A model under `torch.compile` is watched as it is called: hand over the compiled one. Not covered: what happens
     within one step of LBFGS, whose closure runs several passes; sparse gradients; forward passes that go past

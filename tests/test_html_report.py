@@ -13,6 +13,7 @@ from diagnostics.failed_batch import FailedBatch
 from diagnostics.finding import Finding, Where
 from diagnostics.html_report import page
 from diagnostics.report import Report, StageResult
+from diagnostics.rule import all_rules
 from diagnostics.watch_facts import (
     FrameFacts,
     HistoryFacts,
@@ -171,6 +172,19 @@ class TestPage:
             assert harmful not in raw.replace('<i class="', "").replace("<b>Loss", "").replace("<b>G", "")
         assert "Net&lt;T&gt;" in raw
 
+    def test_quotes_from_the_page_of_a_rule_why_it_is_bad(self):
+        raw = page(WATCHED)
+        assert raw.count("<summary>Why it is bad</summary>") == 2
+        unknown = dataclasses.replace(NOTE, rule="a-rule-of-my-own")
+        assert "Why it is bad" not in page(Report("examined", (unknown,)))
+
+    def test_of_every_rule_of_the_library_is_well_formed(self):
+        each = tuple(dataclasses.replace(NOTE, rule=rule.name) for rule in all_rules())
+        raw = page(Report("examined", each))
+        assert raw.count("<summary>Why it is bad</summary>") == len(each)
+        assert "`" not in Page(raw).words
+        assert "<code>backward()</code> adds to the gradients that are there." in raw
+
     def test_lays_the_lines_of_a_message_out_as_they_are(self):
         assert '<pre tabindex="0">module  a &amp; b\nhead    1 &lt; 2</pre>' in page(WATCHED)
 
@@ -223,7 +237,7 @@ class TestPage:
         [
             (
                 FailedBatch(5, 255, 32, rows=(3, 4)),
-                "The batch of step 5 (32 examples; fingerprint 00000000000000ff; concerned: 3, 4) is kept as long "
+                "The batch of step 5 (32 examples; fingerprint 255; concerned: 3, 4) is kept as long "
                 "as the watch is: report.batch().save('batch.pt').",
             ),
             (FailedBatch(5, None, 0, why_not="<it>"), "The batch of step 5 was not kept: <it>."),
