@@ -49,7 +49,7 @@ class Handover:
         """Hand over the steps that were not handed over before."""
         self._safely(self._take, history)
 
-    def end(self, findings: tuple[Finding, ...]) -> None:
+    def end(self, findings: Callable[[], tuple[Finding, ...]]) -> None:
         """Hand over what was found."""
         self._safely(self._end, findings)
 
@@ -61,8 +61,8 @@ class Handover:
             self._evaluations = 0 if history.evaluation_steps is None else len(history.evaluation_steps)
             self._sink.write(rows)
 
-    def _end(self, findings: tuple[Finding, ...]) -> None:
-        self._sink.findings(findings, max(0, self._step))
+    def _end(self, findings: Callable[[], tuple[Finding, ...]]) -> None:
+        self._sink.findings(findings(), max(0, self._step))
 
     def _safely(self, work: Callable[..., None], *given: Any) -> None:
         if "logger" in self._faults:

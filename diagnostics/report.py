@@ -66,11 +66,12 @@ class Report:
     faults: tuple[str, ...] = ()
     script: str | None = None
     exit_code: int | None = None
-    history: HistoryFacts | None = None
-    origin: OriginFacts | None = None
-    ranges: RangeFacts | None = None
-    traces: tuple[TraceFacts, ...] = ()
-    failed: FailedBatch | None = None
+    # Not compared: arrays have no one answer to whether they are equal.
+    history: HistoryFacts | None = field(default=None, compare=False)
+    origin: OriginFacts | None = field(default=None, compare=False)
+    ranges: RangeFacts | None = field(default=None, compare=False)
+    traces: tuple[TraceFacts, ...] = field(default=(), compare=False)
+    failed: FailedBatch | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         ordered = sorted(self.findings, key=lambda finding: SEVERITIES.index(finding.severity))

@@ -79,7 +79,7 @@ class Watch:
         self._closed = True
         self._probe.close()
         if self._logger is not None:
-            self._logger.end(self.report().findings)
+            self._logger.end(lambda: self.report().findings)
 
     def report(self) -> Report:
         """Say what was seen so far. Reads what is still on the device."""

@@ -45,7 +45,7 @@ def handed(*histories, findings=()):
     handover = Handover(lambda values, step: given.append((step, values)), faults)
     for one in histories:
         handover.take(lambda one=one: one)
-    handover.end(findings)
+    handover.end(lambda: findings)
     return given, faults
 
 
@@ -97,7 +97,7 @@ class TestFunction:
         handover = Handover(logger, faults)
         handover.take(lambda: history(2))
         handover.take(lambda: history(3))
-        handover.end((ERROR,))
+        handover.end(lambda: (ERROR,))
         assert calls == [0]
         assert faults == {
             "logger": "handing over to the logger ended: ConnectionError: the server is gone",
@@ -127,7 +127,7 @@ class TestTensorBoard:
         writer, faults = Writer(), {}
         handover = Handover(writer, faults)
         handover.take(lambda: history(2))
-        handover.end((ERROR,))
+        handover.end(lambda: (ERROR,))
         assert ("watch/loss", 1.0, 0) in writer.scalars
         assert ("watch_update_ratio/body", 0.5, 0) in writer.scalars
         assert ("watch/loss", 0.0, 1) in writer.scalars
@@ -138,7 +138,7 @@ class TestTensorBoard:
 
     def test_is_told_if_nothing_was_found(self):
         writer = Writer()
-        Handover(writer, {}).end(())
+        Handover(writer, {}).end(tuple)
         assert writer.texts == [("watch/findings", "Nothing found.", 0)]
 
     @pytest.mark.parametrize("method", ["add_scalar", "add_text", "flush"])
@@ -180,7 +180,7 @@ class TestWeightsAndBiases:
         handover = Handover(run, faults)
         handover.take(lambda: history(2))
         handover.take(lambda: history(4))
-        handover.end((ERROR,))
+        handover.end(lambda: (ERROR,))
         assert [row["watch/step"] for row in run.rows.values()] == [0, 3]
         assert run.rows[0]["watch_update_ratio/body"] == 0.5
         assert run.defined["watch/*"] == "watch/step"

@@ -125,7 +125,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._facts = self._facts or _facts(self.model)
         report = self.report()
         if self._handover is not None:
-            self._handover.end(report.findings)
+            self._handover.end(lambda: report.findings)
         if not self._quiet and not report.ok:
             print(report, file=sys.stderr)
 
