@@ -29,7 +29,7 @@ def main():
         whole = fastest(lambda: model(x), 50)
     probes = LAYERS * fastest(lambda: diagnostics.probe(x, "between layers"), 5_000)
     print(
-        f"{LAYERS} probes between {LAYERS} small layers, nothing watching: {probes / whole:.4f} of the forward pass "
+        f"{LAYERS} probes between {LAYERS} small layers, nothing watching: {probes / whole:.4f} of the pass "
         f"(at most {BOUND}): {1e9 * probes / LAYERS:.0f} ns each"
     )
     return 0 if probes / whole <= BOUND else 1
