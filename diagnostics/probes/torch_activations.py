@@ -90,25 +90,24 @@ def is_relu_like(module: nn.Module) -> bool:
     return isinstance(module, _RELU_LIKE)
 
 
-def unit_counts(module: nn.Module, output: Tensor) -> tuple[Tensor, int]:
-    """Count the units of an activation module's output (n, ...) that are dead or saturated.
+def unit_count(module: nn.Module, output: Tensor) -> tuple[Tensor, int]:
+    """Count the units of an activation module's output (n, ...) that are dead, or saturated if it has bounds.
 
     Returns:
-        Integers (2,), dead and saturated, where the output is; and the number of units.
+        The count (), still where the output is; and the number of units.
     """
     # Images carry their channels on axis 1; everything else has features last.
     axis = 1 if output.ndim >= 4 else output.ndim - 1
     units = output.movedim(axis, -1).reshape(-1, output.shape[axis])
-    none = torch.zeros((), dtype=torch.int64, device=output.device)
     if is_relu_like(module):
-        return torch.stack([(units == 0).all(0).sum(), none]), units.shape[1]
+        return (units == 0).all(0).sum(), units.shape[1]
     low, high = _BOUNDS[type(module)]
     margin = NEAR_BOUND * (high - low)
     at_bound = torch.logical_or(units <= low + margin, units >= high - margin)
-    return torch.stack([none, (at_bound.float().mean(0) >= MOSTLY).sum()]), units.shape[1]
+    return (at_bound.float().mean(0) >= MOSTLY).sum(), units.shape[1]
 
 
 def _activation_facts(name: str, module: nn.Module, output: Tensor) -> ActivationFacts:
-    counts, units = unit_counts(module, output)
-    dead, saturated = counts.tolist()
+    count, units = unit_count(module, output)
+    dead, saturated = (int(count), 0) if is_relu_like(module) else (0, int(count))
     return ActivationFacts(name, type(module).__name__.lower(), units, dead, saturated)

@@ -10,11 +10,12 @@ from torch import Tensor, nn
 
 from diagnostics.watch_facts import ActivityFacts, LayerActivity
 
-from .torch_activations import has_bounds, is_relu_like, unit_counts
+from .torch_activations import has_bounds, is_relu_like, unit_count
 from .torch_gradients import to_host
 from .torch_look import Guard, Look
 
 STEPS = 64  # remembered, of each layer
+FOLLOWED = 4  # looks in which it is noted down which of them other layers follow
 
 
 class Activity(Look):
@@ -24,11 +25,13 @@ class Activity(Look):
         super().__init__(guard)
         self._modules = [(path, m) for path, m in model.named_modules() if has_bounds(m) or is_relu_like(m)]
         self._layers = [m for m in model.modules() if any(True for _ in m.parameters(recurse=False))]
+        self._relus = {path for path, module in self._modules if is_relu_like(module)}
         self._functions = {path: type(module).__name__.lower() for path, module in self._modules}
         self._pending: list[tuple[int, str, int, int, Tensor]] = []
-        self._seen: dict[str, deque[tuple[int, int, int, int, int]]] = {}
+        self._seen: dict[str, deque[tuple[int, int, int, int]]] = {}
         self._followed: set[str] = set()
         self._latest: list[str] = []
+        self._looks = 0
 
     def open(self, step: int) -> None:
         """Look at the pass that is about to run."""
@@ -41,27 +44,31 @@ class Activity(Look):
             def look(module: nn.Module, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
                 if isinstance(output, Tensor) and output.ndim >= 2 and output.numel() and path not in self._latest:
                     self._latest.append(path)
-                    counts, units = unit_counts(module, output.detach())
-                    self._pending.append((step, path, units, output.shape[0], counts))
+                    count, units = unit_count(module, output.detach())
+                    self._pending.append((step, path, units, output.shape[0], count))
 
             self.after(module, look)
-        for layer in self._layers:
-            self.after(layer, self._follow)
+        if self._looks < FOLLOWED:
+            self._looks += 1
+            for layer in self._layers:
+                self.after(layer, self._follow)
 
     def read(self) -> None:
         """Bring what was seen to the host, in one copy for each device."""
         pending, self._pending = self._pending, []
-        host = to_host({number: counts for number, (*_, counts) in enumerate(pending)})
+        host = to_host({number: count for number, (*_, count) in enumerate(pending)})
         for number, (step, path, units, examples, _) in enumerate(pending):
-            dead, saturated = (int(count) for count in host[number])
-            self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, units, examples, dead, saturated))
+            count = int(host[number])
+            self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, units, examples, count))
 
     def facts(self) -> ActivityFacts | None:
         """Return what was read so far; None if nothing was."""
         layers = []
         for path, function in self._functions.items():
             if path in self._seen:
-                steps, units, examples, dead, saturated = np.array(self._seen[path]).T
+                steps, units, examples, counts = np.array(self._seen[path]).T
+                none = np.zeros_like(counts)
+                dead, saturated = (counts, none) if path in self._relus else (none, counts)
                 layers.append(
                     LayerActivity(path, function, path in self._followed, steps, units, examples, dead, saturated)
                 )

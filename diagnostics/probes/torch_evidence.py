@@ -36,6 +36,7 @@ class Evidence:
             optimizer steps on it, and they are copied only then.
 
     Attributes:
+        always: the argument.
         small: whether the weights are small enough to be copied.
         origin: where the first NaN or inf came from, once there is one.
         passes: the passes held, oldest first.
@@ -46,7 +47,7 @@ class Evidence:
         self._layers = layers
         self._device = device
         self._deferred = deferred
-        self._always = always
+        self.always = always
         self._snapshot: Snapshot | None = None
         self._snapshot_step = -1
         # Whether all was finite so far. On a CPU it is looked at, for there is nothing to wait for.
@@ -85,7 +86,7 @@ class Evidence:
 
     def before_pass(self, step: int) -> None:
         """Copy the weights, if that has to be done before each step and was not for this one."""
-        if self._always and self._snapshot_step != step and self.small and self.origin is None:
+        if self.always and self._snapshot_step != step and self.small and self.origin is None:
             self._snapshot_step = step
             if self._snapshot is None:
                 self._snapshot = Snapshot(self._layers.parameters, self._deferred)
@@ -107,7 +108,7 @@ class Evidence:
                 self._good = finite.to(good.device) & good if isinstance(good, Tensor) else finite
         elif self._good and not math.isfinite(sum(norms)) and (overflow is None or not float(overflow)):
             self._good = False
-            return self.small and not self._always
+            return self.small and not self.always
         return False
 
     def find(self, failure: Failure, noticed: int, table: Table, copied: bool) -> None:

@@ -63,13 +63,18 @@ class _Unkept(Exception):
 
 def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device) -> Pass:
     """Note down a call that is about to run, copying nothing but the sample for its fingerprint."""
-    found = tensors((args, kwargs))
-    inputs, why_not = None, ""
-    try:
-        inputs = (_without_graph(args), _without_graph(kwargs))
-    except _Unkept as kind:
-        why_not = f"the model's input holds an object of type {kind}, which may change"
-    types = ("cpu",) if device.type == "cpu" else ("cpu", device.type)
+    why_not = ""
+    inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    if not kwargs and all(isinstance(value, Tensor) and not value.requires_grad for value in args):
+        found, inputs = list(args), (args, {})  # the most usual case, and the shortest
+    else:
+        found = tensors((args, kwargs))
+        try:
+            inputs = (_without_graph(args), _without_graph(kwargs))
+        except _Unkept as kind:
+            why_not = f"the model's input holds an object of type {kind}, which may change"
+    on_cpu = device.type == "cpu"
+    types = ("cpu",) if on_cpu else ("cpu", device.type)
     return Pass(
         step=step,
         inputs=inputs,
@@ -80,7 +85,7 @@ def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         sample=tuple([_sample(tensor) for tensor in found if tensor.layout is torch.strided]),
         training=model.training,
         random_state=(
-            torch.get_rng_state(),
+            torch.default_generator.get_state(),
             torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
         ),
         autocast=tuple([(t, torch.get_autocast_dtype(t)) for t in types if torch.is_autocast_enabled(t)]),
@@ -118,7 +123,8 @@ def fingerprints(passes: list[Pass]) -> list[int]:
         digest = hashlib.blake2b(digest_size=8)
         for sample in kept.sample:
             digest.update(b"%d %d" % (sample.ndim, sample.numel()))
-            digest.update(next(host).tobytes())
+            values = next(host)
+            digest.update(values if values.flags.c_contiguous else values.tobytes())
         prints.append(int.from_bytes(digest.digest(), "little") if kept.sample else 0)
     return prints
 

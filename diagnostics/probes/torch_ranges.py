@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from diagnostics.watch_facts import RangeFacts
 
+from .torch_gradients import to_host
 from .torch_look import Guard, Look
 from .torch_passes import tensors
 
@@ -59,20 +61,17 @@ class Ranges(Look):
     def read(self) -> None:
         """Bring what was seen to the host, in one copy for each device."""
         pending, self._pending = self._pending, []
-        by_device: dict[torch.device, list[int]] = {}
-        for index, (*_, top) in enumerate(pending):
-            by_device.setdefault(top.device, []).append(index)
-        for members in by_device.values():
-            values = torch.stack([pending[index][2].double() for index in members]).cpu().numpy()
-            for index, (top, near) in zip(members, values, strict=True):
-                step, path, _ = pending[index]
-                before = self._highest.get(path, (-1.0, step))
-                # Not the larger of the two: NaN is larger than nothing, and must not be lost.
-                if not top <= before[0] and not np.isnan(before[0]):
-                    self._highest[path] = (float(top), step)
-                _raise(self._nearest, path, near, step)
-                if np.isfinite(top):
-                    _raise(self._finite, path, top, step)
+        host = to_host({number: values for number, (*_, values) in enumerate(pending)})
+        for number, (step, path, _) in enumerate(pending):
+            top, *near = host[number].tolist()
+            before = self._highest.get(path, (-1.0, step))
+            # Not the larger of the two: NaN is larger than nothing, and must not be lost.
+            if not top <= before[0] and not math.isnan(before[0]):
+                self._highest[path] = (top, step)
+            if near:
+                _raise(self._nearest, path, near[0], step)
+            if math.isfinite(top):
+                _raise(self._finite, path, top, step)
 
     def facts(self) -> RangeFacts | None:
         """Return what was read so far; None if nothing was."""
@@ -103,9 +102,9 @@ def _raise(largest: dict[str, tuple[float, int]], path: str, value: float, step:
 
 
 def _top(value: Tensor) -> Tensor:
-    """Return (2,): the largest absolute value; for float16 also the largest below the limit, otherwise NaN."""
+    """Return (1,): the largest absolute value. For float16 (2,): also the largest below the limit."""
     top = torch.linalg.vector_norm(value, torch.inf)
     if value.dtype is not torch.float16:
-        return torch.stack([top, torch.full_like(top, torch.nan)])
+        return top.reshape(1)
     size = value.abs()
     return torch.stack([top, torch.where(size < torch.finfo(value.dtype).max, size, 0).amax()])

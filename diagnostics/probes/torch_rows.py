@@ -222,8 +222,9 @@ class Table:
         unseen[self.layers.of_parameter[list(update.which)]] = False
         ratios[unseen] = weights[unseen] = np.nan
         shares = np.full(len(weights), np.nan)
-        if update.zero_shares is not None:
-            counts, which = reader.array(update.zero_shares[0]), list(update.zero_shares[1])
+        if update.nonzero is not None:
+            which = list(update.nonzero[1])
+            counts = self._sizes[which] - reader.array(update.nonzero[0])
             there = np.bincount(self.layers.of_parameter[which], self._sizes[which], minlength=len(weights))
             zeros = np.bincount(self.layers.of_parameter[which], counts, minlength=len(weights))
             shares = zeros / there
@@ -255,6 +256,8 @@ class _Reader:
         return value
 
     def number(self, value: float | Tensor) -> float:
+        if type(value) is float:
+            return value
         return float(self.array(value).mean()) if isinstance(value, Tensor) else float(value)
 
 
@@ -267,5 +270,5 @@ def _tensors(rows: list[Row]) -> list[Tensor]:
         found += [*row.rates, *row.losses, *row.leftovers]
         for update in row.updates:
             found += [update.weights, update.change]
-            found += [update.zero_shares[0]] if update.zero_shares is not None else []
+            found += [update.nonzero[0]] if update.nonzero is not None else []
     return [value for value in found if isinstance(value, torch.Tensor)]

@@ -28,7 +28,7 @@ from diagnostics.watch_facts import (
 
 from .held_memory import process_memory
 from .torch_evidence import Evidence
-from .torch_gradients import Layers, copies, measure_update, zero_counts
+from .torch_gradients import Layers, copies, measure_update, nonzero_counts
 from .torch_graphs import LiveGraphs
 from .torch_model import device_of
 from .torch_modes import Modes
@@ -239,7 +239,8 @@ class TorchWatch:
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
             self._samples.close()
-            self._safely("trace", self._trace.close, output)
+            if self._trace.steps:
+                self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
                 self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
             elif self._looks_closer():
@@ -261,7 +262,8 @@ class TorchWatch:
         kept = keep(self.steps, self._model, args, kwargs, self._device)
         self._next.kept = kept
         self._evidence.hold(kept)
-        self._safely("weights", self._evidence.before_pass, self.steps)
+        if self._evidence.always:
+            self._safely("weights", self._evidence.before_pass, self.steps)
         if self._next.passes == 1 and self._sampled(self.steps):
             self._labels = labels_in(kwargs)
             if not self.compiled:
@@ -309,10 +311,10 @@ class TorchWatch:
             return
         assert self._open is not None or number != self._leader
         row = self._open or self._next
-        zeros = self._measure(row, self._held[number], self._optimizers[number])
+        nonzero = self._measure(row, self._held[number], self._optimizers[number])
         if self._sampled(self.steps) and self._evidence.small and self._moved[number]:
             self._before[number] = copies(self._moved[number])
-            self._zeros = zeros
+            self._nonzero = nonzero
 
     def _begin_row(self) -> None:
         if len(self._rows) >= self._every:
@@ -342,12 +344,12 @@ class TorchWatch:
         if not self._sampled(self.steps):
             return None
         self._safely("activations", self._samples.gradients, self.steps, gradients, which)
-        return zero_counts(gradients), which
+        return nonzero_counts(gradients), which
 
     def _after_step(self, number: int) -> None:
         before = self._before.pop(number, None)
         if before is not None and self._open is not None:
-            update = measure_update(self._layers, self._moved[number], before, self._zeros)
+            update = measure_update(self._layers, self._moved[number], before, self._nonzero)
             self._open.updates.append(update)
         if number == self._leader:
             self.steps += 1
