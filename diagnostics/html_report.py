@@ -293,7 +293,18 @@ def _course(report: Report, history: HistoryFacts) -> str:
                 history.sampled_steps, ratios, np.asarray(~np.isnan(ratios).all(axis=0)),
             )
         )  # fmt: skip
+    if history.sampled_steps is not None and history.memory_bytes is not None and _about_memory(report):
+        holder = "held on the accelerator" if history.memory_of == "accelerator" else "of the process"
+        charts.append(
+            html_charts.line(
+                f"Memory {holder}, in MiB", axis, history.sampled_steps, history.memory_bytes / 2**20, log=False
+            )
+        )
     return "".join(charts)
+
+
+def _about_memory(report: Report) -> bool:
+    return any(finding.stage == "memory" for finding in report.findings)
 
 
 def _unjudged(reasons: Mapping[str, str]) -> str:

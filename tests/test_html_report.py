@@ -260,6 +260,12 @@ class TestPage:
         report = Report("watched", history=HistoryFacts(**(none | {"total_steps": 0})))
         assert "Course of the run" not in page(report)
 
+    def test_shows_the_memory_where_that_is_what_was_found(self):
+        held = history(memory_bytes=np.array([1.0, 2.0, 3.0]) * 2**20, memory_of="process")
+        growing = dataclasses.replace(NOTE, rule="growing-memory", stage="memory")
+        assert "Memory of the process, in MiB" in page(Report("watched", (growing,), history=held))
+        assert "Memory of" not in page(Report("watched", (NOTE,), history=held))
+
     def test_of_one_step_is_drawn(self):
         one = history(1, sampled_steps=np.array([0]), update_ratios=np.ones((1, 3), dtype=np.float32))
         assert "Course of the run" in page(Report("watched", history=one))
