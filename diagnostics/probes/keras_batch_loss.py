@@ -7,10 +7,9 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from .keras_model import has_own_train_step
-from .keras_weights import compiled
+from .keras_weights import current
 
 CLOSE = 1e-4  # relative: a logged loss this near a metric's mean is that mean, up to float32
 
@@ -30,7 +29,7 @@ class BatchLoss:
     def __init__(self, model: keras.Model) -> None:
         self._model = model
         self._own_step = has_own_train_step(model)
-        self._read: Any = None
+        self._tracker: Any = None  # the running mean, if the logged loss is one
         self._seen = False
         self._sums = (0.0, 0.0)
         self.remark = self.why_not = ""
@@ -40,21 +39,22 @@ class BatchLoss:
         self._sums = (0.0, 0.0)
 
     def ask(self, logs: Any) -> Any:
-        """Return, after a step, what `value` will need: a tensor, not waited for; None if there is no loss."""
+        """Return, after a step, what `value` will need: tensors, not waited for; None if there is no loss."""
         logged = logs.get("loss") if isinstance(logs, dict) else None
         if not self._seen:
             self._seen = True
             self._find(logged)
-        return self._read() if self._read is not None else logged
+        if self._tracker is None:
+            return logged
+        return current(self._tracker.total), current(self._tracker.count)
 
     def value(self, raw: Any) -> float | None:
         """Return the loss of a batch, or the mean over several taken at once; to be called in their order."""
         if raw is None:
             return None
-        values = np.asarray(raw, dtype=np.float64)
-        if values.shape != (2,):
-            return float(values.mean())
-        total, count = float(values[0]), float(values[1])
+        if not isinstance(raw, tuple):
+            return float(np.asarray(raw, dtype=np.float64).mean())
+        total, count = map(float, raw)
         before = self._sums if count > self._sums[1] else (0.0, 0.0)  # not more: it was reset in between
         self._sums = (total, count)
         return (total - before[0]) / (count - before[1]) if count > before[1] else None
@@ -70,7 +70,7 @@ class BatchLoss:
                 continue
             mean = float(metric.total.value) / float(metric.count.value)
             if not self._own_step or (logged is not None and _same(mean, float(logged))):
-                self._read = compiled(lambda metric=metric: _sums(metric))
+                self._tracker = metric
                 self.remark = "told from Keras' running mean, but for its rounding"
                 return
         name = type(self._model).__name__
@@ -82,7 +82,3 @@ class BatchLoss:
 
 def _same(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=CLOSE) or not (math.isfinite(one) or math.isfinite(other))
-
-
-def _sums(metric: Any) -> Any:
-    return tf.stack([tf.cast(variable.value, tf.float64) for variable in (metric.total, metric.count)])

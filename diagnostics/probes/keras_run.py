@@ -22,7 +22,7 @@ from .keras_batches import Tap
 from .keras_model import has_own_train_step, has_weights
 from .keras_origin import Kept, failed_batch, locate
 from .keras_replay import batch_size
-from .keras_weights import LIMIT, Weights, compiled, not_finite
+from .keras_weights import LIMIT, Weights, compiled, current, not_finite
 
 SAMPLED = 1024  # numbers of each part of a batch that its fingerprint is made of, spread evenly
 EVALUATIONS = 4096  # evaluation losses remembered
@@ -308,6 +308,8 @@ def _rate_of(optimizer: Any) -> Callable[[], Any]:
     inner = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
     if inner is None:
         return lambda: None
+    if isinstance(inner._learning_rate, keras.Variable):
+        return lambda: current(inner._learning_rate)
     rate: Callable[[], Any] = compiled(lambda: tf.cast(inner.learning_rate, tf.float64))
     return rate
 
