@@ -173,7 +173,7 @@ def recovery(
     left.set_ylim(0, None)
     right.set_ylim(0, 1)
     if broken:
-        left.legend(frameon=False, loc="lower left")
+        left.legend(frameon=False, loc="best")
     plt.close(figure)  # the cell shows it once, as its value
     return figure
 
