@@ -76,7 +76,6 @@ class VanishingGradients(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "its exhibit, the gradient that fades, comes next"
 
     def from_recurrence(self, recurrence: RecurrenceFacts, history: HistoryFacts) -> Finding | None:
         """Look whether the beginning of the sequences still counts."""

@@ -60,7 +60,6 @@ class HalfPrecisionOverflow(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its exhibit, a gated feed-forward block that overflows, comes next"
 
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name the module whose numbers did not fit, where the run has broken on one."""
