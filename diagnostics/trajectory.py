@@ -23,6 +23,8 @@ from .rule import NotApplicable
 from .watch_facts import AnswerFacts, HistoryFacts
 
 LARGE_UPDATE = 0.01  # of a layer's weights, in one step: ten times the 0.001 of the rule of thumb
+LARGE_FIRST = 0.1  # the same in the first steps; small networks learn well at 3%
+FIRST_STEPS = 20
 TINY_UPDATE = 1e-5  # the same: 10,000 steps, all the same way, change the weights by a tenth
 LONG_RUN = 10_000  # steps
 FEWEST_LOSSES = 40
@@ -241,9 +243,9 @@ def chance_level(answers: AnswerFacts) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def update_size(history: HistoryFacts, since: int = 0) -> float | None:
+def update_size(history: HistoryFacts, since: int = 0, before: int | None = None) -> float | None:
     """Return how much a step changes a layer, |update| / |weight|: the median over layers, then over steps."""
-    each = _update_sizes(history, since)
+    each = _update_sizes(history, since, before)
     return None if each is None or not each.size else float(np.median(each))
 
 
@@ -259,10 +261,17 @@ def moved(history: HistoryFacts) -> float | None:
     return None if size is None else size * history.total_steps
 
 
-def large_updates(history: HistoryFacts, since: int = 0) -> bool:
-    """Whether steps are so large that they explain a loss that does not fall."""
+def large_updates(history: HistoryFacts, since: int = 0) -> float | None:
+    """Return the size of steps so large that they explain a loss that does not fall; None if they are not.
+
+    Either those since a step, or the very first: these can blow the weights up so far that later steps are small
+    beside them.
+    """
     size = update_size(history, since)
-    return size is not None and size >= LARGE_UPDATE
+    first = update_size(history, 0, FIRST_STEPS)
+    if first is not None and first >= LARGE_FIRST and (size is None or first > size):
+        return first
+    return size if size is not None and size >= LARGE_UPDATE else None
 
 
 def tiny_updates(history: HistoryFacts) -> bool:
@@ -315,11 +324,12 @@ def at_chance(answers: AnswerFacts | None) -> bool:
     return bool(np.average(answers.cross_entropies[known], weights=weights) >= AT_CHANCE[0] * chance)
 
 
-def _update_sizes(history: HistoryFacts, since: int) -> Array | None:
+def _update_sizes(history: HistoryFacts, since: int, before: int | None = None) -> Array | None:
     ratios = history.update_ratios
     if ratios is None or history.sampled_steps is None:
         return None
-    ratios = ratios[history.sampled_steps >= since].astype(np.float64)
+    steps = history.sampled_steps
+    ratios = ratios[(steps >= since) & ((before is None) | (steps < (before or 0)))].astype(np.float64)
     finite = np.isfinite(ratios)
     return np.array([np.median(row[there]) for row, there in zip(ratios, finite, strict=True) if there.any()])
 
@@ -331,7 +341,8 @@ def _far_above_chance(answers: AnswerFacts) -> Course | None:
         raise NotApplicable(f"needs {LOOKS} looks at what the model answers")
     chance = chance_level(answers)
     last = losses[-max(3, len(losses) // 4) :]
-    began, ended = float(np.median(losses[:3])), float(np.median(last))
+    # The least of three: the first step may already have thrown the loss up.
+    began, ended = float(losses[:3].min()), float(np.median(last))
     lowest = min(float(np.median(part)) for part in np.array_split(losses, max(1, len(losses) // 3)))
     if ended < WIDE_OF_CHANCE * chance or ended < ROSE * max(began, lowest) or last.min() < chance:
         return None

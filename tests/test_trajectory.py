@@ -14,7 +14,7 @@ class TestDiverged:
     def test_a_classifier_far_above_chance_for_good(self):
         losses = [0.7, 0.6, 0.5, *np.linspace(0.5, 3.0, 17)]
         course = trajectory.diverged(history(steps=400), answers(losses))
-        assert (course.began, course.lowest) == (pytest.approx(0.6), pytest.approx(0.55))
+        assert (course.began, course.lowest) == (0.5, pytest.approx(0.55))
         assert (course.since, course.until, course.chance) == (300, 380, pytest.approx(LN2))
         assert course.ended == pytest.approx(2.6875)
 
@@ -140,8 +140,14 @@ class TestUpdates:
     def test_not_known_if_none_was_looked_at(self):
         run = history([1.0] * 60, update_ratios=None, sampled_steps=None)
         assert trajectory.update_size(run) is None
-        assert not trajectory.large_updates(run)
+        assert trajectory.large_updates(run) is None
         assert not trajectory.tiny_updates(run)
+
+    def test_are_large_from_one_hundredth_on_or_where_the_first_were_a_tenth(self):
+        assert trajectory.large_updates(history([1.0] * 400, update=0.009)) is None
+        assert trajectory.large_updates(history([1.0] * 400, update=0.011)) == pytest.approx(0.011)
+        blown_up = np.array([0.5, *[1e-3] * 19])
+        assert trajectory.large_updates(history([1.0] * 400, update=blown_up), since=100) == pytest.approx(0.5)
 
     def test_that_are_all_zero_are_not_tiny(self):
         # Another rule says that nothing changes, and why.

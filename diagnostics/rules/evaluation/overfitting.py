@@ -14,7 +14,7 @@ from diagnostics.watch_facts import HistoryFacts
 AFTER_BEST = 4  # evaluations
 EVALUATIONS = 6
 TREND = 0.6  # Kendall's tau of the evaluations since the best: 1 if each is worse than all before
-ROSE = 0.3  # of the way that the evaluation loss had come down, and of its lowest value
+ROSE = 0.4  # of the way that the evaluation loss had come down, and of its lowest value
 NOISE = 5.0  # standard deviations of the noise between the best and the last; of 50 figures of pure noise the
 # lowest and the highest lie 4.5 apart
 FELL = 0.2  # of the training loss, since the best evaluation
@@ -51,8 +51,8 @@ class Overfitting(Rule):
     ```
 
     ## Thresholds
-    At least 6 evaluations, 4 of them after the best one. The last lies above the best by 30% of what the loss
-    had come down before, by 30% of the best itself, and by 5 standard deviations of the noise, as the second
+    At least 6 evaluations, 4 of them after the best one. The last lies above the best by 40% of what the loss
+    had come down before, by 40% of the best itself, and by 5 standard deviations of the noise, as the second
     differences show it; the last four by half as much each. Of all pairs since the best four in five are in
     rising order (Kendall's tau of 0.6). The training loss fell by 20% in the meantime, as steadily. All are ours.
 

@@ -51,7 +51,8 @@ class LearningRateTooHigh(Rule):
     0.7 takes the place of 0.9. The limits are ours.
 
     In a watched run steps are large if they change the weights by 1% or more (the median over layers and the
-    steps looked at), and one of these holds. The loss rose for good: for a classifier seen to be trained on cross
+    steps looked at), or if the first 20 changed them by 10%, after which the weights may be so large that later
+    steps look small; and one of these holds. The loss rose for good: for a classifier seen to be trained on cross
     entropy, over the last quarter of the run to twice the chance level and 1.5 times where it began and where it
     was lowest; for any other loss to 100 times both, or to 1000 times just before it stopped being finite. Or the
     classifier was never 10% below the chance level, in 200 steps or more, and is not on its way. Or the loss of
@@ -110,11 +111,11 @@ class LearningRateTooHigh(Rule):
         if trajectory.update_size(history) is None:
             raise NotApplicable("needs steps before and after which the weights were compared")
         seen = trajectory.worst_course(history, answers, STEPS)
-        if seen is None or not trajectory.large_updates(history, seen[1].since):
+        update = trajectory.large_updates(history, seen[1].since) if seen is not None else None
+        if seen is None or update is None:
             return None
         what, course = seen
         rate = trajectory.rate_until(history, course.until)
-        update = trajectory.update_size(history, course.since) or 0.0
         much = "more than its own size" if update > 1 else f"{update:.1%} of its size"
         return self.found(
             f"{trajectory.in_words(what, course)} At a learning rate of {rate:.3g} a step changed a layer by "
