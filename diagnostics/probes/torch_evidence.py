@@ -108,7 +108,7 @@ class Evidence:
                 self._good = finite.to(good.device) & good if isinstance(good, Tensor) else finite
         elif self._good and not math.isfinite(sum(norms)) and (overflow is None or not float(overflow)):
             self._good = False
-            return self.small and not self.always
+            return True
         return False
 
     def find(self, failure: Failure, noticed: int, table: Table, copied: bool) -> None:
@@ -177,7 +177,9 @@ class Evidence:
             self._failed = next((kept for kept in held if kept.broke), held[-1] if held else None)
 
     def copy_now(self) -> None:
-        """Copy the weights as they are, before the optimizer steps on a gradient that is not finite."""
+        """Copy the weights as they are, before an optimizer steps on what is not finite; if they are not yet."""
+        if self.always or not self.small:
+            return
         self._snapshot = Snapshot(self._layers.parameters, self._deferred)
         self._snapshot.take(True)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -123,8 +124,7 @@ def fingerprints(passes: list[Pass]) -> list[int]:
         digest = hashlib.blake2b(digest_size=8)
         for sample in kept.sample:
             digest.update(b"%d %d" % (sample.ndim, sample.numel()))
-            values = next(host)
-            digest.update(values if values.flags.c_contiguous else values.tobytes())
+            digest.update(np.ascontiguousarray(next(host)).data)
         prints.append(int.from_bytes(digest.digest(), "little") if kept.sample else 0)
     return prints
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,8 +15,11 @@ from diagnostics.facts import Array
 from diagnostics.history import History
 from diagnostics.watch_facts import HistoryFacts
 
+from .held_memory import process_memory
 from .torch_gradients import Layers, Update, to_host
 from .torch_passes import Pass, fingerprints
+
+LOSSES = 1024  # of one step, remembered: where no optimizer steps any more it is a step without an end
 
 
 @dataclass
@@ -42,7 +46,7 @@ class Row:
     kept: Pass | None = None
     gradients: list[Gradient] = field(default_factory=list)
     rates: list[float | Tensor] = field(default_factory=list)
-    losses: list[float | Tensor] = field(default_factory=list)
+    losses: deque[float | Tensor] = field(default_factory=lambda: deque(maxlen=LOSSES))
     clean: bool = False
     leftovers: list[Tensor] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
@@ -106,8 +110,11 @@ class Table:
         self.skipped = 0
         self.scaled = False
 
-    def read(self, rows: list[Row], memory: float) -> Failure | None:
+    def read(self, rows: list[Row], device: torch.device) -> Failure | None:
         """Bring rows to the host and keep them. Return the first failure among them."""
+        memory = process_memory()
+        if device.type == "cuda":
+            memory = float(torch.cuda.memory_allocated(device))
         host = to_host(dict(enumerate(_tensors(rows))))
         values = iter(host[key] for key in range(len(host)))
         with_pass = [row for row in rows if row.kept is not None]
@@ -120,6 +127,15 @@ class Table:
                 failure = failure or found
         return failure
 
+    def unfinished(self, row: Row, step: int, latest: int) -> Failure | None:
+        """Look at the latest losses of a step that no optimizer has taken yet, as loss scalers leave them out."""
+        losses = list(row.losses)[-latest:]
+        host = to_host({place: loss for place, loss in enumerate(losses) if isinstance(loss, Tensor)})
+        values = [float(host[place].mean()) if place in host else float(loss) for place, loss in enumerate(losses)]
+        broken = [value for value in values if not math.isfinite(value)]
+        size = row.kept.size if row.kept is not None else 0
+        return Failure(step, broken[0], True, (), 0, size, None) if broken else None
+
     def facts(
         self, *, passes_seen: bool, memory_of: Literal["accelerator", "process"], **known: Any
     ) -> HistoryFacts:
@@ -127,7 +143,7 @@ class Table:
 
         Args:
             passes_seen: whether forward passes were seen at all.
-            memory_of: whose memory `read` was told.
+            memory_of: whose memory `read` has read.
             known: fields of `HistoryFacts` that are not of this table.
         """
         rows, samples = self.steps.arrays(), self.samples.arrays()

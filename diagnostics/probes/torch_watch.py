@@ -26,7 +26,6 @@ from diagnostics.watch_facts import (
     TraceFacts,
 )
 
-from .held_memory import process_memory
 from .torch_evidence import Evidence
 from .torch_gradients import Layers, copies, measure_update, nonzero_counts
 from .torch_graphs import LiveGraphs
@@ -152,6 +151,8 @@ class TorchWatch:
             row.losses.append(number)
         if self._optimizers and self._called_at == self.steps and pending:
             self._unstepped += 1
+            if self._unstepped % self._every == 0:
+                self._safely("readings", self._look_at_unfinished)
         self._called_at = self.steps
 
     def evaluated(self, loss: float) -> None:
@@ -243,7 +244,7 @@ class TorchWatch:
                 self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
                 self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
-            elif self._looks_closer():
+            elif self.steps < FIRST or self._sampled(self.steps):
                 self._safely("backward passes", self._listen, output)
                 if self._sampled(self.steps):
                     self._safely("predictions", self._look_at, output)
@@ -360,9 +361,6 @@ class TorchWatch:
         self._measure(self._open, self._layers.everything(), None)
         self.steps += 1
 
-    def _looks_closer(self) -> bool:
-        return self.steps < FIRST or self._sampled(self.steps)
-
     def _sampled(self, step: int) -> bool:
         return step % self._every == 0 or (step < self._every and step & (step - 1) == 0)
 
@@ -371,7 +369,7 @@ class TorchWatch:
     def _read(self) -> None:
         rows, self._rows = self._rows, []
         self._open = None if not self._closed else self._open
-        failure = self._table.read(rows, self._memory()) if rows else None
+        failure = self._table.read(rows, self._device) if rows else None
         self._samples.read()
         self._safely("predictions", self._predictions.read, self.steps, False)
         if failure is not None and self.origin is None:
@@ -383,6 +381,13 @@ class TorchWatch:
         if rows and self.on_read is not None:
             self.on_read()
 
+    def _look_at_unfinished(self) -> None:
+        """Look for a NaN loss where no optimizer steps: from the first NaN on a loss scaler sees to that."""
+        failure = self._table.unfinished(self._next, self.steps, self._every)
+        if failure is not None and self.origin is None:
+            self._evidence.copy_now()  # no step has changed them since
+            self._find(failure)
+
     def _find(self, failure: Failure) -> None:
         for handle in self._root_handles:  # or the copy would call them
             handle.remove()
@@ -393,8 +398,3 @@ class TorchWatch:
         finally:
             if not self._closed:
                 self._attach_to_model()
-
-    def _memory(self) -> float:
-        if self._device.type == "cuda":
-            return float(torch.cuda.memory_allocated(self._device))
-        return process_memory()

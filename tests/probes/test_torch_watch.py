@@ -263,6 +263,26 @@ class TestLoopsOfEveryKind:
         assert (history.layer_gradient_norms[:, 0] == 0).all()
         assert (history.layer_gradient_norms[:, 1] > 0).all()
 
+    @pytest.mark.parametrize("deferred", [False, True])
+    def test_a_run_whose_scaler_leaves_out_every_step_from_a_nan_on_is_seen_to_be_broken(self, deferred):
+        model = mlp()
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
+        watch = TorchWatch(model, [optimizer], 4, deferred)
+        for step in range(60):
+            inputs, labels = batch(step)
+            inputs[2, 3] = float("nan") if step >= 30 else 0.0
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            watch.step(loss)
+        watch.close()
+        assert (watch.faults, watch.steps) == ({}, 30)
+        assert (watch.origin.step, watch.origin.kind, watch.origin.rows) == (30, "input", (2,))
+        assert watch.origin.replayed
+
     @pytest.mark.parametrize("fused", [True, False])
     def test_the_overflow_steps_that_a_loss_scaler_leaves_out_are_no_failure(self, fused):
         model = mlp()
@@ -315,9 +335,11 @@ class TestLeavesNothingBehind:
         monkeypatch.setattr("diagnostics.probes.torch_evidence.PASSES_LIMIT", 10)
         model = mlp()
         watch = TorchWatch(model, [torch.optim.SGD(model.parameters(), lr=0.05)], 4)
-        for step in range(50):
-            model(batch(step)[0])
+        for step in range(1200):
+            output = model(batch(step % 7)[0])
+            watch.step(output.mean())
         assert len(watch._evidence.passes) == 10
+        assert len(watch._next.losses) == 1024
         monkeypatch.setattr("diagnostics.probes.torch_evidence.INPUTS_LIMIT", 3 * batch(0)[0].nbytes)
         model(batch(50)[0])
         assert len(watch._evidence.passes) == 3
