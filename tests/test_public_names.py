@@ -23,6 +23,17 @@ def test_the_exported_names_are_these_and_no_others():
     assert all(hasattr(diagnostics, name) for name in diagnostics.__all__)
 
 
+def test_the_callbacks_are_made_where_they_are_asked_for_and_so_are_not_among_them():
+    code = (
+        "import sys, diagnostics\n"
+        "from diagnostics import *\n"
+        "print([name for name in ('torch', 'transformers', 'tensorflow', 'keras') if name in sys.modules])\n"
+        "print('TrainerCallback' in vars(diagnostics), 'KerasCallback' in vars(diagnostics))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\nFalse False\n", "")
+
+
 def test_every_exception_descends_from_one():
     assert issubclass(diagnostics.InvalidInput, diagnostics.DiagnosticsError)
     assert issubclass(diagnostics.InvalidInput, ValueError)
