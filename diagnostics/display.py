@@ -140,7 +140,7 @@ def _trace(trace: TraceFacts, width: int) -> Padding:
 
     frames = trace.frames[:TRACED]
     text = Text(f"step {trace.step}, every module in the order in which it ended", style="bold")
-    for line in frame_lines(frames, width - 2):
+    for line in frame_lines(frames, width - 2, shorten=True):
         text.append(f"\n  {line}", style="not bold")
     if len(trace.frames) > len(frames):
         rest = len(trace.frames) - len(frames)

@@ -190,7 +190,7 @@ class _Scale:
             return cls(start - room, end + room, True, tuple(10.0**n for n in powers[:: -(-len(powers) // 4)]))
         room = (high - low) * 0.05 or abs(high) * 0.5 or 1.0
         low, high = (max(0.0, low - room) if low >= 0 else low - room), high + room
-        step = _nice((high - low) / 3)
+        step = _nice((high - low) / 4)
         first = math.ceil(low / step)
         ticks = tuple(round(n * step, 12) for n in range(first, math.floor(high / step) + 1))
         return cls(low, high, False, ticks)
@@ -209,7 +209,7 @@ def _nice(size: float) -> float:
 
 def number(value: float) -> str:
     """Write a number of an axis: ``0.02``, ``10⁻⁷``."""
-    if value and (abs(value) >= 1e5 or abs(value) < 1e-3):
+    if value and (abs(value) >= 1e5 or abs(value) < 1e-4):
         power = math.floor(math.log10(abs(value)) + 1e-9)
         factor = value / 10.0**power
         raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

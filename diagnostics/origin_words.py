@@ -9,6 +9,7 @@ from .watch_facts import FrameFacts, OriginFacts, ValueRange
 
 FRAMES_SHOWN = 4  # in a message; the evidence holds them all
 WIDTH = 96  # columns that a message has
+SHORTEST = 28  # columns in which the name of a module can still be told
 LIMITS = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.40e38}  # largest finite values
 
 
@@ -42,19 +43,47 @@ def table(frames: Sequence[FrameFacts]) -> str:
     return "\n".join(frame_lines(frames[-FRAMES_SHOWN:], WIDTH)) if frames else ""
 
 
-def frame_lines(frames: Sequence[FrameFacts], width: int) -> list[str]:
-    """Lay out module calls with smallest and largest absolute values: one a line, or two where names are long."""
+def frame_lines(frames: Sequence[FrameFacts], width: int, shorten: bool = False) -> list[str]:
+    """Lay out module calls with smallest and largest absolute values: one a line, or two where names are long.
+
+    Args:
+        frames: the calls.
+        width: columns.
+        shorten: whether long names may be shortened to keep to one line.
+    """
     rows = [("smallest to largest |x|", "weights", "inputs", "outputs")]
     for frame in frames:
         rows.append((call(frame), words(frame.weights), words(frame.inputs), words(frame.outputs)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    if sum(widths) + 6 <= width:
+    room = width - sum(widths[1:]) - 6
+    if widths[0] > room >= SHORTEST and shorten:
+        names = _shortened([row[0] for row in rows[1:]], room)
+        rows[1:] = [(name, *row[1:]) for name, row in zip(names, rows[1:], strict=True)]
+        widths[0] = max(len(row[0]) for row in rows)
+    if widths[0] <= room:
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     lines = [f"{rows[0][0]}:"]
     for name, *values in rows[1:]:
         told = [f"{column} {value}" for column, value in zip(rows[0][1:], values, strict=True) if value != "-"]
         lines += [name, f"    {'; '.join(told)}"]
     return lines
+
+
+def _shortened(names: Sequence[str], room: int) -> list[str]:
+    """Take the first letters of the leading parts of all paths until these fit: ``d.t.layer.0.ffn.lin1``."""
+    told = list(names)
+    for depth in range(1, max(name.count(".") for name in names) + 1):
+        if max(len(name.partition(" ")[0]) for name in told) <= room:
+            break
+        told = [_initials(name, depth) for name in names]
+    return [name if len(name) <= room else f"{name[: room - 1]}\N{HORIZONTAL ELLIPSIS}" for name in told]
+
+
+def _initials(name: str, depth: int) -> str:
+    path, space, kind = name.partition(" ")
+    parts = path.split(".")
+    first = min(depth, len(parts) - 1)
+    return ".".join([part[:1] for part in parts[:first]] + parts[first:]) + space + kind
 
 
 def call(frame: FrameFacts) -> str:
