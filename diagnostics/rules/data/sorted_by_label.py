@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.facts import Array, DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import AnswerFacts
+from diagnostics.watch_facts import AnswerFacts, HistoryFacts
 
 MIN_BATCHES = 3
 MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by luck once in 128 times
@@ -50,8 +50,8 @@ class SortedByLabel(Rule):
     At least 3 of the first batches, of at least 8 labels each, hold one class (ours). In random order that must
     be less likely than 1 in 1000, given how common each class is among the labels read, so that rare classes alone
     are no alarm. Where these are only the first ones and all alike, the model must have at least three outputs.
-    In a watched run: at least 6 batches were looked at, most of them hold one class, they hold at least two
-    between them, and so many would be as unlikely.
+    In a watched run: at least 6 batches were looked at, most of them hold one class, not all the same one, and so
+    many would be as unlikely; and each step is made of one batch.
 
     ## Known problems
     Batches of one class may be meant: some losses on pairs or on prototypes want them, and a stream in order
@@ -96,15 +96,18 @@ class SortedByLabel(Rule):
             return None  # with two outputs, one class may simply be rare
         return self._sorted(dataset, pure, outputs.num_classes, "the model has", model)
 
-    def from_answers(self, answers: AnswerFacts, model: ModelFacts) -> Finding | None:
+    def from_answers(self, answers: AnswerFacts, history: HistoryFacts, model: ModelFacts) -> Finding | None:
         """Compare the batches that were learned from with the labels of all of them together."""
+        if (history.passes > 1).any():
+            # One batch of real examples and one of made ones, as adversarial training has them, are no order.
+            raise NotApplicable("needs steps of one pass each: of several only the first is looked at")
         sizes = answers.labels.sum(axis=1)
         counts = answers.labels[sizes >= MIN_LABELS]
         if len(counts) < LOOKS:
             raise NotApplicable(f"needs the class labels of {LOOKS} batches, of at least {MIN_LABELS} labels each")
         pure = counts[(counts > 0).sum(axis=1) == 1]
         classes = np.flatnonzero(counts.sum(axis=0))
-        if classes.size < 2 or len(pure) <= len(counts) / 2:
+        if len(pure) <= len(counts) / 2 or np.unique(pure.argmax(axis=1)).size < 2:
             return None
         shares = counts.sum(axis=0) / counts.sum()
         if _at_least(len(pure), len(counts), float((shares ** sizes[sizes >= MIN_LABELS].min()).sum())) >= CHANCE:

@@ -4,7 +4,7 @@ import pytest
 from diagnostics.facts import DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.sorted_by_label import SortedByLabel
-from tests.courses import answers
+from tests.courses import answers, history
 
 RULE = SortedByLabel()
 TORCH = ModelFacts("Sequential", "torch", 1000, 1000)
@@ -106,9 +106,12 @@ class TestNotApplicable:
 
 
 class TestWhileTraining:
+    def found(self, seen, model=TORCH, **known):
+        return RULE.from_answers(seen, history(steps=800, **known), model)
+
     def test_fires_where_most_batches_hold_one_class(self):
         counts = 32 * np.eye(3, dtype=int)[[0, 0, 1, 1, 1, 2, 2, 0]]
-        finding = RULE.from_answers(answers([0.5] * 8, counts), TORCH)
+        finding = self.found(answers([0.5] * 8, counts))
         assert finding.severity == "warning"
         assert finding.message == (
             "Of the 8 batches looked at while training, all hold one class only (label 0, then 1, then 2, "
@@ -118,20 +121,29 @@ class TestWhileTraining:
         assert finding.fix == "DataLoader(dataset, batch_size=..., shuffle=True)"
 
     def test_names_no_more_labels_than_one_reads(self):
-        finding = RULE.from_answers(answers([0.5] * 40, 32 * np.eye(40, dtype=int)), KERAS)
+        finding = self.found(answers([0.5] * 40, 32 * np.eye(40, dtype=int)), KERAS)
         assert "(label 0, then 1, then 2, then 3, then 4, then 5, then 6, then 7, …)" in finding.message
         assert finding.fix.startswith("dataset.shuffle(number_of_rows)")
 
     def test_is_silent_on_mixed_batches(self):
-        assert RULE.from_answers(answers([0.5] * 8, (20, 12)), TORCH) is None
+        assert self.found(answers([0.5] * 8, (20, 12))) is None
 
     def test_is_silent_on_a_rare_class(self):
         counts = np.array([[32, 0]] * 15 + [[31, 1]] * 5)
-        assert RULE.from_answers(answers([0.5] * 20, counts), TORCH) is None
+        assert self.found(answers([0.5] * 20, counts)) is None
 
     def test_is_silent_where_all_labels_are_of_one_class(self):
-        assert RULE.from_answers(answers([0.5] * 8, (32, 0)), TORCH) is None
+        assert self.found(answers([0.5] * 8, (32, 0))) is None
 
     def test_is_not_applicable_to_small_batches(self):
         with pytest.raises(NotApplicable, match="needs the class labels of 6 batches, of at least 8 labels each"):
-            RULE.from_answers(answers([0.5] * 20, (4, 0)), TORCH)
+            self.found(answers([0.5] * 20, (4, 0)))
+
+    def test_is_silent_where_all_that_are_pure_are_of_one_class(self):
+        assert self.found(answers([0.5] * 8, [[16, 16]] + [[0, 32]] * 7)) is None
+
+    def test_is_not_applicable_to_steps_of_several_batches(self):
+        # As those of a judge, who sees real examples and made ones.
+        counts = 32 * np.eye(2, dtype=int)[[0, 1] * 4]
+        with pytest.raises(NotApplicable, match="needs steps of one pass each"):
+            self.found(answers([0.5] * 8, counts), passes=np.full(800, 2))

@@ -29,7 +29,7 @@ class TestFires:
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
     def test_on_one_that_rises_from_the_start(self):
-        assert RULE.from_history(evaluated(0.5, 0.55, 0.6, 0.7, 0.8, 0.95)) is not None
+        assert RULE.from_history(evaluated(0.5, 0.56, 0.64, 0.7, 0.8, 0.95)) is not None
 
 
 class TestSilent:
