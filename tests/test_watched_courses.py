@@ -141,6 +141,29 @@ class TestData:
         assert {name: finding.severity for name, finding in findings.items()} == {"repeated-batch": "note"}
 
 
+class TestTwoNetworks:
+    def test_a_judge_that_is_watched_alone_is_silent(self):
+        maker = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
+        judge = nn.Sequential(nn.Linear(2, 64), nn.LeakyReLU(0.2), nn.Linear(64, 1))
+        making, judging = (torch.optim.Adam(part.parameters(), lr=1e-3) for part in (maker, judge))
+        one, zero = torch.ones(32), torch.zeros(32)
+
+        def judged(points, truth):
+            return nn.functional.binary_cross_entropy_with_logits(judge(points)[:, 0], truth)
+
+        with diagnostics.watch(judge, judging) as watch:
+            for _ in range(400):
+                judging.zero_grad()
+                loss = judged(2 + torch.randn(32, 2), one) + judged(maker(torch.randn(32, 4)).detach(), zero)
+                loss.backward()
+                judging.step()
+                watch.step(loss)
+                making.zero_grad()
+                judged(maker(torch.randn(32, 4)), one).backward()
+                making.step()
+        assert watch.report().findings == ()
+
+
 class Dropping(nn.Module):
     def __init__(self, norm):
         super().__init__()
