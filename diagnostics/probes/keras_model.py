@@ -143,6 +143,11 @@ def full_rate(optimizer: Any) -> float:
     return float(schedule)
 
 
+def inner_optimizer(model: keras.Model) -> Any:
+    """Return the optimizer that the model was compiled with, not the one around it that scales the loss."""
+    return _inner(getattr(model, "optimizer", None))
+
+
 def warms_up(optimizer: Any) -> bool:
     """Say whether a schedule begins below its largest rate."""
     schedule = _inner(optimizer)._learning_rate

@@ -19,7 +19,7 @@ from diagnostics.watch_facts import HistoryFacts, OriginFacts
 
 from .keras_batch_loss import BatchLoss
 from .keras_batches import Tap
-from .keras_model import has_own_train_step, has_weights
+from .keras_model import has_own_train_step, has_weights, inner_optimizer
 from .keras_origin import Kept, failed_batch, locate
 from .keras_replay import batch_size
 from .keras_weights import LIMIT, Weights, compiled, current, not_finite
@@ -59,13 +59,14 @@ class KerasRun:
         self.origin: OriginFacts | None = None
         self._failed: FailedBatch | None = None
         self._at_once = int(model.steps_per_execution)  # steps that Keras takes between two looks
-        self._passes = int(getattr(model.optimizer, "gradient_accumulation_steps", None) or 1)
+        inner = inner_optimizer(model)
+        self._passes = int(getattr(inner, "gradient_accumulation_steps", None) or 1)
         self._own_step = has_own_train_step(model)
         # An accelerator is not waited for but every so many steps; by then the weights are long others.
         self._deferred = _on_gpu() and every > 1
         self._weights: Weights | None = None
         self._loss = BatchLoss(model)
-        self._rate = _rate_of(model.optimizer)
+        self._rate = _rate_of(inner, self._own_step)
         self._fit = getattr(model, "history", None)  # each has one of its own
         self._begun_at = _iterations(model)
         self._rows = History(_ROW)
@@ -206,9 +207,9 @@ class KerasRun:
             self._unsound = bool(not np.isfinite(norms).all() or np.isnan(ratios).any())
         if self._deferred or self.origin is not None:
             first.values = None
-        self.steps += 1
+        self.steps += self._at_once
         if self._at_once > 1:  # at the end of an epoch Keras takes fewer
-            self.steps = _iterations(self._model) - self._begun_at
+            self.steps = (_iterations(self._model) - self._begun_at) or self.steps
             self.forwards = self.steps
 
     def _sampled(self, step: int) -> bool:
@@ -303,15 +304,19 @@ def _sample(layers: int) -> list[Any]:
     ]
 
 
-def _rate_of(optimizer: Any) -> Callable[[], Any]:
+def _rate_of(optimizer: Any, own_step: bool) -> Callable[[], Any]:
     """Return what tells the learning rate of the step to come, of a schedule, too: a tensor (), or None."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
-    if inner is None:
+    if optimizer is None:
         return lambda: None
-    if isinstance(inner._learning_rate, keras.Variable):
-        return lambda: current(inner._learning_rate)
-    rate: Callable[[], Any] = compiled(lambda: tf.cast(inner.learning_rate, tf.float64))
-    return rate
+    plain = isinstance(optimizer._learning_rate, keras.Variable)
+    rate = compiled(lambda: tf.cast(optimizer.learning_rate, tf.float64))
+
+    def now() -> Any:
+        if own_step and not optimizer.built:  # it steps with others, and this one is Keras' default
+            return None
+        return current(optimizer._learning_rate) if plain else rate()
+
+    return now
 
 
 def _iterations(model: keras.Model) -> int:

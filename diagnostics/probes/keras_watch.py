@@ -29,6 +29,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     of its own is a line in the report. Once a loss is NaN or infinite, that step is run again, eagerly and layer
     by layer, on the weights and the batch it had.
 
+    It holds the weights of the last two steps, if they take at most 512 MiB, and their batches.
+
     What Keras does not show, the report says: gradients never; batches and single steps not with
     `steps_per_execution` above 1 or on several devices; on an accelerator the weights of a broken step only with
     `every=1`, which waits for each step. Keras on TensorFlow only.
@@ -56,7 +58,6 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._quiet = quiet
         self._run: KerasRun | None = None
         self._name = ""
-        self._facts: tuple[Any, ...] = ()
         self._why_not = "training has not begun"
         self._faults: dict[str, str] = {}
 
@@ -65,7 +66,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._run is None:
             report = Report(f"watched nothing: {self._why_not}")
         else:
-            report = watch_report(self._run, self._name, self._facts)
+            report = watch_report(self._run, self._name, _facts(self.model))
             report = dataclasses.replace(report, failed=self._run.batch())
         return dataclasses.replace(report, faults=(*report.faults, *self._faults.values()))
 
@@ -107,11 +108,9 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if backend != "tensorflow":
             self._why_not = f"Keras runs on {backend} here, and only Keras on TensorFlow is covered"
             return
-        from .keras_model import has_weights
         from .keras_run import KerasRun
 
         self._name = type(self.model).__name__
-        self._facts = _facts(self.model) if has_weights(self.model) else ()
         self._handover = None
         self._run = run = KerasRun(self.model, self._every, self._stop_after)
         if self._logger is not None:
@@ -122,7 +121,6 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._run is None:
             return
         self._run.close()
-        self._facts = self._facts or _facts(self.model)
         report = self.report()
         if self._handover is not None:
             self._handover.end(lambda: report.findings)
@@ -131,8 +129,11 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def _facts(model: Any) -> tuple[Any, ...]:
-    """Describe the model and its optimizer."""
-    from .keras_model import describe_model, optimizer_facts
+    """Describe the model and its optimizer, if there are weights and the optimizer has stepped."""
+    from .keras_model import describe_model, has_weights, inner_optimizer, optimizer_facts
 
+    if not has_weights(model):
+        return ()
     described = dataclasses.replace(describe_model(model), computes_loss=None)
-    return (described, optimizer_facts(model)) if model.optimizer is not None else (described,)
+    used = getattr(inner_optimizer(model), "built", False)  # a train_step may step with others
+    return (described, optimizer_facts(model)) if used else (described,)

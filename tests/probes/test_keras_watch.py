@@ -284,6 +284,30 @@ class TestReport:
         stages = {stage.name: stage.detail for stage in report.stages}
         assert stages["loss"].endswith("; as OwnStep.train_step returns it, mean or not")
 
+    def test_says_nothing_of_an_optimizer_that_is_not_the_one(self):
+        class OwnOptimizer(OwnStep):
+            def compile(self, optimizer, loss, **options):
+                super().compile(loss=loss, **options)  # Keras gives it an rmsprop
+                self.own = optimizer
+
+            def train_step(self, data):
+                inputs, labels = data
+                with tf.GradientTape() as tape:
+                    loss = self.compute_loss(y=labels, y_pred=self(inputs, training=True))
+                self.own.apply(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
+                return {"loss": loss}
+
+        callback = diagnostics.KerasCallback(quiet=True)
+        keras.utils.set_random_seed(1)
+        model = OwnOptimizer()
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(1e-2), loss, jit_compile=False)
+        model.fit(FEATURE_ROWS, LABELS, batch_size=BATCH, verbose=0, callbacks=[callback])
+        report = callback.report()
+        assert (report.ok, report.faults) == (True, ())
+        assert np.isnan(report.history.learning_rates).all()
+        assert (report.history.update_ratios > 0).all()
+
     def test_stops_watching_and_not_training(self):
         callback = diagnostics.KerasCallback(stop_after=5, quiet=True)
         model, _ = fitted(callback=callback, jit_compile=False)
