@@ -67,6 +67,15 @@ def dataset():
     return rows.shuffle(ROWS, seed=0).batch(BATCH).prefetch(2), None
 
 
+class Rows(keras.utils.PyDataset):
+    def __len__(self):
+        return ROWS // BATCH
+
+    def __getitem__(self, number):
+        part = slice(number * BATCH, (number + 1) * BATCH)
+        return FEATURE_ROWS[part], LABELS[part]
+
+
 def schedule():
     return keras.optimizers.SGD(keras.optimizers.schedules.CosineDecay(0.1, 20))
 
@@ -90,7 +99,7 @@ class TestChangesNothing:
             {"run_eagerly": True, "epochs": 1},
             {"steps_per_execution": 4},
             {"make": Subclassed, "data": dataset, "jit_compile": False},
-            {"make": OwnStep, "jit_compile": False},
+            {"make": OwnStep, "data": lambda: (Rows(workers=1), None), "jit_compile": False},
             {"fit": {"class_weight": {0: 1.0, 1: 2.0, 2: 3.0}}, "jit_compile": False},
             {
                 "optimizer": lambda: keras.optimizers.Adam(1e-2, gradient_accumulation_steps=3),
@@ -275,6 +284,26 @@ class TestReport:
             "Keras shows callbacks no batches, and here takes 4 at once (steps_per_execution)"
         )
         assert stages["updates"] == "Keras takes 4 steps at once (steps_per_execution)"
+
+    def test_says_what_is_lost_with_batches_that_are_no_plain_tensors(self):
+        class Padding(Subclassed):
+            def call(self, inputs, training=False):
+                padded = inputs.to_tensor(shape=(None, 3)) if isinstance(inputs, tf.RaggedTensor) else inputs
+                return super().call(tf.cast(padded, tf.float32), training=training)
+
+        def ragged():
+            rows = tf.ragged.constant([[1, 2, 3][: row % 3 + 1] for row in range(64)])
+            return tf.data.Dataset.from_tensor_slices((rows, LABELS[:64])).batch(BATCH), None
+
+        callback = diagnostics.KerasCallback(quiet=True)
+        watched = fitted(Padding, callback, data=ragged, jit_compile=False)
+        assert_same_bits(fitted(Padding, data=ragged, jit_compile=False), watched)
+        stages = {stage.name: stage.detail for stage in callback.report().stages}
+        assert stages["forward passes"] == (
+            "Keras shows callbacks no batches, and here uses such as cannot be handed on unchanged (TypeError: an "
+            "element is a RaggedTensorSpec)"
+        )
+        assert callback.report().faults == ()
 
     def test_takes_the_loss_of_a_step_of_the_users_own_as_it_is(self):
         callback = diagnostics.KerasCallback(quiet=True)
