@@ -40,9 +40,9 @@ def cnn():
     return model, lambda: nn.functional.cross_entropy(model(inputs), labels)
 
 
-def distilbert():
+def distilbert(dim=256, layers=4):
     config = transformers.DistilBertConfig(
-        vocab_size=VOCABULARY, dim=256, hidden_dim=1024, n_layers=4, n_heads=4, num_labels=3
+        vocab_size=VOCABULARY, dim=dim, hidden_dim=4 * dim, n_layers=layers, n_heads=4, num_labels=3
     )
     model = transformers.DistilBertForSequenceClassification(config)
     batch = {
@@ -53,8 +53,12 @@ def distilbert():
     return model, lambda: model(**batch).loss
 
 
+def distilbert_512():
+    return distilbert(512, 6)
+
+
 # model, rounds of all ways in turn, steps in each, and the most that `watch` may cost
-TASKS = ((mlp, 40, 60, 1.30), (cnn, 25, 4, 1.10), (distilbert, 15, 1, 1.05))
+TASKS = ((mlp, 40, 60, 1.30), (cnn, 25, 4, 1.10), (distilbert, 15, 1, 1.05), (distilbert_512, 9, 1, 1.05))
 
 
 def loop(build, way):
