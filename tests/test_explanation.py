@@ -9,14 +9,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import diagnostics
 from diagnostics import InvalidInput
-
-
-def failure(run):
-    try:
-        run()
-    except Exception as error:
-        return error
-    raise AssertionError("it did not fail")
+from tests.crashes import failure
 
 
 def out_of_range():

@@ -1,87 +1,34 @@
 """Real failures of Keras on TensorFlow, recognised live and from what Python prints of them."""
 
-import os
-import traceback
-
 import numpy as np
 import pytest
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-keras = pytest.importorskip("keras")
-tf = pytest.importorskip("tensorflow")
-
-import diagnostics  # noqa: E402
-from diagnostics.crash_facts import LabelsInInputs, NoPathToParameters, ShapesDiffer  # noqa: E402
-from diagnostics.explanation import facts_of_exception, facts_of_text  # noqa: E402
-
-if keras.backend.backend() != "tensorflow":
-    pytest.skip("needs Keras on TensorFlow", allow_module_level=True)
+import diagnostics
+from diagnostics.crash_facts import LabelsInInputs, NoPathToParameters, ShapesDiffer
+from diagnostics.explanation import facts_of_exception, facts_of_text
+from tests.crashes import explained, failure, printed, recognised
+from tests.keras_fits import (
+    EAGER,
+    GRAPH,
+    LABELS,
+    XLA,
+    Subclassed,
+    X,
+    batches,
+    fit,
+    indices,
+    keras,
+    layers,
+    sequential,
+    tf,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-layers = keras.layers
-GRAPH, EAGER, XLA = {}, {"run_eagerly": True}, {"jit_compile": True}
-X = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
-LABELS = np.array([0, 1, 2, 1, 0, 1, 2, 1])
-
-
-def failure(run):
-    """Return the exception that `run` raises, with its traceback."""
-    try:
-        run()
-    except Exception as error:
-        return error
-    raise AssertionError("it did not fail")
-
-
-def printed(error):
-    return "".join(traceback.format_exception(error))
-
-
-def explained(error):
-    """Explain a failure from the exception and from its text: the one finding of each."""
-    reports = diagnostics.explain(error), diagnostics.explain(printed(error))
-    assert [report.faults for report in reports] == [(), ()]
-    (live,), (text,) = (report.findings for report in reports)
-    assert live.where.function == text.where.function
-    return live, text
-
-
-def recognised(error):
-    """Recognise a failure from the exception and from its text; None where nothing is."""
-    found = facts_of_exception(error)[1:], facts_of_text(printed(error))[1:]
-    return tuple(symptoms[0] if symptoms else None for symptoms in found)
-
-
-def indices():
-    return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-
-
-def sequential(outputs):
-    return keras.Sequential([layers.Input((4,)), layers.Dense(outputs)])
 
 
 def functional(outputs):
     inputs = layers.Input((4,), name="x")
     return keras.Model({"x": inputs}, layers.Dense(outputs)(inputs))
-
-
-class Subclassed(keras.Model):
-    def __init__(self, outputs):
-        super().__init__()
-        self.head = layers.Dense(outputs)
-
-    def call(self, inputs):
-        return self.head(inputs["x"] if isinstance(inputs, dict) else inputs)
-
-
-def fit(model, *data, loss=None, mode=GRAPH, **options):
-    """Compile and fit; the failure is the answer."""
-    model.compile("adam", loss or indices(), **mode)
-    return failure(lambda: model.fit(*data, verbose=0, **options))
-
-
-def batches(*structure):
-    return tf.data.Dataset.from_tensor_slices(*structure).batch(4)
 
 
 OUT_OF_RANGE = (

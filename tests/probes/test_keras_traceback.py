@@ -1,38 +1,20 @@
 """What is left of Keras' and TensorFlow's errors: the sentence, and the user's own line."""
 
-import os
-import traceback
-
 import numpy as np
 import pytest
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-keras = pytest.importorskip("keras")
-tf = pytest.importorskip("tensorflow")
-
-import diagnostics  # noqa: E402
-from diagnostics.crash_facts import CrashFacts, FrameFacts  # noqa: E402
-from diagnostics.probes.keras_traceback import unwrapped  # noqa: E402
-
-if keras.backend.backend() != "tensorflow":
-    pytest.skip("needs Keras on TensorFlow", allow_module_level=True)
+import diagnostics
+from diagnostics.crash_facts import CrashFacts, FrameFacts
+from diagnostics.probes.keras_traceback import unwrapped
+from tests.crashes import failure, printed
+from tests.keras_fits import LABELS, X, keras, tf
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-X = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
-LABELS = np.array([0, 1, 2, 1, 0, 1, 2, 1])
-
-
-def failure(run):
-    try:
-        run()
-    except Exception as error:
-        return error
-    raise AssertionError("it did not fail")
 
 
 def crashes(error):
     """Return what is left of a failure, from the exception and from its text."""
-    reports = diagnostics.explain(error), diagnostics.explain("".join(traceback.format_exception(error)))
+    reports = diagnostics.explain(error), diagnostics.explain(printed(error))
     return [report.crash for report in reports]
 
 

@@ -1,23 +1,16 @@
 """Real failures of the real frameworks, recognised live and from what Python prints of them."""
 
-import tempfile
 import traceback
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from datasets import Dataset as HubDataset
 from sklearn.metrics import accuracy_score, f1_score
 from torch import nn
 from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    BertTokenizer,
     GPT2Config,
     GPT2LMHeadModel,
-    Trainer,
-    TrainingArguments,
 )
 
 from diagnostics.crash_facts import (
@@ -31,70 +24,10 @@ from diagnostics.crash_facts import (
     TokenBeyondEmbedding,
 )
 from diagnostics.explanation import facts_of_exception, facts_of_text
+from tests.crashes import failure, live, text
+from tests.tiny_bert import bert, tokenized_rows, tokenizer, trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"]
-
-
-def failure(run):
-    """Return the exception that `run` raises, with its traceback."""
-    try:
-        run()
-    except Exception as error:
-        return error
-    raise AssertionError("it did not fail")
-
-
-def live(run):
-    """Recognise a failure from the exception."""
-    crash, *symptoms = facts_of_exception(failure(run))
-    assert crash.live
-    (symptom,) = symptoms
-    return crash, symptom
-
-
-def text(run):
-    """Recognise the same failure from its text."""
-    crash, *symptoms = facts_of_text("".join(traceback.format_exception(failure(run))))
-    assert not crash.live
-    (symptom,) = symptoms
-    return crash, symptom
-
-
-def bert(**settings):
-    config = {
-        "vocab_size": len(WORDS),
-        "hidden_size": 16,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 16,
-        **settings,
-    }
-    return BertForSequenceClassification(BertConfig(**config))
-
-
-def tokenizer():
-    return BertTokenizer(vocab={word: number for number, word in enumerate(WORDS)})
-
-
-def trainer(rows, **options):
-    arguments = TrainingArguments(
-        output_dir=tempfile.mkdtemp(prefix="crashes-"),
-        report_to="none",
-        max_steps=1,
-        disable_tqdm=True,
-        per_device_train_batch_size=4,
-    )
-    return Trainer(bert(), arguments, train_dataset=rows, **options)
-
-
-def raw_rows():
-    return HubDataset.from_dict({"text": ["a b", "c", "a", "b c"], "label": [0, 1, 0, 1]})
-
-
-def tokenized_rows():
-    tokens = tokenizer()
-    return raw_rows().map(lambda row: tokens(row["text"]))
 
 
 LABELS = torch.tensor([0, 2, 1, 2])
