@@ -48,7 +48,7 @@ class SentencePairs(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(len(tokenizer), WIDTH, padding_idx=tokenizer.pad_token_id)
         self.encoder = nn.Conv1d(WIDTH, WIDTH, kernel_size=3, padding=1)
-        self.head = nn.Sequential(nn.Linear(4 * WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 3))
+        self.head = nn.Sequential(nn.Linear(4 * WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 3))
 
     def encode(self, ids):
         """The vector of each sentence, for the head and for the search index."""
