@@ -36,10 +36,13 @@ class Recurrences(Look):
         self._kinds = {path: type(module).__name__ for path, module in self._modules}
         self._pending: list[tuple[int, str, int, Tensor]] = []
         self._seen: dict[str, deque[tuple[int, int, Any]]] = {}
+        # What waits for gradients hangs on the graph, and holds on to it: a circle that nobody else would break.
+        self._waiting: list[Any] = []
 
     def open(self, step: int) -> None:
         """Look at the pass that is about to run, and at the backward pass that follows it."""
         self.close()
+        self._forget()
         for path, module in self._modules:
             heard: list[bool] = []
 
@@ -56,23 +59,28 @@ class Recurrences(Look):
                 if heard or length < PARTS:  # the first call counts; a decoder's single steps are no sequence
                     return
                 heard.append(True)
+                packed = isinstance(given, PackedSequence)
+                sizes = given.batch_sizes if packed else None
+                axis = 1 if module.batch_first and not packed and given.ndim == 3 else 0
 
-                def listen(gradient: Tensor) -> None:
-                    largest = _by_position(gradient, given, module.batch_first, length)
+                def listen(gradient: Tensor) -> None:  # it must not know `given`, whose graph it hangs on
+                    largest = _by_position(gradient, sizes, axis, length)
                     pooled = nn.functional.adaptive_max_pool1d(largest[None, None].float(), PARTS)
                     self._pending.append((step, path, length, pooled.reshape(-1)))
 
-                values = given.data if isinstance(given, PackedSequence) else given
+                values = given.data if packed else given
                 if values.requires_grad:
-                    values.register_hook(lambda gradient: self._guard(listen, gradient))
+                    self._waiting.append(values.register_hook(lambda gradient: self._guard(listen, gradient)))
                 elif parts := [part for part in tensors(_plain(output)) if part.requires_grad]:
-                    state = args[1] if len(args) > 1 else kwargs.get("hx")
+                    state = _detached(args[1] if len(args) > 1 else kwargs.get("hx"))
                     self._listen_behind(module, given, state, parts, listen)
 
             self.after(module, look)
 
     def read(self) -> None:
         """Bring what was seen to the host, in one copy for each device."""
+        if not self._handles:  # no pass is under way
+            self._forget()
         pending, self._pending = self._pending, []
         host = to_host({number: profile for number, (*_, profile) in enumerate(pending)})
         for number, (step, path, length, _) in enumerate(pending):
@@ -97,23 +105,28 @@ class Recurrences(Look):
         self, module: nn.RNNBase, given: Any, state: Any, parts: list[Tensor], listen: Listener
     ) -> None:
         """Once the gradient of the layer's output is known, take it back to a copy of its input."""
+        devices = [parts[0].device] if parts[0].is_cuda else []
 
         def arrived(gradients: Any) -> None:
-            devices = [parts[0].device] if parts[0].is_cuda else []
             with torch.random.fork_rng(devices), torch.enable_grad():  # dropout between layers draws
                 values = given.data if isinstance(given, PackedSequence) else given
                 dtype = next(module.parameters()).dtype
                 values = values.detach().to(dtype).requires_grad_()
                 copied = given._replace(data=values) if isinstance(given, PackedSequence) else values
                 # Not `module(...)`: its hooks are the user's, or ours.
-                again = tensors(_plain(module.forward(copied, _detached(state, dtype))))
+                again = tensors(_plain(module.forward(copied, _as(dtype, state))))
                 known = [(out, g.to(out.dtype)) for out, g in zip(again, gradients, strict=True) if g is not None]
                 listen(torch.autograd.grad([out for out, _ in known], values, [g for _, g in known])[0])
 
         def hook(gradients: Any) -> None:
             self._guard(arrived, gradients)
 
-        torch.autograd.graph.register_multi_grad_hook(parts, hook)
+        self._waiting.append(torch.autograd.graph.register_multi_grad_hook(parts, hook))
+
+    def _forget(self) -> None:
+        """Wait no longer for the gradients of earlier passes."""
+        while self._waiting:
+            self._waiting.pop().remove()
 
 
 def _plain(output: Any) -> Any:
@@ -122,10 +135,16 @@ def _plain(output: Any) -> Any:
     return (first.data if isinstance(first, PackedSequence) else first), state
 
 
-def _detached(state: Any, dtype: torch.dtype) -> Any:
+def _detached(state: Any) -> Any:
     if isinstance(state, Tensor):
-        return state.detach().to(dtype)
-    return None if state is None else tuple(_detached(part, dtype) for part in state)
+        return state.detach()
+    return None if state is None else tuple(_detached(part) for part in state)
+
+
+def _as(dtype: torch.dtype, state: Any) -> Any:
+    if isinstance(state, Tensor):
+        return state.to(dtype)
+    return None if state is None else tuple(_as(dtype, part) for part in state)
 
 
 def _length(given: Any, batch_first: bool) -> int:
@@ -136,11 +155,17 @@ def _length(given: Any, batch_first: bool) -> int:
     return int(given.shape[1 if batch_first and given.ndim == 3 else 0])
 
 
-def _by_position(gradient: Tensor, given: Any, batch_first: bool, length: int) -> Tensor:
-    """Return (length,), the largest absolute value of a gradient at each position."""
+def _by_position(gradient: Tensor, sizes: Tensor | None, axis: int, length: int) -> Tensor:
+    """Return (length,), the largest absolute value of a gradient at each position.
+
+    Args:
+        gradient: of the input; of its numbers, if that was packed.
+        sizes: of the batch at each position, if it was packed.
+        axis: that of the positions, if it was not.
+        length: how many positions there are.
+    """
     size = gradient.detach().abs()
-    if isinstance(given, PackedSequence):
-        positions = torch.repeat_interleave(torch.arange(length), given.batch_sizes).to(size.device)
+    if sizes is not None:
+        positions = torch.repeat_interleave(torch.arange(length), sizes).to(size.device)
         return size.new_zeros(length).scatter_reduce(0, positions, size.amax(1), "amax")
-    axis = 1 if batch_first and size.ndim == 3 else 0
     return size.movedim(axis, 0).reshape(length, -1).amax(1)

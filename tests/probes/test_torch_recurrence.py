@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 import diagnostics
+from diagnostics.probes.torch_graphs import LiveGraphs
 from diagnostics.probes.torch_recurrence import Recurrences
 from diagnostics.watch_facts import PARTS
 
@@ -109,6 +110,22 @@ class TestProfile:
         model(torch.randn(2, PARTS - 1, 4)).sum().backward()
         look.read()
         assert look.facts() is None
+
+    @pytest.mark.parametrize("asks", [False, True], ids=["raw inputs", "inputs that ask for a gradient"])
+    def test_no_graph_outlives_its_step(self, asks):
+        model = nn.LSTM(4, 8, batch_first=True)
+        look, graphs = Recurrences(model, unguarded), LiveGraphs()
+        for step in range(6):
+            inputs = torch.randn(2, 2 * PARTS, 4, requires_grad=asks) * 1
+            look.open(step)
+            output, _ = model(inputs)
+            look.close()
+            graphs.mark(step, output)
+            output.square().sum().backward()
+            look.read()
+            del output, inputs
+        assert not graphs.facts().alive.any()
+        assert look.facts().layers[0].steps.tolist() == list(range(6))
 
 
 def train(kind, bias=0.0, where=0, steps=240):
