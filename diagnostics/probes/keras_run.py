@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.history import History
+from diagnostics.rhythm import looks_closer
 from diagnostics.watch_facts import HistoryFacts, OriginFacts
 
 from .keras_batch_loss import BatchLoss
@@ -213,8 +214,7 @@ class KerasRun:
             self.forwards = self.steps
 
     def _sampled(self, step: int) -> bool:
-        look = step // self._at_once
-        return look % self._every == 0 or (look < self._every and look & (look - 1) == 0)
+        return looks_closer(step // self._at_once, self._every)
 
     def _build(self) -> None:
         self._weights = Weights(self._model)

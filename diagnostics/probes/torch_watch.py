@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.failed_batch import FailedBatch
+from diagnostics.rhythm import looks_closer
 from diagnostics.watch_facts import (
     HistoryFacts,
     OriginFacts,
@@ -362,7 +363,7 @@ class TorchWatch:
         self.steps += 1
 
     def _sampled(self, step: int) -> bool:
-        return step % self._every == 0 or (step < self._every and step & (step - 1) == 0)
+        return looks_closer(step, self._every)
 
     # Reading.
 

@@ -388,7 +388,8 @@ class TestLeavesNothingBehind:
             loss.backward()
             optimizer.step()
             watch.step(loss)
-            if step in (119, 199):  # answers are counted sixteen looks at a time
+            if step in (119, 199):
+                watch.course()  # counts the answers that were put by
                 counts.append(held())
         watch.close()
         assert counts[0] == counts[1]
