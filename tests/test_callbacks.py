@@ -20,14 +20,6 @@ MODELS = sorted(HEALTHY.glob("keras_*.py"))
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 class TestNames:
     def test_are_subclasses_of_what_each_framework_calls(self):
         assert issubclass(diagnostics.TrainerCallback, transformers.TrainerCallback)

@@ -4,7 +4,6 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-import torch
 
 import diagnostics
 
@@ -15,15 +14,6 @@ ONLY_WATCHED = [path for path in PROGRAMS if path.stem.startswith("watched_")]
 LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Tiny models are slower on several threads than on one, by far where the cores are taken."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def load(path):

@@ -19,14 +19,6 @@ HEALTHY = Path(__file__).parent / "healthy"
 PROGRAMS = sorted(p for p in HEALTHY.glob("*.py") if not p.stem.startswith(("keras_", "trainer_")))
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 class Network(nn.Module):
     """Layers with a state of their own: batch norm, dropout, a frozen part."""
 

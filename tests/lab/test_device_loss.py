@@ -114,8 +114,8 @@ for _ in range(2):
 """)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == 2 * (
-            "The simulated device cannot be used any more in this process: PyTorch counts its devices once, at the "
-            "first backward pass, and one has run already. Call lab.device() before that, or start anew (in a "
+            "The simulated device cannot be used any more in this process: PyTorch counts its devices once, at "
+            "the first backward pass, and one has run already. Call lab.device() before that, or start anew (in a "
             "notebook: restart the kernel).\n"
         )
 

@@ -11,12 +11,8 @@ from tests.watched import INF, batch, mlp, run
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def seeded():
     torch.manual_seed(0)
-    yield
-    torch.set_num_threads(threads)
 
 
 class Scaled(nn.Module):

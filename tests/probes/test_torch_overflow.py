@@ -10,12 +10,8 @@ from tests.watched import batch, run
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def seeded():
     torch.manual_seed(0)
-    yield
-    torch.set_num_threads(threads)
 
 
 class Gated(nn.Module):

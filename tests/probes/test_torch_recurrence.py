@@ -14,12 +14,8 @@ LENGTH = 32
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def seeded():
     torch.manual_seed(0)
-    yield
-    torch.set_num_threads(threads)
 
 
 def unguarded(work, *arguments):

@@ -14,14 +14,6 @@ import diagnostics
 ROWS, FEATURES, CLASSES = 96, 6, 3
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 class Network(nn.Module):
     def __init__(self):
         super().__init__()

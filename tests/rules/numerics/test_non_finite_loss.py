@@ -141,15 +141,15 @@ class TestWatchedRun:
         facts = origin("weights", loss=0.7, replayed=False, parameters=("a",), reason="no batch was seen")
         assert NonFiniteLoss().from_origin(facts).message == (
             "After step 12 at the latest, 1 of the 4 parameters (a) held NaN or infinity. The loss was finite all "
-            "the same: an activation such as relu may take NaN for 0. What made them so is not known: no batch was "
-            "seen."
+            "the same: an activation such as relu may take NaN for 0. What made them so is not known: no batch "
+            "was seen."
         )
 
     def test_repeats_what_the_framework_says_of_a_loss_that_it_refuses(self):
         facts = origin("loss", loss=math.nan, reason="Received a label value of 7 outside [0, 3)")
         assert (
-            "so it starts in the loss or the labels. Run eagerly, the framework refuses it: Received a label value "
-            "of 7 outside [0, 3). Seen by running" in NonFiniteLoss().from_origin(facts).message
+            "so it starts in the loss or the labels. Run eagerly, the framework refuses it: Received a label "
+            "value of 7 outside [0, 3). Seen by running" in NonFiniteLoss().from_origin(facts).message
         )
 
     @pytest.mark.parametrize("kind", ["input", "forward", "gradient"])
