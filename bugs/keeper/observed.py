@@ -1,7 +1,7 @@
 """Runs a script as `python` would, while the library looks on: `python -m bugs.keeper.observed`.
 
-What `diagnostics` says of a training before it begins and while it runs, and of the exception that ends the script,
-goes to a report file; output, exception and exit code are the script's own.
+What `diagnostics` says of a training before it begins and while it runs, and of the exception that ends the
+script, goes to a report file; output, exception and exit code are the script's own.
 """
 
 from __future__ import annotations
