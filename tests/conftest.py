@@ -1,9 +1,17 @@
 """What holds for every test process."""
 
+import signal
+
 import pytest
 import torch
 
 from bugs.lab.device import CAPACITY, backend
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c():
+    """Let Ctrl-C do what it does at a terminal: whoever runs the tests in the background may ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,11 +7,13 @@ simulated. With a CUDA card the budget is the card's: PyTorch's caching allocato
 
 How the two differ: on a card only tensors count. Under RLIMIT_DATA everything counts that the process takes after
 the call: tensors, but also imports and the stacks of threads (8 MiB each, if the shell's `ulimit -s` says so).
-The threads of the frameworks that are already imported are therefore started before the budget begins.
+The threads of the frameworks that are already imported are therefore started before the budget begins, and large
+blocks go back to the system when they are freed: the C library would keep more and more of them between the small.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import mmap
 import os
@@ -22,6 +24,8 @@ from typing import Any
 from bugs.lab.cache import LabError
 
 MIB = 1 << 20
+_M_MMAP_THRESHOLD = -3  # of malloc.h
+_LARGE = MIB  # bytes of a block that is mapped, and unmapped, by itself
 
 
 class MemoryBudget:
@@ -82,6 +86,7 @@ def memory_budget(*, megabytes: float) -> MemoryBudget:
         return MemoryBudget(megabytes, where)
     _check_tensorflow()
     _start_threads()
+    _give_back_large_blocks()
     held = _hold_process(megabytes)
     _say(
         f"This process may take {megabytes:g} MiB more than the {held / MIB:.0f} MiB that it holds now; the "
@@ -107,6 +112,13 @@ def _hold_card(torch: Any, megabytes: float) -> str:
         )
     torch.cuda.set_per_process_memory_fraction(wanted / card.total_memory)
     return str(card.name)
+
+
+def _give_back_large_blocks() -> None:
+    """Fix the size from which on glibc maps a block by itself; it would raise it to 32 MiB as blocks are freed."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform.startswith("linux") else None
+    if mallopt is not None:  # other C libraries have none
+        mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def _hold_process(megabytes: float) -> int:

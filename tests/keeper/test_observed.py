@@ -213,4 +213,5 @@ class TestWatch:
         script.write_text(LOOP.replace("ZERO", "optimizer.zero_grad()").replace("END", ""))
         run(script)
         (report,) = Observation.load(script.with_suffix(".json")).watched
-        assert (report["ok"], report["findings"]) == (True, [])
+        assert report["ok"]
+        assert {finding["severity"] for finding in report["findings"]} <= {"note"}
