@@ -52,7 +52,7 @@ class NonFiniteActivations(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its exhibit, a half-precision overflow, comes next"
+    no_exhibit = "in cage 11, where a half overflows, the cause has a rule of its own: half-precision-overflow"
 
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name the module, where one made it."""
