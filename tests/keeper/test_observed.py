@@ -51,7 +51,8 @@ model = torch.nn.Linear(4, 3)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for step in range(30):
     ZERO
-    loss = torch.nn.functional.cross_entropy(model(features), labels)
+    rows = torch.randperm(96)[:32]
+    loss = torch.nn.functional.cross_entropy(model(features[rows]), labels[rows])
     loss.backward()
     optimizer.step()
 END
@@ -213,5 +214,4 @@ class TestWatch:
         script.write_text(LOOP.replace("ZERO", "optimizer.zero_grad()").replace("END", ""))
         run(script)
         (report,) = Observation.load(script.with_suffix(".json")).watched
-        assert report["ok"]
-        assert {finding["severity"] for finding in report["findings"]} <= {"note"}
+        assert (report["ok"], report["findings"]) == (True, [])
