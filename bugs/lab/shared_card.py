@@ -39,9 +39,10 @@ COMPUTE_CAPABILITY: Final = 6  # its major number; TensorFlow's policy depends o
 CONTEXT: Final = 420 * MIB
 VARIABLE: Final = "ZOO_CARD"  # names the ledger's file, for the processes that this one starts
 FOLLOW_S: Final = 0.2  # how often the ledger asks a growing process how much it has taken
-_PAGE: Final = (
-    4096  # bytes of the ledger; one page is written whole or not at all, also by a process that is killed
-)
+# Start times count from the boot, whose date moves with the clock. No number is given out again so soon.
+CLOCK_SET_S: Final = 30
+# Bytes of the ledger; one page is written whole or not at all, also by a process that is killed.
+_PAGE: Final = 4096
 
 
 class CardFull(RuntimeError):
@@ -365,7 +366,8 @@ def _lives(holder: Holder) -> bool:
 
     try:
         process = psutil.Process(holder.pid)
-        return process.create_time() == holder.started and process.status() != psutil.STATUS_ZOMBIE
+        started = process.create_time()
+        return abs(started - holder.started) < CLOCK_SET_S and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 

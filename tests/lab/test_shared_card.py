@@ -34,6 +34,7 @@ def start(program: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)],
         env={**os.environ, **QUIET, **environment},
+        stdin=subprocess.PIPE,  # an inherited one may be at its end, and a program that waits on it would go on
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -51,10 +52,8 @@ def said(program: str, **environment: str) -> dict:
 @pytest.fixture
 def card(monkeypatch):
     """A new card, which the processes that the test starts find, too."""
-    monkeypatch.delenv("ZOO_CARD", raising=False)
-    card = open_card()
-    yield card
-    monkeypatch.delenv("ZOO_CARD", raising=False)
+    monkeypatch.setenv("ZOO_CARD", "")  # what it was comes back after the test, whatever the card writes there
+    return open_card()
 
 
 class TestLedger:
@@ -112,6 +111,14 @@ class TestLedger:
             ledger.write(json.dumps(written).encode().ljust(4096))
         assert card.holders() == ()
 
+    def test_a_clock_that_was_set_makes_no_other_process(self, card):
+        card.hold(MIB, "PyTorch")
+        (holder,) = card.holders()
+        written = {"holders": [{**vars(holder), "started": holder.started - 1}]}
+        with open(card.path, "r+b") as ledger:
+            ledger.write(json.dumps(written).encode().ljust(4096))
+        assert [holder.size for holder in card.holders()] == [MIB]
+
     def test_of_processes_that_want_most_of_it_one_gets_it(self, card):
         program = (
             "from bugs.lab.shared_card import *\nimport sys\n"
@@ -140,7 +147,8 @@ class TestLedger:
         process.communicate()
         assert list(tmp_path.iterdir()) == []
 
-    def test_the_ledger_outlives_the_process_that_made_it(self):
+    def test_the_ledger_outlives_the_process_that_made_it(self, monkeypatch):
+        monkeypatch.setenv("ZOO_CARD", "")
         first = start(
             "from bugs.lab.shared_card import *\nimport os, sys\n"
             "open_card(); print(os.environ['ZOO_CARD'], flush=True); sys.stdin.read()"
@@ -294,7 +302,7 @@ class TestPytorchReserves:
 
 class TestSharedCard:
     def test_the_second_process_fails_in_tensorflows_words_until_the_first_is_closed(self, monkeypatch):
-        monkeypatch.delenv("ZOO_CARD", raising=False)
+        monkeypatch.setenv("ZOO_CARD", "")
         told = said(
             """
             import gc, json, os, sys, time
@@ -347,7 +355,7 @@ class TestSharedCard:
         assert (large, 520 <= small < 700) == (520, True) or (520 <= large < 700, small) == (True, 500)
 
     def test_too_late_is_said(self, monkeypatch):
-        monkeypatch.delenv("ZOO_CARD", raising=False)
+        monkeypatch.setenv("ZOO_CARD", "")
         process = start("import tensorflow as tf\nfrom bugs import lab\ntf.zeros(1)\nlab.shared_card()")
         error = process.communicate(timeout=240)[1]
         assert process.returncode == 1
