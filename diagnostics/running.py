@@ -7,6 +7,7 @@ import functools
 import inspect
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,22 @@ from .report import Report
 if TYPE_CHECKING:
     from .probes.loop_finder import LoopFinder
 
-_Joined = tuple[
-    Any, Any, Callable[[], object]
-]  # arguments and options to call a method with; what to do at its end
+# Who watches, arguments and options to call a method with, and what to do at its end.
+_Joined = tuple[Any, Any, Any, Callable[[], object]]
 _Join = Callable[[Any, Any, Any], _Joined]
+
+
+@dataclass
+class Training:
+    """One training of the script.
+
+    Attributes:
+        examined: what was said of it before it began, or of its first step; None if it was not examined.
+        watching: whatever has a report of its course; None if it is not watched.
+    """
+
+    examined: Report | None = None
+    watching: Any = None
 
 
 class Run:
@@ -33,7 +46,7 @@ class Run:
     imported that the script does not import, and nothing that goes wrong in here is raised into the script.
 
     Attributes:
-        examined: one report for each training that was examined, in order.
+        trainings: in the order in which they began.
         faults: what went wrong in the library itself, as tracebacks.
     """
 
@@ -43,26 +56,34 @@ class Run:
         Args:
             on_examined: is called with each report of an examination, before the training that it is about.
         """
-        self.examined: list[Report] = []
+        self.trainings: list[Training] = []
         self.faults: list[str] = []
         self._on_examined = on_examined
         self._loops: LoopFinder | None = None
-        self._watching: list[Any] = []  # whatever has a report, in the order in which training began
-        self._undo = [
-            after_import("torch", self._with_torch),
+        self._undo: list[Callable[[], object]] = []
+        self._undo += [
+            after_import("torch", self._with_torch),  # at once, if it was imported before
             after_import("transformers.trainer", self._with_transformers),
             after_import("keras.src.backend.tensorflow.trainer", self._with_keras),
         ]
 
+    @property
+    def examined(self) -> list[Report]:
+        """One report for each training that was examined, in order."""
+        return [training.examined for training in self.trainings if training.examined is not None]
+
     def watched(self) -> list[Report]:
         """Report on every training that was watched, as far as it has come."""
-        reports = []
-        for watching in self._watching:
-            try:
-                reports.append(watching.report())
-            except Exception as fault:
-                self._fault(fault)
-        return reports
+        return [report for training in self.trainings if (report := self.course(training)) is not None]
+
+    def course(self, training: Training) -> Report | None:
+        """Report on one training as far as it has come; None if it was not watched."""
+        try:
+            report: Report | None = training.watching and training.watching.report()
+        except Exception as fault:
+            self._fault(fault)
+            return None
+        return report
 
     def close(self) -> None:
         """Take all hooks off. The reports can still be had."""
@@ -80,7 +101,7 @@ class Run:
 
     def _watch(self, model: Any, optimizers: list[Any]) -> diagnostics.Watch:
         watching = diagnostics.watch(model, optimizers)
-        self._watching.append(watching)
+        self.trainings.append(Training(watching=watching))
         return watching
 
     def _with_transformers(self, module: ModuleType) -> None:
@@ -95,12 +116,14 @@ class Run:
 
         @functools.wraps(train)
         def looked_at(*arguments: Any, **options: Any) -> Any:
-            run._examine(arguments_of, arguments, options)
+            training = Training()
+            run.trainings.append(training)
+            run._examine(training, arguments_of, arguments, options)
             with contextlib.ExitStack() as until_it_ends:
                 if run._loops is not None:  # the loop within is the framework's, not one of the script's own
                     until_it_ends.enter_context(run._loops.left_alone())
                 try:
-                    arguments, options, leave = join(train, arguments, options)
+                    training.watching, arguments, options, leave = join(train, arguments, options)
                     until_it_ends.callback(leave)
                 except Exception as fault:
                     run._fault(fault)
@@ -113,8 +136,7 @@ class Run:
     def _join_trainer(self, _train: Any, arguments: Any, options: Any) -> _Joined:
         callback, trainer = diagnostics.TrainerCallback(quiet=True), arguments[0]
         trainer.add_callback(callback)
-        self._watching.append(callback)
-        return arguments, options, lambda: trainer.remove_callback(callback)
+        return callback, arguments, options, lambda: trainer.remove_callback(callback)
 
     def _join_fit(self, fit: Any, arguments: Any, options: Any) -> _Joined:
         callback, call = diagnostics.KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
@@ -124,14 +146,14 @@ class Run:
         else:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
-        self._watching.append(callback)
-        return call.args, call.kwargs, lambda: None
+        return callback, call.args, call.kwargs, lambda: None
 
-    def _examine(self, arguments_of: Callable[..., dict[str, Any]], arguments: Any, options: Any) -> None:
+    def _examine(
+        self, training: Training, arguments_of: Callable[..., dict[str, Any]], arguments: Any, options: Any
+    ) -> None:
         try:
-            report = diagnostics.examine(**arguments_of(*arguments, **options))
-            self.examined.append(report)
-            self._on_examined(report)
+            training.examined = diagnostics.examine(**arguments_of(*arguments, **options))
+            self._on_examined(training.examined)
         except Exception as fault:
             self._fault(fault)
 
