@@ -108,7 +108,10 @@ class TestWheel:
                 names
             )
             entry_points = archive.read(f"{metadata}/entry_points.txt").decode()
-        assert entry_points == "[console_scripts]\ndiagnose = diagnostics.__main__:main\n"
+        assert entry_points == (
+            "[console_scripts]\ndiagnose = diagnostics.__main__:main\n\n"
+            "[pytest11]\ndiagnose = diagnostics.pytest_plugin\n"
+        )
 
 
 class TestContinuousIntegration:
