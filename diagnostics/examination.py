@@ -33,8 +33,9 @@ def examine(
     Walks dataset, batch, forward and loss, backward, optimizer step, an overfit of one batch, and the evaluation
     metric, in this order, and stops at the first error: what comes after it would make no sense. Weights,
     optimizer state, order of the data and random states stay bit for bit as they are: whatever must be run or
-    trained is run and trained on a copy. At most 512 rows and a batch are read, and, where there is an evaluation
-    set, as many training rows as two seconds allow (20,000 at most), to see whether they stand there too.
+    trained is run and trained on a copy. At most 512 rows and a few batches are read, one of them three times to
+    see whether reading changes it, on copies of the data; and, where there is an evaluation set, as many training
+    rows as two seconds allow (20,000 at most), to see whether they stand there too.
 
         report = diagnostics.examine(trainer)
         report = diagnostics.examine(model, loader, loss_fn, optimizer)

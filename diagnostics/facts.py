@@ -7,7 +7,7 @@ A probe knows PyTorch or Keras and writes these; a rule knows only these. `None`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -343,6 +343,7 @@ Fact = (
     ModelFacts
     | DatasetFacts
     | SplitFacts
+    | RereadFacts
     | BatchFacts
     | OutputFacts
     | LayerFacts

@@ -9,7 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,8 @@ def _within(value: Any) -> Iterator[Any]:
         yield from (value.func, *value.args, *value.keywords.values())
     elif isinstance(value, MethodType):
         yield from (value.__self__, value.__func__)
+    elif isinstance(value, BuiltinMethodType):  # such as rng.random; its __self__ is a module if it is a function
+        yield value.__self__
     elif isinstance(value, FunctionType):
         yield from _of_function(value)
         return

@@ -14,11 +14,21 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
 
-from diagnostics.facts import BatchFacts, Fact, GradientFacts, LayerFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts import (
+    BatchFacts,
+    Fact,
+    GradientFacts,
+    LayerFacts,
+    LossFacts,
+    ModelFacts,
+    OutputFacts,
+    RereadFacts,
+)
 
 from .loss_recognition import Recognised
 from .overfitting import POOL_BATCHES, Pool, overfit, pool_of
 from .pipeline import CannotJudge, StageFailed, users_code
+from .rereading import deep_copy
 from .split_comparison import compared_rows
 from .tensors import describe, fields, flat, is_tensor, name_of, to_array
 from .torch_activations import activations_seen, last_activation, output_facts
@@ -46,6 +56,7 @@ from .torch_loss import REGRESSIONS, class_axis, recognise_loss, unit_scale_loss
 from .torch_model import accepts, check_runnable, describe_model, device_of, parameter_names
 from .torch_optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from .torch_overfit import CopyTrainer
+from .torch_rereading import reread_batch
 from .torch_state import random_states_kept, tensors_kept
 
 IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
@@ -79,6 +90,7 @@ class PyTorchPipeline:
         self.evaluation_data = evaluation
         self.name = f"{type(model).__name__} with {describe_source(loader)}"
         self._batch: Any = None
+        self._changes_when_read = False
         self._further: list[Any] = []  # batches to take turns with it
         self._target: Any = None
         self._copy: nn.Module | None = None
@@ -93,7 +105,7 @@ class PyTorchPipeline:
         """Build one batch, the first or a later one, on the model's device."""
         # A loader that iterates in a way of its own may do more to a batch than collate it.
         if isinstance(self.loader, DataLoader) and type(self.loader).__iter__ is DataLoader.__iter__:
-            batch = collate_batch(self.loader, number)
+            batch = collate_batch(self.loader, number, self.rows(self.loader.dataset))
         else:
             with users_code():
                 batch = next(islice(fresh_iterator(self.loader, "data"), number, None), None)
@@ -166,16 +178,19 @@ class PyTorchPipeline:
         yield self.model_facts()
         if not isinstance(self.loader, DataLoader):
             raise CannotJudge(f"{describe_source(self.loader)} holds batches; single rows are not at hand")
-        sample = sample_rows(self.loader.dataset, loader=self.loader)
+        yield self.reread()
+        sample = sample_rows(self.rows(self.loader.dataset), loader=self.loader)
         shuffled = is_shuffled(self.loader)
         yield dataset_facts(
             sample,
             weighted_sampling=isinstance(self.loader.sampler, WeightedRandomSampler),
             shuffled=shuffled,
-            first_batches=first_labels(self.loader.dataset, self.loader.batch_size) if shuffled is False else (),
+            first_batches=(
+                first_labels(self.rows(self.loader.dataset), self.loader.batch_size) if shuffled is False else ()
+            ),
         )
         if isinstance(self.evaluation_data, DataLoader):
-            yield from compared_rows(private(self.loader.dataset), private(self.evaluation_data.dataset))
+            yield from compared_rows(self.rows(self.loader.dataset), self.rows(self.evaluation_data.dataset))
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -26,6 +26,7 @@ from torch.utils.data import (
 from diagnostics.facts import Array, DatasetFacts
 
 from .pipeline import CannotJudge, StageFailed, users_code
+from .rereading import deep_copy
 from .split_comparison import input_columns, row_digest
 from .tensors import fields, is_tensor, to_array
 from .torch_batch import target_name
@@ -190,17 +191,26 @@ def _attributes(data: Any) -> dict[str, Any]:
         return {}
 
 
-def collate_batch(loader: DataLoader[Any], number: int = 0) -> Any:
+def collate_batch(loader: DataLoader[Any], number: int = 0, dataset: Any = None) -> Any:
     """Build one batch, the first or a later one, as the loader would, without moving its place.
 
     Where it shuffles all rows, some are drawn at random, which does not take as long as to shuffle millions.
 
+    Args:
+        loader: the user's.
+        number: of the batch.
+        dataset: a copy of the loader's dataset to read from instead.
+
     Raises:
         StageFailed: it yields no batch.
     """
-    dataset, size = loader.dataset, loader.batch_size
-    collate: Callable[[Any], Any] = loader.collate_fn
+    size = loader.batch_size
+    dataset = loader.dataset if dataset is None else dataset
     together = loader._auto_collation  # whether the sampler's answer is a list of rows to be collated
+
+    def collate(rows: Any) -> Any:
+        return loader.collate_fn(deep_copy(rows))  # it may edit them, and they may stand in the dataset
+
     if is_iterable_only(dataset):
         iterator = fresh_iterator(dataset, "dataset")
         with users_code():
@@ -208,17 +218,26 @@ def collate_batch(loader: DataLoader[Any], number: int = 0) -> Any:
                 return collate(_first(islice(iterator, number, None), loader))
             rows = list(islice(iterator, number * (size or 1), (number + 1) * (size or 1)))
             return collate(rows if len(rows) == size or not loader.drop_last else _first(iter(()), loader))
-    dataset = private(dataset)
     with users_code():
-        indices = _indices(loader, number) if together and type(loader.batch_sampler) is BatchSampler else None
-        if indices is None:
-            order = iter(loader.batch_sampler if together else loader.sampler)
-            indices = _first(islice(order, number, None), loader)
-        if not together:
-            return collate(dataset[indices])
-        if getattr(dataset, "__getitems__", None):
-            return collate(dataset.__getitems__(indices))
-        return collate([dataset[index] for index in indices])
+        return collate(rows_at(private(dataset), batch_indices(loader, number), together))
+
+
+def batch_indices(loader: DataLoader[Any], number: int = 0) -> Any:
+    """Ask the sampler which rows are to make a batch; one index where batches are not collated."""
+    together = loader._auto_collation
+    indices = _indices(loader, number) if together and type(loader.batch_sampler) is BatchSampler else None
+    if indices is not None:
+        return indices
+    return _first(islice(iter(loader.batch_sampler if together else loader.sampler), number, None), loader)
+
+
+def rows_at(dataset: Any, indices: Any, together: bool = True) -> Any:
+    """Read rows as a loader would."""
+    if not together:
+        return dataset[indices]
+    if getattr(dataset, "__getitems__", None):
+        return dataset.__getitems__(indices)
+    return [dataset[index] for index in indices]
 
 
 def _indices(loader: DataLoader[Any], number: int) -> list[int] | None:

@@ -20,7 +20,7 @@ from .pytorch import PyTorchPipeline, kept
 from .split_comparison import compared_rows
 from .tensors import LABEL_NAMES, configured_classes, fields, to_array
 from .torch_batch import split_batch
-from .torch_data import collate_batch, dataset_facts, is_iterable_only, private, sample_rows
+from .torch_data import collate_batch, dataset_facts, is_iterable_only, sample_rows
 from .torch_model import describe_model, parameter_names
 from .torch_optimizer import OptimizerBuilder, full_rate, like, warms_up
 
@@ -52,9 +52,10 @@ class TrainerPipeline(PyTorchPipeline):
         facts = self.model_facts()
         yield facts
         dataset = self._train_dataset()
+        yield self.reread()
         feature = next((f for n, f in self._features(dataset).items() if n in LABEL_NAMES), None)
         yield dataset_facts(
-            sample_rows(dataset),
+            sample_rows(self.rows(dataset)),
             columns=self._kept_columns(),
             pad_token_id=facts.pad_token_id,
             label_names=tuple(getattr(feature, "names", ())) or None,
@@ -62,27 +63,12 @@ class TrainerPipeline(PyTorchPipeline):
         )
         evaluation = self.trainer.eval_dataset
         for split in evaluation.values() if isinstance(evaluation, dict) else (evaluation,):
-            yield from compared_rows(private(dataset), private(split))
+            yield from compared_rows(self.rows(dataset), self.rows(split))
 
     def take_batch(self, number: int = 0) -> Any:
         """Build one batch as the Trainer's data loader would, without making it prepare one."""
-        dataset, collate = self._train_dataset(), self.trainer.data_collator
-        kept = self._kept_columns()
-        if kept is not None:
-            if _is_from_hub(dataset):
-                # An unaccepted column is taken away before the collator sees it; no column left is an error there.
-                with users_code():
-                    dataset = self.trainer._remove_unused_columns(dataset, description="training")
-            else:
-                collate = self.trainer._get_collator_with_removed_columns(collate, description="training")
-        loader = DataLoader(
-            dataset,
-            batch_size=self.trainer._train_batch_size,
-            shuffle=None if is_iterable_only(dataset) else True,
-            collate_fn=collate,
-            drop_last=self.trainer.args.dataloader_drop_last,
-        )
-        batch = collate_batch(loader, number)
+        loader = self.make_loader()
+        batch = collate_batch(loader, number, self.rows(loader.dataset))
         if not isinstance(batch, Mapping):
             raise StageFailed(
                 f"The collator returned a {type(batch).__name__}; a Trainer needs a dict of tensors, "
@@ -187,6 +173,30 @@ class TrainerPipeline(PyTorchPipeline):
         if self.trainer.train_dataset is None:
             raise StageFailed("The Trainer has no train_dataset: pass Trainer(..., train_dataset=...).")
         return self.trainer.train_dataset
+
+    def make_loader(self) -> DataLoader[Any]:
+        """Make a loader of the Trainer's rows and collator that no accelerator has prepared."""
+        dataset, collate = self._train_dataset(), self.trainer.data_collator
+        kept = self._kept_columns()
+        if kept is not None:
+            if _is_from_hub(dataset):
+                # An unaccepted column is taken away before the collator sees it; no column left is an error there.
+                with users_code():
+                    dataset = self.trainer._remove_unused_columns(dataset, description="training")
+            else:
+                collate = self.trainer._get_collator_with_removed_columns(collate, description="training")
+        return DataLoader(
+            dataset,
+            batch_size=self.trainer._train_batch_size,
+            shuffle=None if is_iterable_only(dataset) else True,
+            collate_fn=collate,
+            drop_last=self.trainer.args.dataloader_drop_last,
+        )
+
+    def reads_in_fresh_workers(self) -> bool:
+        """See `PyTorchPipeline.reads_in_fresh_workers`."""
+        args = self.trainer.args
+        return args.dataloader_num_workers > 0 and not args.dataloader_persistent_workers
 
     def _features(self, dataset: Any) -> Mapping[str, Any]:
         features = getattr(dataset, "features", None)

@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+
+from diagnostics.facts import ModelFacts, RereadFacts
+from diagnostics.rule import NotApplicable
+from diagnostics.rules.batch.unstable_batch import UnstableBatch
+
+RULE = UnstableBatch()
+IDS = np.arange(12).reshape(3, 4)
+BERT = ModelFacts("Bert", "transformers", 10, 10, input_names=("input_ids", "attention_mask", "labels"))
+
+
+def twice(first, again, culprit="collator", **known):
+    return RereadFacts(rows=3, first=first, again=again, culprit=culprit, name="collate", **known)
+
+
+class TestFires:
+    def test_on_a_batch_that_has_grown(self):
+        masks = np.array([[1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 0, 0]]), np.array([[1] * 5, [1] * 5, [1] * 5])
+        finding = RULE.from_reread(
+            twice(
+                {"input_ids": IDS, "attention_mask": masks[0]},
+                {"input_ids": np.zeros((3, 5), int), "attention_mask": masks[1]},
+            )
+        )
+        assert (finding.rule, finding.severity, finding.stage) == ("unstable-batch", "warning", "batch")
+        assert finding.message == (
+            "The same 3 rows, read twice with the same random numbers, made two different batches: input_ids had "
+            "the shape (3, 4) at first, and (3, 5) the second time (row 0 had 4 tokens, then 5). The same goes "
+            "for attention_mask. The collator (collate) edits the rows that it is given, and these stand in the "
+            "dataset, so each epoch trains on rows that the one before has changed."
+        )
+        assert finding.fix == "copy before you edit, in the collator: rows = copy.deepcopy(rows)"
+        assert finding.evidence == {
+            "changed": ["input_ids", "attention_mask"],
+            "rows": 3,
+            "first_shape": [3, 4],
+            "second_shape": [3, 5],
+            "culprit": "collator",
+            "name": "collate",
+            "fresh_workers": False,
+        }
+
+    def test_on_other_tokens_in_the_same_places(self):
+        other = IDS.copy()
+        other[1:, 2] = 99
+        assert "made two different batches: input_ids differs in 2 of 3 rows, in row 1 in 1 of 4 places. The" in (
+            RULE.from_reread(twice({"input_ids": IDS}, {"input_ids": other})).message
+        )
+
+    def test_on_images_that_are_normalised_over_and_over(self):
+        images = np.full((3, 1, 2, 2), 0.5, np.float32)
+        finding = RULE.from_reread(twice({"0": images}, {"0": (images - 1) / 2}, culprit="dataset"))
+        assert finding.message == (
+            "The same 3 rows, read twice with the same random numbers, made two different batches: part 0 of the "
+            "batch differs in 3 of 3 rows, in row 0 0.5 at first and -0.25 then. The dataset (collate) changes "
+            "what it holds when a row is read, so each epoch trains on rows that the one before has changed."
+        )
+        assert finding.fix == "copy before you edit, in __getitem__: row = copy.deepcopy(self.rows[index])"
+
+    @pytest.mark.parametrize(
+        ("first", "again", "said"),
+        [
+            (
+                {"a": IDS, "b": IDS},
+                {"a": IDS},
+                "b was there at first, and missing the second time. The c",
+            ),
+            (
+                {"0": np.array(4.0)},
+                {"0": np.array(2.0)},
+                "part 0 of the batch was 4 at first, and 2 the sec",
+            ),
+            (
+                {"y": np.arange(3)},
+                {"y": np.arange(3)[::-1]},
+                "y differs in 2 of 3 rows, in row 0 0 at first and",
+            ),
+        ],
+        ids=["a key gone", "one number", "labels"],
+    )
+    def test_says_what_differs(self, first, again, said):
+        assert said in RULE.from_reread(twice(first, again)).message
+
+    def test_on_rows_that_cannot_be_read_again(self):
+        finding = RULE.from_reread(
+            RereadFacts(rows=3, first={"0": IDS}, raised="KeyError: 'label'", culprit="collator", name="collate")
+        )
+        assert finding.severity == "error"
+        assert finding.message == (
+            "The rows of a batch could be read once. Read a second time, they raised KeyError: 'label'. So the "
+            "collator (collate) takes away from what stands in the dataset, and the next epoch misses it."
+        )
+
+    def test_only_notes_what_worker_processes_forget(self):
+        finding = RULE.from_reread(twice({"0": IDS}, {"0": IDS + 1}, fresh_workers=True))
+        assert finding.severity == "note"
+        assert finding.message.endswith(
+            "The loader's worker processes begin each epoch with a fresh copy, which hides it for now; with "
+            "num_workers=0 or persistent_workers=True it shows."
+        )
+
+
+class TestStaysSilent:
+    @pytest.mark.parametrize("again", [IDS, IDS.astype(np.int32)])
+    def test_on_the_same_batch(self, again):
+        assert RULE.from_reread(twice({"input_ids": IDS}, {"input_ids": again})) is None
+
+    def test_on_what_rounding_leaves(self):
+        assert RULE.from_reread(twice({"0": np.float32([1.0])}, {"0": np.float32([1.000001])})) is None
+
+    def test_on_nan_that_stays_where_it_is(self):
+        assert RULE.from_reread(twice({"0": np.float32([np.nan])}, {"0": np.float32([np.nan])})) is None
+
+    def test_on_an_entry_that_the_model_does_not_take(self):
+        batches = {"input_ids": IDS, "read_at": np.array([1.0])}, {"input_ids": IDS, "read_at": np.array([2.0])}
+        assert RULE.from_reread(twice(*batches), BERT) is None
+        assert RULE.from_reread(twice(*batches)) is not None
+
+
+def test_it_is_not_applicable_where_the_two_could_not_be_compared():
+    with pytest.raises(NotApplicable, match="needs rows that can be asked for again, not a stream"):
+        RULE.from_reread(RereadFacts(unjudged="needs rows that can be asked for again, not a stream"))
