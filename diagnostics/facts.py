@@ -113,6 +113,33 @@ class SplitFacts:
 
 
 @dataclass(frozen=True)
+class RereadFacts:
+    """The same rows made into a batch twice: by an untouched copy of the data pipeline, and by one used before.
+
+    Every generator of random numbers that can be found was in the same state both times.
+
+    Attributes:
+        rows: number of rows read; None if the data hands out whole batches.
+        first: arrays by name of the untouched copy's batch; tuples count from "0".
+        again: the same of the copy that had read these rows once before; empty if that raised.
+        raised: what the second reading raised, as type and message.
+        culprit: ``collator`` if that changes the rows that it is given, else ``dataset``; None if the two agree.
+        name: of the culprit: a function's name or a class.
+        fresh_workers: whether training reads rows in processes that begin with a fresh copy in each epoch.
+        unjudged: why the two could not be compared; everything else is then empty.
+    """
+
+    rows: int | None = None
+    first: Mapping[str, Array] = field(default_factory=dict)
+    again: Mapping[str, Array] = field(default_factory=dict)
+    raised: str | None = None
+    culprit: Literal["collator", "dataset"] | None = None
+    name: str | None = None
+    fresh_workers: bool = False
+    unjudged: str | None = None
+
+
+@dataclass(frozen=True)
 class BatchFacts:
     """One batch as it enters the model.
 

@@ -164,6 +164,24 @@ class PyTorchPipeline:
             return None, None, None
         return full_rate(self.optimizer), like(self.optimizer, self.model), warms_up(self.optimizer)
 
+    def make_loader(self) -> DataLoader[Any]:
+        """Return what shows dataset, collator and sampler."""
+        return self.loader
+
+    def reads_in_fresh_workers(self) -> bool:
+        """Whether training reads rows in processes that begin anew with each epoch."""
+        return self.loader.num_workers > 0 and not self.loader.persistent_workers
+
+    def reread(self) -> RereadFacts:
+        """Read a batch twice, and note whether the dataset has to be protected from being read."""
+        facts = reread_batch(self.make_loader, self.reads_in_fresh_workers())
+        self._changes_when_read = facts.unjudged is None and facts.culprit == "dataset"
+        return facts
+
+    def rows(self, dataset: Any) -> Any:
+        """Return what rows can be read from without any trace in the user's own dataset."""
+        return deep_copy(dataset) if self._changes_when_read else private(dataset)
+
     # --- the stages -----------------------------------------------------------------------------------------
 
     @contextmanager
