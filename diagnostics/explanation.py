@@ -33,8 +33,9 @@ def explain(failure: Any) -> Report:
         InvalidInput: neither an exception, nor a text that holds a traceback.
     """
     if isinstance(failure, str):
-        crash, *symptoms = facts_of_text(failure)
+        title, crash, *symptoms = _of_text(failure)
     elif isinstance(failure, BaseException):
+        title = "explained an exception"
         crash, *symptoms = facts_of_exception(failure)
     else:
         raise InvalidInput(
@@ -47,9 +48,10 @@ def explain(failure: Any) -> Report:
     judge = Judge()
     findings = judge.add(crash, *symptoms)
     return Report(
-        title="explained an exception" if crash.live else "explained the text of a traceback",
+        title=title,
         findings=tuple(findings),
         not_applicable=judge.not_applicable(CrashFacts, *get_args(Symptom)),
+        judged=judge.judged,
         crash=crash,
         faults=tuple(judge.faults),
     )
@@ -84,34 +86,50 @@ def _read(error: BaseException) -> Crash:
 
 
 def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
-    """Read the text of a traceback; of several, the last in which something is recognised, or the last.
+    """Read the text of a traceback; of several, the likeliest origin in which something is recognised.
 
     Exceptions that came of each other count as one failure, as in `facts_of_exception`.
 
     Raises:
         InvalidInput: the text holds no traceback.
     """
+    _, *facts = _of_text(text)
+    return facts[0], *facts[1:]
+
+
+def _of_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
+    """Return what was read, in words, and the facts."""
     from .probes.crashes import symptoms
+    from .probes.first_failure import in_order, title
     from .probes.frames import Crash, within
     from .probes.last_words import last_words
-    from .probes.traceback_text import failures
+    from .probes.traceback_text import Failure, failures
 
     ended = last_words(text)
-    printed = failures(text) or ([] if ended is None else [[ended]])
-    if not printed:
-        count = len(text.splitlines())
-        lines = f"{count} {'line' if count == 1 else 'lines'} without a traceback"
-        given = lines if text.strip() else "an empty text"
-        raise InvalidInput(
-            f"explain() was given {given}. It takes what Python printed, from "
-            "'Traceback (most recent call last):' to the line that names the exception."
-        )
-    for failure in reversed(printed):
-        last, *before = reversed(failure)
+    told = failures(text) or ([] if ended is None else [Failure((ended,), 1)])
+    if not told:
+        raise InvalidInput(_nothing_in(text))
+    ordered = in_order(told, text)
+    for failure in ordered:
+        last, *before = reversed(failure.chain)
         whole = Crash(last, log=text)
         for facts in (None, *before):
             if facts is not None:
                 whole = within(whole, Crash(facts))
             if found := symptoms(whole):
-                return whole.facts, *found
-    return (printed[-1][-1],)
+                return title(told, failure), whole.facts, *found
+    return title(told, ordered[0]), ordered[0].last
+
+
+def _nothing_in(text: str) -> str:
+    from .probes.traceback_text import is_cut_off
+
+    wanted = (
+        "It takes what Python printed, from 'Traceback (most recent call last):' to the line that names the "
+        "exception."
+    )
+    if is_cut_off(text):
+        return f"explain() was given a traceback whose last line, which names the exception, is missing. {wanted}"
+    count = len(text.splitlines())
+    lines = f"{count} {'line' if count == 1 else 'lines'} without a traceback"
+    return f"explain() was given {lines if text.strip() else 'an empty text'}. {wanted}"

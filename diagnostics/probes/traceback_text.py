@@ -1,118 +1,232 @@
-"""Reads the text of a traceback, as Python prints it."""
+"""Reads the text of tracebacks, however they were printed, logged or drawn."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from diagnostics.crash_facts import CrashFacts, FrameFacts
 
-from . import keras_traceback
+from . import boxed_tracebacks, grouped_exceptions, keras_traceback, notebook_tracebacks, pytest_tracebacks
 from .frames import is_yours, outside_dispatch, shorten
+from .pasted_lines import LEVEL, START, TIME, Line, streams
+from .pytest_tracebacks import CHAINED
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_START = "Traceback (most recent call last)"
+REWRITTEN = (
+    grouped_exceptions.rewritten,
+    boxed_tracebacks.rewritten,
+    notebook_tracebacks.rewritten,
+    pytest_tracebacks.rewritten,
+)
+"""What brings a traceback of another form into Python's own, in this order."""
+
 _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica
-    rf"Caught \w+ in [^\n]+\.\nOriginal {re.escape(_START)}:\n(?P<original>.*)", re.DOTALL
+    rf"Caught \w+ in [^\n]+\.\nOriginal {re.escape(START)}:\n(?P<original>.*)", re.DOTALL
 )
-_FRAME = re.compile(r'^\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
-_NOTEBOOK_FRAME = re.compile(
-    r"^(?:File|Cell) (?P<file>.+?)(?::(?P<line>\d+)|, line (?P<cell>\d+))(?:, in (?P<function>\S+?)\(|$)"
+_FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$')
+_EXCEPTION = re.compile(
+    r"^(?P<name>[A-Za-z_][\w.]*)(?:\.<locals>\.(?P<local>\w+))?(?:\(\w+\))?(?:: ?(?P<message>.*))?$"
 )
-_BOXED_FRAME = re.compile(r"^│ (?P<file>\S.*?):(?P<line>\d+) in (?P<function>\S+)\s*│$")  # as rich prints it
-_EXCEPTION = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$", re.DOTALL)
-_CHAINED = (
-    "During handling of the above exception, another exception occurred:",
-    "The above exception was the direct cause of the following exception:",
+_KNOWN = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|StopIteration)$")
+_SUMMARY = re.compile(r"^(?:FAILED|ERROR) \S+::\S+ - (?P<said>.*)$")  # pytest's
+_LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
+_ASIDE = ("Exception ignored in", "--- Logging error ---")
+_ELSEWHERE = re.compile(  # a line that is not the message's any more
+    rf"^(?:[=*_~]{{10,}}|-{{20,}}|={{3,}} .* ={{3,}}$|```|\"\"\"$"
+    rf"|\[?(?:{TIME.pattern})\]?[ \[:,|-].*{LEVEL.pattern}|[DIWEF]\d{{4}} \d\d:|{LEVEL.pattern}:\S+:"
+    r"|(?:\(\S+\) )?[\w.-]+@[\w.-]+[: ][^$#]*[$#] |\$ |PS [A-Z]:\\|.*\d%\|"
+    r"|Exception ignored in|--- Logging error ---|FAILED \S+::|-- Process \d+ terminated)"
 )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Exceptions that came of each other, as one text tells of them.
+
+    Attributes:
+        chain: the exceptions in the order in which they were printed and raised.
+        line: of the text, counted from 1, on which it begins.
+        process: whose it is, if the text holds several processes' lines: ``rank 1``.
+        aside: it ended no training: a launcher's report of a failure elsewhere, or an exception that was ignored.
+    """
+
+    chain: tuple[CrashFacts, ...]
+    line: int
+    process: str | None = None
+    aside: bool = False
+
+    @property
+    def last(self) -> CrashFacts:
+        """The exception that was printed last."""
+        return self.chain[-1]
+
+    def is_like(self, other: Failure) -> bool:
+        """Whether the same exceptions were raised on the same lines with the same words."""
+        return [_identity(crash) for crash in self.chain] == [_identity(crash) for crash in other.chain]
+
+
+def _identity(crash: CrashFacts) -> tuple[object, ...]:
+    return crash.exception, crash.first_line, [(frame.file, frame.line) for frame in crash.frames]
 
 
 def parse(text: str) -> list[CrashFacts]:
-    """Find every traceback in a text, in the order printed; the last is the one that ended the program.
+    """Find every exception in a text, in the order printed; the last is the one that ended the program.
 
-    Colours are removed; what stands before the first traceback (logs, progress bars) is passed over. A text
-    that is nothing but its last line (``IndexError: Target 2 is out of bounds.``) counts as a traceback
-    without frames. An empty list: there is none.
+    What stands around the tracebacks (logs, progress bars, prefixes, colours) is passed over. Where there is no
+    traceback, a line that names an exception (``IndexError: Target 2 is out of bounds.``) counts as one without
+    frames. An empty list: there is none.
     """
-    return [crash for failure in failures(text) for crash in failure]
+    return [crash for failure in failures(text) for crash in failure.chain]
 
 
-def failures(text: str) -> list[list[CrashFacts]]:
-    """Find the same, each with the exceptions that it came of: they were printed before it and stand before it."""
-    lines = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    starts = [number for number, line in enumerate(lines) if _START in line and not _is_within(lines, number)]
-    if not starts:
-        crash = _parse_one([line for line in lines if line.strip()])
-        return [] if crash is None else [[crash]]
-    found: list[list[CrashFacts]] = []
-    chained = False
+def failures(text: str) -> list[Failure]:
+    """Find the same, exceptions that came of each other together, in the order in which they begin."""
+    found: list[Failure] = []
+    told = streams(text)
+    for stream in told:
+        lines = stream.lines
+        for rewritten in REWRITTEN:
+            lines = rewritten(lines)
+        found += _in_stream(lines, stream.process)
+    if not found:
+        found = [failure for stream in told for failure in _last_lines(stream.lines, stream.process)]
+    return sorted(found, key=lambda failure: failure.line)
+
+
+def is_cut_off(text: str) -> bool:
+    """Whether a text holds frames of a traceback, though nowhere the line that names the exception."""
+    return any(_FRAME.match(line.text) for stream in streams(text) for line in stream.lines)
+
+
+def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
+    starts = [index for index, line in enumerate(lines) if START in line.text and not _is_within(lines, index)]
+    found: list[Failure] = []
+    before = _parse_one(lines[: starts[0] if starts else None], headless=True)
+    if before is not None:
+        found.append(Failure((unwrapped(before),), lines[0].number, process))
+    chained = bool(starts) and before is not None and _ends_in_chain(lines[: starts[0]])
     for start, end in pairwise([*starts, len(lines)]):
-        prefix = lines[start][: lines[start].index(_START)].rstrip()
-        if not "".join(lines[start + 1 : start + 2]).startswith(prefix):
-            prefix = ""  # it belongs to that line alone: a logger's stamp, a progress bar, a notebook's heading
-        crash = _parse_one(
-            [line.removeprefix(prefix).removeprefix(" ") if prefix else line for line in lines[start + 1 : end]]
-        )
+        crash = _parse_one(lines[start + 1 : end])
         if crash is not None:
+            crash = unwrapped(crash)
             if chained and found:
-                found[-1].append(unwrapped(crash))
+                found[-1] = replace(found[-1], chain=(*found[-1].chain, crash))
             else:
-                found.append([unwrapped(crash)])
-        chained = any(mark in line for line in lines[start:end] for mark in _CHAINED)
+                aside = _is_launchers(crash) or any(
+                    line.text.startswith(_ASIDE) for line in lines[max(0, start - 2) : start]
+                )
+                found.append(Failure((crash,), lines[start].number, process, aside))
+        chained = _ends_in_chain(lines[start:end])
     return found
 
 
-def _is_within(lines: list[str], number: int) -> bool:
+def _ends_in_chain(lines: Sequence[Line]) -> bool:
+    return any(line.text.strip() in CHAINED for line in lines)
+
+
+def _is_launchers(crash: CrashFacts) -> bool:
+    return crash.exception in _LAUNCHERS and not any(frame.yours for frame in crash.frames)
+
+
+def _is_within(lines: list[Line], index: int) -> bool:
     """Whether a traceback is part of the message of another."""
-    before = lines[number - 1] if number else ""
-    return f"Original {_START}" in lines[number] or keras_traceback.PASSED_ON in before
+    before = lines[index - 1].text if index else ""
+    return f"Original {START}" in lines[index].text or keras_traceback.PASSED_ON in before
 
 
 def unwrapped(crash: CrashFacts) -> CrashFacts:
     """Return the error within the message of another: of a data loader's worker, or of a graph of TensorFlow's."""
     wrapped = _FROM_WORKER.search(crash.message)
-    original = None if wrapped is None else _parse_one(wrapped["original"].split("\n"))
-    if original is None:
-        return keras_traceback.unwrapped(crash)
-    return replace(crash, message=original.message, frames=(*crash.frames, *original.frames))
+    if wrapped is not None:
+        original = _parse_one([Line(0, line) for line in wrapped["original"].split("\n")])
+        if original is not None:
+            return replace(crash, message=original.message, frames=(*crash.frames, *original.frames))
+    return keras_traceback.unwrapped(crash)
 
 
-def _parse_one(lines: list[str]) -> CrashFacts | None:
+def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | None:
+    """Read one traceback, its first line left out.
+
+    Args:
+        lines: up to where the next one begins.
+        headless: it is not known where it begins, nor whether there is one.
+    """
     frames: list[FrameFacts] = []
-    for number, line in enumerate(lines):
-        frame = _FRAME.match(line) or _NOTEBOOK_FRAME.match(line) or _BOXED_FRAME.match(line)
+    texts: list[str] | None = None
+    right_after = False  # nothing but frames and their source since the last frame
+    for index, (_, text) in enumerate(lines):
+        frame = _FRAME.match(text) if "File " in text else None
+        if texts is None and frame is not None:
+            texts = _to_the_left([line.text for line in lines], len(text) - len(text.lstrip(" >")) - 2)
         if frame is not None:
-            frames.append(_read_frame(frame.groupdict(), lines[number + 1 : number + 2]))
+            frames = frames if right_after or not headless else []
+            frames.append(_read_frame(frame, texts or [], index + 1))
+            right_after = True
+            continue
+        line = text if texts is None else texts[index]
+        if not line.strip() or line[0].isspace():
             continue
         exception = _EXCEPTION.match(line)
-        if exception is not None and (_is_exception(exception["name"]) or (frames and line[0].isupper())):
-            message = "\n".join([exception["message"] or "", *_rest_of_message(lines[number + 1 :])])
-            name = exception["name"].rpartition(".")[2]
-            return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)
+        named = exception is not None and _is_exception(exception["name"])
+        if exception is not None and (right_after or (named and not headless)):
+            rest = [line.text for line in lines[index + 1 :]] if texts is None else texts[index + 1 :]
+            name = exception["local"] or exception["name"].rpartition(".")[2]
+            message = [exception["message"] or "", *_rest_of_message(rest, name)]
+            return CrashFacts(name, "\n".join(message).strip(), outside_dispatch(frames), live=False)
+        right_after = False
     return None
 
 
-def _read_frame(found: dict[str, str | None], following: list[str]) -> FrameFacts:
-    file = found["file"] or ""
-    code = following[0].strip() if following and not _FRAME.match(following[0]) else ""
-    line = int(found.get("line") or found.get("cell") or 0)
-    return FrameFacts(shorten(file), line, found.get("function") or "<module>", code or None, is_yours(file))
+def _to_the_left(texts: list[str], margin: int) -> list[str]:
+    """Take away an indent that a whole traceback has."""
+    if margin <= 0:
+        return texts
+    return [text[margin:] if not text[:margin].strip() else text for text in texts]
+
+
+def _read_frame(found: re.Match[str], texts: Sequence[str], following: int) -> FrameFacts:
+    """Read a frame, and the line of source below it."""
+    file, function = found["file"], found["function"] or "<module>"
+    code = next(iter(texts[following : following + 1]), "")
+    if _FRAME.match(code) or not code.startswith("   "):
+        code = ""
+    return FrameFacts(shorten(file), int(found["line"]), function, code.strip() or None, is_yours(file))
 
 
 def _is_exception(name: str) -> bool:
     last = name.rpartition(".")[2]
     if last in ("Error", "Exception", "Warning") and "." not in name:
         return False  # a word in a log, more often than a class
-    return last[0].isupper() and (
-        last.endswith(("Error", "Exception", "Interrupt", "Exit", "Warning")) or "." in name
-    )
+    return last[0].isupper() and _KNOWN.search(last) is not None
 
 
-def _rest_of_message(lines: list[str]) -> list[str]:
+def _rest_of_message(lines: Sequence[str], name: str) -> list[str]:
     rest: list[str] = []
     for line in lines:
-        if line.strip() in _CHAINED:
+        if line.strip() in CHAINED or (name not in _LAUNCHERS and _ELSEWHERE.match(line)):
             break
         rest.append(line)
     return rest
+
+
+def _last_lines(lines: Sequence[Line], process: str | None) -> list[Failure]:
+    """Find the lines that name an exception, without any traceback."""
+    found: list[Failure] = []
+    at: list[tuple[int, str]] = []
+    for index, (_, text) in enumerate(lines):
+        summary = _SUMMARY.match(text)
+        said = text if summary is None else summary["said"]
+        exception = _EXCEPTION.match(said)
+        if exception is not None and _is_exception(exception["name"]):
+            at.append((index, said))
+    for (index, said), (end, _) in pairwise([*at, (len(lines), "")]):
+        exception = _EXCEPTION.match(said)
+        if exception is not None:
+            name = exception["local"] or exception["name"].rpartition(".")[2]
+            rest = _rest_of_message([line.text for line in lines[index + 1 : end]], name)
+            message = "\n".join([exception["message"] or "", *rest]).strip()
+            crash = unwrapped(CrashFacts(name, message, (), live=False))
+            found.append(Failure((crash,), lines[index].number, process))
+    return found

@@ -156,10 +156,10 @@ class TestFailures:
         except ValueError as error:
             text = "".join(traceback.format_exception(error))
         (failure,) = failures(f"first {PLAIN}\n" + text)[1:]
-        assert [crash.exception for crash in failure] == ["KeyError", "RuntimeError", "ValueError"]
+        assert [crash.exception for crash in failure.chain] == ["KeyError", "RuntimeError", "ValueError"]
 
     def test_separate_tracebacks_are_separate_failures(self):
-        assert [len(failure) for failure in failures(f"{PLAIN}\n{PLAIN}")] == [1, 1]
+        assert [(len(found.chain), found.line) for found in failures(f"{PLAIN}\n{PLAIN}")] == [(1, 1), (1, 11)]
 
     def test_what_a_worker_raised_is_found_inside_the_message(self):
         text = (
@@ -174,7 +174,7 @@ class TestFailures:
             '    return row["pixels"]\n'
             "KeyError: 'pixels'\n"
         )
-        ((crash,),) = failures(text)
+        ((crash,),) = (failure.chain for failure in failures(text))
         assert (crash.exception, crash.message) == ("KeyError", "'pixels'")
         assert str(crash.where) == "/home/ada/nli/data.py:12 in __getitem__"
         assert [frame.function for frame in crash.frames] == ["<module>", "_worker_loop", "__getitem__"]

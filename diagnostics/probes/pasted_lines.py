@@ -1,0 +1,182 @@
+"""Takes from a pasted text what terminals, loggers and launchers put around the lines that Python printed.
+
+Colours, progress bars and the line ends of other systems go. What stands before every line of a traceback (a
+logger's stamp, a rank, a container's name) goes too, and the lines of different processes come apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+START = "Traceback (most recent call last)"
+
+LONGEST_LINE = 20_000  # characters; TensorFlow writes a whole batch into one
+LONGEST_PREFIX = 200  # characters
+MOST_PREFIXES = 512  # as many ranks as are told apart
+NEAR = 60  # lines in which a traceback's first frame is looked for
+
+_ESC = r"(?:\x1b|␛|\^\[|\\x1b|\\u001b|\\033)"  # the character, and how pages and editors show it
+_ANSI = re.compile(rf"{_ESC}\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]")
+_BARE_COLOUR = re.compile(r"\[(?:0|[0-9]{1,2};[0-9;]{1,12}|[349][0-9])?m")  # where the escape itself was lost
+_INVISIBLE = {0: None, 8: None, 0x200B: None, 0xFEFF: None, 0xA0: " "}
+_ESCAPED = re.compile(rf"(?P<quote>[\"']?)(?P<start>{re.escape(START)}:(?:\\+r)?\\+n\s*(?:\\t)?\s*File )")
+_ESCAPE = re.compile(r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>[nrt\"'/\\]))")
+_LETTERS = {"n": "\n", "r": "", "t": "\t"}
+_CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
+
+_TIME = (
+    r"\d{4}[-/.]\d\d[-/.]\d\d[T ,_]+\d\d:\d\d:\d\d(?:[.,:]\d+)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?",
+    r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?",  # syslog
+    r"[DIWEF]\d{4} \d\d:\d\d:\d\d\.\d+",  # glog, absl
+    r"\d\d[-/.]\d\d[-/.]\d\d(?:\d\d)? \d\d:\d\d:\d\d(?:[.,]\d+)?",
+    r"\d\d:\d\d:\d\d(?:[.,]\d+)?",
+    r"\d+\.\d+",  # seconds
+)
+TIME = re.compile("|".join(_TIME))
+LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b", re.IGNORECASE)
+_START_LINE = re.compile(
+    rf"^(?P<before>.*?)(?:[\w.]+ {{2,}}|Original |\+ Exception Group |[╭┌+][─-]+ )?{re.escape(START)}"
+)
+_FRAME_LINE = re.compile(r'^(?P<before>.*?) *File "[^"]+", line \d+')
+_FRAME = re.compile(r"\s*[>|│+]?\s*(?:File |Cell In|Input In|<ipython-input|[❱>] *\d|-+> \d|\S+\.py:\d+)")
+_MARGIN = re.compile(r"[ |+>│]*")
+_RANK = re.compile(
+    r"\brank[ _:=]*(\d+)|\[(?:default|trainer|worker)_?(\d+)\]|^\s*(\d+):|^\[(?:\d+,)?(\d+)\]<|mpirank:(\d+)",
+    re.IGNORECASE,
+)
+
+
+class Line(NamedTuple):
+    """A line, and its number in the text, counted from 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The lines of one process, as far as they can be told apart.
+
+    Attributes:
+        process: what its prefix calls it: ``rank 1``, ``trainer-1``; None if it has no name.
+    """
+
+    process: str | None
+    lines: list[Line] = field(default_factory=list)
+
+
+def streams(text: str) -> list[Stream]:
+    """Return the lines of a text, cleaned, those of each process by themselves; the first stream has no prefix."""
+    lines = list(_cleaned(text))
+    prefixes = _prefixes(lines)
+    plain = Stream(None)
+    if not prefixes:
+        plain.lines.extend(lines)
+        return [plain]
+    found = {prefix: Stream(_process(prefix)) for prefix in prefixes}
+    either = re.compile("|".join(f"({_pattern(prefix)})" for prefix in prefixes))
+    for line in lines:
+        match = either.match(line.text)
+        if match is None:
+            plain.lines.append(line)
+        else:
+            stream = found[prefixes[(match.lastindex or 1) - 1]]
+            stream.lines.append(Line(line.number, line.text[match.end() :]))
+    return [plain, *found.values()]
+
+
+def _cleaned(text: str) -> Iterator[Line]:
+    if "[0m" in text or "\x1b" in text:
+        text = _ANSI.sub("", text)
+        if "[0m" in text:
+            text = _BARE_COLOUR.sub("", text)
+    text = text.translate(_INVISIBLE)
+    cut = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        for part in line.rstrip("\r").split("\r"):
+            part = part[:LONGEST_LINE]
+            if cut:
+                part, cut = (cut + part, "") if '", line ' in part else (part, "")
+            if START in part and (escaped := _ESCAPED.search(part)):
+                yield from (Line(number, unescaped) for unescaped in _unescaped(part, escaped))
+            elif 'File "' in part and _CUT_IN_PATH.match(part):
+                cut = part
+            else:
+                yield Line(number, part)
+
+
+def _unescaped(line: str, found: re.Match[str]) -> list[str]:
+    """Take a traceback out of a string in which it was logged: of JSON, or as Python writes one."""
+    quoted = line[found.start("start") :]
+    if found["quote"]:
+        ended = re.match(rf"(?:\\.|[^\\{found['quote']}])*", quoted)
+        quoted = quoted if ended is None else ended[0]
+
+    def character(escape: re.Match[str]) -> str:
+        if escape["code"]:
+            return chr(int(escape["code"], 16))
+        return _LETTERS.get(escape["letter"], escape["letter"])
+
+    return _ANSI.sub("", _ESCAPE.sub(character, quoted)).split("\n")
+
+
+def _prefixes(lines: Sequence[Line]) -> list[str]:
+    """Find what stands before every line of a traceback, the longest first; a zero byte stands for a time.
+
+    A prefix counts if it stands before a traceback's first line and before a frame near it, or, where the top is
+    cut off, before several frames.
+    """
+    found: dict[str, None] = {}
+    frames: Counter[str] = Counter()
+    for index, (_, text) in enumerate(lines):
+        if START in text:
+            match = _START_LINE.match(text)
+            prefix = "" if match is None else _timeless(match["before"])
+            if prefix.strip() and prefix not in found and _before_frame(prefix, lines[index + 1 : index + NEAR]):
+                found[prefix] = None
+        elif 'File "' in text:
+            match = _FRAME_LINE.match(text)
+            if match is not None and len(match["before"]) <= LONGEST_PREFIX:
+                frames[_timeless(match["before"])] += 1
+    if not found:
+        found.update({prefix: None for prefix, count in frames.items() if count > 1 and _MARGIN.sub("", prefix)})
+    told = [prefix for prefix in found if not _is_margin(prefix, found)]
+    return sorted(told[:MOST_PREFIXES], key=len, reverse=True)
+
+
+def _timeless(prefix: str) -> str:
+    return TIME.sub("\0", prefix) if len(prefix) <= LONGEST_PREFIX else ""
+
+
+def _pattern(prefix: str) -> str:
+    times = f"(?:{'|'.join(_TIME)})"
+    pattern = re.escape(prefix.rstrip()).replace("\0", times).replace(r"\x00", times)
+    return f"{pattern}(?: |$)" if prefix != prefix.rstrip() else pattern
+
+
+def _before_frame(prefix: str, following: Sequence[Line]) -> bool:
+    pattern = re.compile(_pattern(prefix))
+    ends = ((match.end(), text) for _, text in following if (match := pattern.match(text)))
+    return any(_FRAME.match(text, end) for end, text in ends)
+
+
+def _is_margin(prefix: str, others: Iterable[str]) -> bool:
+    """Whether a prefix is the margin of an exception group: by itself, or after another prefix."""
+    if not prefix.strip(" |+│"):
+        return True
+    return any(
+        prefix != other and prefix.startswith(other.rstrip()) and not prefix[len(other.rstrip()) :].strip(" |+│")
+        for other in others
+    )
+
+
+def _process(prefix: str) -> str | None:
+    rank = _RANK.search(prefix)
+    if rank is not None:
+        return f"rank {next(filter(None, rank.groups()))}"
+    name = prefix.replace("\0", "").strip(" |:[]()<>#-")
+    return None if not name or "\0" in prefix or LEVEL.search(name) else name
