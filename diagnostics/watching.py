@@ -222,22 +222,11 @@ def _optimizers(optimizer: Any) -> list[Any]:
 def _facts(model: Any, optimizers: list[Any]) -> tuple[ModelFacts | OptimizerFacts, ...]:
     """Describe the model, and all of its optimizers as if they were one."""
     from .probes.torch_model import describe_model
-    from .probes.torch_optimizer import optimizer_facts
+    from .probes.torch_optimizer import facts_together
 
     model = getattr(model, "_orig_mod", model)
     described = dataclasses.replace(describe_model(model, training=None, computes_loss=False), computes_loss=None)
     if not optimizers:
         return (described,)
-    each = [optimizer_facts(getattr(optimizer, "optimizer", optimizer), model) for optimizer in optimizers]
-    missing = {
-        name: size for name, size in each[0].missing.items() if all(name in one.missing for one in each[1:])
-    }
-    together = dataclasses.replace(
-        each[0],
-        name=" and ".join(dict.fromkeys(one.name for one in each)),
-        learning_rates=tuple(rate for one in each for rate in one.learning_rates),
-        missing=missing,
-        held=sum(one.held for one in each),
-        foreign=sum(one.foreign for one in each),
-    )
+    together = facts_together([getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers], model)
     return described, together

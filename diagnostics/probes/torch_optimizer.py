@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -29,6 +30,22 @@ def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
         held=sum(key in held for key in trainable),
         foreign=len(held - set(own)),
         default_rate=_default_rate(type(optimizer)),
+    )
+
+
+def facts_together(optimizers: Sequence[Any], model: nn.Module) -> OptimizerFacts:
+    """Turn all optimizers of a model into facts, as if they were one."""
+    each = [optimizer_facts(optimizer, model) for optimizer in optimizers]
+    missing = {
+        name: size for name, size in each[0].missing.items() if all(name in one.missing for one in each[1:])
+    }
+    return dataclasses.replace(
+        each[0],
+        name=" and ".join(dict.fromkeys(one.name for one in each)),
+        learning_rates=tuple(rate for one in each for rate in one.learning_rates),
+        missing=missing,
+        held=sum(one.held for one in each),
+        foreign=sum(one.foreign for one in each),
     )
 
 
