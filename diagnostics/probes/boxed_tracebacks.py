@@ -13,7 +13,6 @@ _ROW = re.compile(r"^\s*[│|] (?P<row>.*?) ?[│|]\s*$")
 _PLACE = re.compile(r"^(?P<file>\S.*?):(?P<line>\d+) in (?P<function>\S+)$")
 _CELL = re.compile(r"^in (?P<function><[^>]+>|\S+):(?P<line>\d+)$")
 _MARKED = re.compile(r"^[❱>] *\d+ [│|]? ?(?P<code>.*)$")
-_INDENT = re.compile(r"^(?:[│|] *)+")
 
 
 def rewritten(lines: list[Line]) -> list[Line]:
@@ -21,34 +20,35 @@ def rewritten(lines: list[Line]) -> list[Line]:
     found: list[Line] = []
     box: list[Line] | None = None
     width = 0  # of the box just closed: rich breaks the message at it
+    said = ""  # the line of the message that was last read
     for line in lines:
         if START in line.text and (top := _TOP.search(line.text)):
             found.append(Line(line.number, f"{START}:"))
             box, width = [], len(top[0].rstrip())
         elif box is not None and _BOTTOM.match(line.text) and len(line.text.strip()) >= width - 1:
             found += _frames(box)
-            box = None
+            box, said = None, ""
         elif box is not None and (row := _ROW.match(line.text)):
             box.append(Line(line.number, row["row"].rstrip()))
         elif box is not None:  # cut off
             found += [*_frames(box), line]
             box, width = None, 0
-        elif width and found and _was_broken(found[-1].text, line.text, width):
+        elif width and _was_broken(said, line.text, width):
             number, before = found.pop()
-            space = "" if len(before) >= width and not before.endswith(" ") else " "
-            found.append(Line(number, before.rstrip() + space + line.text))
+            found.append(Line(number, before + ("" if len(said) >= width else " ") + line.text))
+            said = line.text.rstrip()
         else:
-            width = width if line.text.strip() and found[-1:] else 0
             found.append(line)
+            said = line.text.rstrip()
+            width = width if said else 0
     return found if box is None else [*found, *_frames(box)]
 
 
 def _was_broken(before: str, line: str, width: int) -> bool:
     """Whether a line goes on where the one before it had no room for its first word."""
-    if not before.strip() or not line.strip() or line.startswith(" ") or START in before:
+    if not before or not line.strip() or line.startswith(" "):
         return False
-    last = before if len(before) <= width else before[-width:]
-    return len(last.rstrip()) + 1 + len(line.split()[0]) > width >= len(line)
+    return len(before) + 1 + len(line.split()[0]) > width >= len(line.rstrip())
 
 
 def _frames(box: list[Line]) -> Iterator[Line]:
@@ -60,7 +60,7 @@ def _frames(box: list[Line]) -> Iterator[Line]:
         elif row.startswith((" ", "❱", ">")):
             place = ""
             if marked := _MARKED.match(row):
-                yield Line(number, f"    {_INDENT.sub('', marked['code']).strip()}")
+                yield Line(number, f"    {marked['code'].strip('│ ')}")
         else:
             place += f" {row}" if place.endswith((" in", ":")) else row
             if found := _PLACE.match(place):

@@ -13,7 +13,7 @@ _HEADING = re.compile(rf"^[A-Za-z_][\w.]* {{2,}}{re.escape(START)}")
 _CELL = re.compile(
     r"^ {0,4}(?:Cell|Input) In ?\[(?P<cell>\d+)\](?:, line (?P<line>\d+))?(?:,? in (?P<function>.+))?$"
 )
-_FILE = re.compile(r"^File (?P<file>[^\s\"].*?):(?P<line>\d+)(?:, in (?P<function>.+))?$")
+_FILE = re.compile(r"^(?P<plain>  )?File (?P<file>[^\s\"].*?):(?P<line>\d+)(?:,? in (?P<function>.+))?$")
 _OLD = re.compile(  # before IPython 8, and in Colab: the line's number stands only at the arrow
     r"^(?P<file><ipython-input-[^>]+>|<timed \w+>|(?:~|[A-Za-z]:)?[\\/.]\S.*?\.pyx?) in "
     r"(?P<function><[^>]*>|[\w.<>]+)(?:\(.*)?$"
@@ -39,11 +39,13 @@ def rewritten(lines: list[Line]) -> list[Line]:
             continue
         arrow, length = _arrow(lines[index + 1 : index + 1 + BLOCK])
         number = head["line"] or (arrow and arrow["line"])
-        if number is None or (arrow is None and not in_notebook and "cell" not in head.groupdict()):
+        named = head.groupdict()
+        sure = arrow is not None or in_notebook or "cell" in named or named.get("plain")
+        if number is None or not sure:
             found.append(line)
             continue
-        file = f"In[{head['cell']}]" if "cell" in head.groupdict() else head["file"]
-        found.append(Line(line.number, f'  File "{file}", line {number}, in {_bare(head["function"])}'))
+        file = f"In[{named['cell']}]" if "cell" in named else named["file"]
+        found.append(Line(line.number, f'  File "{file}", line {number}, in {_bare(named["function"])}'))
         if arrow is not None:
             found.append(Line(line.number, f"    {(arrow['code'] or '').strip()}"))
             passed = index + 1 + length
@@ -54,7 +56,7 @@ def _head(text: str) -> re.Match[str] | None:
     """Match the line that names a frame's place."""
     if "In" in text and (cell := _CELL.match(text)):
         return cell
-    if text.startswith("File "):
+    if text.startswith(("File ", "  File ")):
         return _FILE.match(text)
     return _OLD.match(text) if " in " in text else None
 

@@ -13,6 +13,8 @@ CHAINED = (
     "The above exception was the direct cause of the following exception:",
 )
 
+LOCALS = 200  # lines of variables between what was said and where, at most
+
 _SAID = re.compile(r"^E(?: {3}(?P<words>.*)| *)$")
 _PLACE = re.compile(
     r"^(?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]*?):(?P<line>\d+): "
@@ -36,19 +38,14 @@ def rewritten(lines: list[Line]) -> list[Line]:
     found: list[Line] = []
     done = 0
     for first, end in _runs(said):
-        start = _beginning(lines, done, first)
-        last = _place_after(lines, end)
-        entry = list(_frames(lines[start:first])) + list(_frames(lines[first:last], lines[start:first]))
-        if not entry:  # lines that happen to look so
+        start, place = _beginning(lines, done, first), _place_after(lines, end)
+        frames = [*_frames(lines[start:first]), *(_frames(lines[start:first], place) if place else ())]
+        if frames:  # else lines that happen to look so
+            found += [*lines[done:start], Line(lines[start].number, f"{START}:"), *frames]
+            found += _message(lines[first:end], place)
+        else:
             found += lines[done:end]
-            done = end
-            continue
-        name = "" if last == end else (_PLACE.match(lines[last - 1].text) or {"exception": ""})["exception"]
-        found += lines[done:start]
-        found.append(Line(lines[start].number, f"{START}:"))
-        found += entry
-        found += _message(lines[first:end], name or "AssertionError")
-        done = max(end, last)
+        done = end
     return [*found, *lines[done:]]
 
 
@@ -74,51 +71,66 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _beginning(lines: Sequence[Line], done: int, first: int) -> int:
     """Go back from what was said to where the report of this exception begins."""
+    begun = first
     for number in range(first - 1, done - 1, -1):
         text = lines[number].text
         if _TITLE.match(text) or _SECTION.match(text):
             return number
         if text.strip() in CHAINED:
             return number + 1
-    return done
+        if _DEFINITION.match(text) or _MARKED.match(text) or _PLACE.match(text):
+            begun = number
+    return begun
 
 
-def _place_after(lines: Sequence[Line], end: int) -> int:
-    """Return the end of the lines up to the place that pytest names after the message; `end` if it names none."""
-    for number in range(end, min(end + 3, len(lines))):
-        if (place := _PLACE.match(lines[number].text)) and place["exception"]:
-            return number + 1
-        if lines[number].text.strip():
+def _place_after(lines: Sequence[Line], end: int) -> Line | None:
+    """Return the line that names the place and the exception after what was said; in short style there is none."""
+    for line in lines[end : end + LOCALS]:
+        place = _PLACE.match(line.text)
+        if place is not None and place["exception"]:
+            return line
+        if place or _TITLE.match(line.text) or _SECTION.match(line.text) or line.text.strip() in CHAINED:
             break
-    return end
+    return None
 
 
-def _frames(lines: Sequence[Line], before: Sequence[Line] = ()) -> Iterator[Line]:
-    """Yield each frame as two lines: pytest writes the place below the code, or, in short style, above it."""
+def _frames(lines: Sequence[Line], last: Line | None = None) -> Iterator[Line]:
+    """Yield each frame as two lines: pytest writes the place below the code, or, in short style, above it.
+
+    Args:
+        lines: of the report of one exception.
+        last: the line that names the last place; then only that frame is yielded.
+    """
     function, code = "<module>", ""
-    for index, (number, text) in enumerate([*before, *lines]):
+    for index, (number, text) in enumerate(lines):
         if title := _TITLE.match(text):
             function = title["name"].split("[")[0].rpartition(".")[2].split()[-1]
         elif defined := _DEFINITION.match(text):
             function = defined["name"]
         elif marked := _MARKED.match(text):
             code = marked["code"]
-        elif place := _PLACE.match(text):
+        elif (place := _PLACE.match(text)) and not place["exception"]:
             if place["function"]:
-                following = [text for _, text in [*before, *lines][index + 1 : index + 2]]
-                code = following[0].strip() if following and following[0].startswith("    ") else ""
-            if index >= len(before):
-                name = place["function"] or function
-                yield Line(number, f'  File "{place["file"]}", line {place["line"]}, in {name}')
-                yield Line(number, f"    {code}")
+                following = "".join(line.text for line in lines[index + 1 : index + 2])
+                code = following if following.startswith("    ") else ""
+            if last is None:
+                yield from _frame(number, place, place["function"] or function, code)
             code = ""
+    if last is not None and (place := _PLACE.match(last.text)):
+        yield from _frame(last.number, place, function, code)
 
 
-def _message(said: Sequence[Line], name: str) -> Iterator[Line]:
+def _frame(number: int, place: re.Match[str], function: str, code: str) -> Iterator[Line]:
+    yield Line(number, f'  File "{place["file"]}", line {place["line"]}, in {function}')
+    yield Line(number, f"    {code.strip()}")
+
+
+def _message(said: Sequence[Line], place: Line | None) -> Iterator[Line]:
     """Yield what was said without pytest's margin, the exception's name first."""
     words = [(match["words"] if (match := _SAID.match(line.text)) else None) or "" for line in said]
     margin = len(words[0]) - len(words[0].lstrip())
     words = [text[margin:] if not text[:margin].strip() else text for text in words]
-    if not _EXCEPTION.match(words[0]):
-        words[0] = f"{name}: {words[0]}"
+    if not _EXCEPTION.match(words[0]):  # of an assertion only the expression is shown
+        named = None if place is None else _PLACE.match(place.text)
+        words[0] = f"{named['exception'] if named else 'AssertionError'}: {words[0]}"
     yield from (Line(line.number, text) for line, text in zip(said, words, strict=True))

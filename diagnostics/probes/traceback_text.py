@@ -106,20 +106,29 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
     before = _parse_one(lines[: starts[0] if starts else None], headless=True)
     if before is not None:
         found.append(Failure((unwrapped(before),), lines[0].number, process))
+    quoted = False
     chained = bool(starts) and before is not None and _ends_in_chain(lines[: starts[0]])
     for start, end in pairwise([*starts, len(lines)]):
         crash = _parse_one(lines[start + 1 : end])
         if crash is not None:
             crash = unwrapped(crash)
             if chained and found:
-                found[-1] = replace(found[-1], chain=(*found[-1].chain, crash))
+                *before, cause = found[-1].chain
+                chain = (_joined(crash, cause),) if quoted else (cause, crash)
+                found[-1] = replace(found[-1], chain=(*before, *chain))
             else:
                 aside = _is_launchers(crash) or any(
                     line.text.startswith(_ASIDE) for line in lines[max(0, start - 2) : start]
                 )
                 found.append(Failure((crash,), lines[start].number, process, aside))
         chained = _ends_in_chain(lines[start:end])
+        quoted = lines[max(0, start - 1)].text == '"""'
     return found
+
+
+def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
+    """Return an exception that came out of another process with the frames that it had there."""
+    return replace(crash, frames=(*crash.frames, *cause.frames))
 
 
 def _ends_in_chain(lines: Sequence[Line]) -> bool:
