@@ -13,9 +13,11 @@ import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.data.ops.options import ExternalStatePolicy
 
-from diagnostics.facts import Array, DatasetFacts
+from diagnostics.facts import Array, DatasetFacts, RereadFacts
 
+from .keras_state import global_states_kept
 from .pipeline import CannotJudge, StageFailed, users_code
+from .rereading import Source, reread, seed_globals
 from .split_comparison import TRAINING_ROWS, input_columns, row_digest
 from .tensors import LABEL_NAMES
 
@@ -247,6 +249,21 @@ def rows_of(data: KerasData, seconds: float) -> list[dict[str, Any]]:
         if len(rows) >= TRAINING_ROWS or time.monotonic() - started > seconds:
             break
     return rows
+
+
+def reread_batch(sequence: keras.utils.PyDataset) -> RereadFacts:
+    """Read the first batch of a sequence twice, through copies of it."""
+    with global_states_kept(sequence):
+        return reread(
+            Source(
+                dataset=sequence,
+                collate=None,
+                read=lambda copied: copied[0],
+                seed=seed_globals,
+                fresh_workers=getattr(sequence, "workers", 1) > 0
+                and getattr(sequence, "use_multiprocessing", False),
+            )
+        )
 
 
 def _full(batches: list[Array]) -> tuple[Array, ...]:

@@ -24,7 +24,18 @@ from diagnostics.facts import (
 )
 
 from .keras_copy import KerasCopy
-from .keras_data import EMPTY, KerasData, as_array, class_labels, dataset_facts, kind_of, named, rows_of, unpack
+from .keras_data import (
+    EMPTY,
+    KerasData,
+    as_array,
+    class_labels,
+    dataset_facts,
+    kind_of,
+    named,
+    reread_batch,
+    rows_of,
+    unpack,
+)
 from .keras_loss import as_written, expects_indices, recognise_loss
 from .keras_model import (
     computes_loss,
@@ -42,6 +53,7 @@ from .keras_state import global_states_kept, own_loss
 from .loss_recognition import Recognised
 from .overfitting import POOL_BATCHES, Pool, overfit, pool_of
 from .pipeline import CannotJudge, StageFailed, users_code
+from .rereading import deep_copy
 from .split_comparison import SECONDS, compared_rows, input_columns, row_digest
 from .tensors import PROBABILITY_SUM
 
@@ -84,8 +96,13 @@ class KerasPipeline:
         """See `Pipeline.dataset`."""
         if has_weights(self.model):
             yield describe_model(self.model)
+        given = self._given
+        if isinstance(given, keras.utils.PyDataset):  # all else runs no Python that could edit rows
+            reread = reread_batch(given)
+            yield reread
+            given = deep_copy(given) if reread.culprit is not None else given
         try:
-            self._data = KerasData(self._given)
+            self._data = KerasData(given)
         except CannotJudge as reason:
             self._unread = str(reason)
             raise

@@ -8,6 +8,7 @@ from diagnostics.facts import Array, ModelFacts, RereadFacts
 from diagnostics.finding import Finding, Severity
 from diagnostics.rule import NotApplicable, Rule
 
+LABELS = ("labels", "label", "label_ids")  # which a loss takes, though the model may not
 ROUNDING = 1e-5  # relative: a mean taken in another order differs by less in single precision
 
 
@@ -127,9 +128,14 @@ class UnstableBatch(Rule):
 
 def _enters(name: str, model: ModelFacts) -> bool:
     """Whether an entry of a batch is taken by the model; parts of a tuple have no names to know them by."""
-    if not model.input_names or name.isdigit():
-        return True
-    return name.partition(".")[0] in (*model.input_names, "label", "label_ids", "labels")
+    first = name.partition(".")[0]
+    return not model.input_names or first.isdigit() or first in (*model.input_names, *LABELS)
+
+
+def _called(name: str) -> str:
+    """Call an entry by its name; where only a tuple holds it, by its place."""
+    place, _, inner = name.partition(".")
+    return f"part {name} of the batch" if name.isdigit() else inner if place.isdigit() else name
 
 
 def _equal(one: Array, other: Array | None) -> bool:
@@ -141,7 +147,7 @@ def _equal(one: Array, other: Array | None) -> bool:
 
 
 def _difference(name: str, one: Array, other: Array | None) -> str:
-    called = f"part {name} of the batch" if name.isdigit() else name
+    called = _called(name)
     if other is None:
         return f"{called} was there at first, and missing the second time"
     if one.shape != other.shape:
@@ -180,5 +186,5 @@ def _rows(reread: RereadFacts) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    called = [f"part {name}" if name.isdigit() else name for name in names]
+    called = [_called(name) for name in names]
     return called[0] if len(called) == 1 else f"{', '.join(called[:-1])} and {called[-1]}"
