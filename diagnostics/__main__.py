@@ -9,9 +9,10 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from .errors import DiagnosticsError, InvalidInput
+from .run_command import add_to as add_run
+from .run_command import split
 
 CLEAN, FOUND, USAGE = 0, 1, 2
 
@@ -20,9 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `diagnose`.
 
     Returns:
-        0 if nothing of severity warning or above was found, 1 if something was, 2 for a mistake in the call.
+        0 if nothing of severity warning or above was found, 1 if something was, 2 for a mistake in the call; for
+        `diagnose run` see `run_command`.
     """
-    options = _parser().parse_args(arguments)
+    mine, of_the_script = split(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(mine)
+    options.arguments = of_the_script
     try:
         code: int = options.command(options)
     except DiagnosticsError as error:
@@ -45,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    add_run(commands)
+
     explain = commands.add_parser("explain", help="say what the traceback in a file comes from")
     explain.add_argument("file", metavar="FILE", help="a file that holds a traceback, or - for standard input")
     explain.add_argument("--format", choices=("text", "json"), default="text")
@@ -65,22 +71,17 @@ def _explain(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from .explanation import explain
+    from .log_file import read_log
 
-    report = explain(_read(options.file))
+    log = read_log(options.file)
+    if log.note is not None:
+        print(f"diagnose: {log.note}", file=sys.stderr)
+    report = explain(log.text)
     if options.format == "json":
         print(report.to_json())
     else:
         Console(highlight=False).print(report)
     return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN
-
-
-def _read(file: str) -> str:
-    if file == "-":
-        return sys.stdin.read()
-    try:
-        return Path(file).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from None
 
 
 def _rules(options: argparse.Namespace) -> int:

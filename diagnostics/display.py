@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
 TRACED = 60  # module calls of one step; the report's page holds all
+FEW = 12  # rules that could not be judged, which are named even after a failure
 TEXT_WIDTH = 100  # columns; a longer line is hard to read, however wide the window is
 
 _COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -112,13 +113,23 @@ def _finding(finding: Finding, width: int) -> Padding:
     body.width = width
     body.add_row(head)
     body.add_row(Padding(Text(_laid_out(finding.message, width - 2)), (0, 0, 0, 2)))
-    for label, text, style in (("fix: ", finding.fix, "green"), ("read: ", finding.page, "dim")):
+    rows = [("fix: ", finding.fix, "green")]
+    if finding.consequences:
+        rows.append(("hence: ", "; ".join(map(_in_short, finding.consequences)), ""))
+    if finding.other_trainings:
+        trainings = "training" if finding.other_trainings == 1 else "trainings"
+        rows.append(("also: ", f"in {finding.other_trainings} other {trainings} of this script", ""))
+    for label, text, style in (*rows, ("read: ", finding.page, "dim")):
         row = Table.grid()
         row.add_column(no_wrap=True)
         row.add_column()
         row.add_row(Text(label, style="bold"), Text(text, style=style))
         body.add_row(Padding(row, (0, 0, 0, 2)))
     return Padding(body, (0, 0, 1, 0))
+
+
+def _in_short(finding: Finding) -> str:
+    return finding.rule if finding.step is None else f"{finding.rule} (step {finding.step})"
 
 
 def _laid_out(message: str, width: int) -> str:
@@ -159,6 +170,8 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     elif report.crash is not None:
         own = " The line above is the last of your own that ran." if report.crash.where is not None else ""
         yield Text(f"No rule recognises this failure.{own}")
+    elif report.stages and all(stage.status == "not judged" for stage in report.stages):
+        yield Text("There was nothing to judge.")
     elif any(stage.status == "failed" for stage in report.stages):
         yield Text("No rule has anything to say, but the examination could not go on, for the reason above.")
     else:
@@ -166,8 +179,14 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     if report.failed is not None and not report.failed.why_not:
         step, ending = report.failed.step, report.failed.ending
         yield Text(f"The batch of step {step} is at hand: report.batch().save('batch{ending}').")
-    if report.stages and report.not_applicable:
+    if report.stages and report.crash is not None and len(report.not_applicable) > FEW:
+        yield Text(f"{len(report.not_applicable)} rules could not be judged up to the failure.", style="dim")
+    elif report.stages and report.not_applicable:
         names = ", ".join(sorted(report.not_applicable))
         yield Text(f"Could not be judged here: {names}.", style="dim")
+    for rule, reason in report.ignored.items():
+        yield Text(f"Ignored: {rule}" + (f" ({reason})" if reason else "") + ".", style="dim")
+    for rule in report.ignored_in_vain:
+        yield Text(f"To be ignored, but not found: {rule}.", style="dim")
     for fault in report.faults:
         yield Text(f"A fault of diagnostics itself, not of your program: {fault}", style="magenta")

@@ -59,7 +59,11 @@ def examine(
     Raises:
         InvalidInput: the arguments are not something that can be examined.
     """
-    pipeline = _pipeline_for(target, loader, loss_fn, optimizer, evaluation)
+    return walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation))
+
+
+def walk(pipeline: Pipeline) -> Report:
+    """Put the rules to what a pipeline shows, stage by stage."""
     with own_run(), pipeline.untouched():
         report = _walk(pipeline)
     if not all(result.status in ("passed", "not judged") for result in report.stages):
@@ -143,6 +147,7 @@ def _walk(pipeline: Pipeline) -> Report:
         findings=tuple(findings),
         stages=tuple(results),
         not_applicable=judge.not_applicable(*get_args(Fact)),
+        judged=judge.judged,
         crash=crash,
         faults=tuple(judge.faults),
     )

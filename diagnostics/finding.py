@@ -54,6 +54,8 @@ class Finding:
         fix: what to change, as code where a line of code says it.
         where: a line in the user's code, if one is known.
         step: the training step, counted from 0, if there is one.
+        consequences: what was found as well, and follows from this.
+        other_trainings: of the same script, in which the same rule spoke, too.
     """
 
     rule: str
@@ -64,6 +66,8 @@ class Finding:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     where: Where | None = None
     step: int | None = None
+    consequences: tuple[Finding, ...] = ()
+    other_trainings: int = 0
 
     @property
     def page(self) -> str:
@@ -87,4 +91,6 @@ class Finding:
             "step": self.step,
             "fix": self.fix,
             "page": self.page,
+            "consequences": [consequence.as_dict() for consequence in self.consequences],
+            "other_trainings": self.other_trainings,
         }

@@ -49,8 +49,13 @@ class Report:
         findings: errors first, then warnings, then notes; within each, in the order of the pipeline.
         stages: the walk through the pipeline, if there was one.
         not_applicable: why, by rule, for the rules whose evidence was not there.
+        judged: the rules that had their evidence; those of them without a finding found all well.
         crash: the exception that was explained, if there was one.
         faults: what went wrong in this library itself; training is never disturbed by it.
+        script: what was run, if it was run by `diagnose run`.
+        exit_code: of that script.
+        ignored: rule to reason, of rules that found something which is not told.
+        ignored_in_vain: rules that were to be ignored, and found nothing.
         history: the course of a watched run, step by step; not in the JSON report, and neither is what follows.
         origin: where its first NaN or inf came from.
         ranges: how large its activations became.
@@ -62,10 +67,13 @@ class Report:
     findings: tuple[Finding, ...] = ()
     stages: tuple[StageResult, ...] = ()
     not_applicable: Mapping[str, str] = field(default_factory=dict)
+    judged: frozenset[str] = frozenset()
     crash: CrashFacts | None = None
     faults: tuple[str, ...] = ()
     script: str | None = None
     exit_code: int | None = None
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    ignored_in_vain: tuple[str, ...] = ()
     # Not compared: arrays have no one answer to whether they are equal.
     history: HistoryFacts | None = field(default=None, compare=False)
     origin: OriginFacts | None = field(default=None, compare=False)
@@ -135,6 +143,8 @@ class Report:
                 "frames": [vars(frame) for frame in self.crash.frames],
             },
             "faults": list(self.faults),
+            "ignored": dict(self.ignored),
+            "ignored_in_vain": list(self.ignored_in_vain),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

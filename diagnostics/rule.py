@@ -142,6 +142,11 @@ class Judge:
                 findings.append(finding)
         return findings
 
+    @property
+    def judged(self) -> frozenset[str]:
+        """The rules that had their evidence, by name."""
+        return frozenset(self._judged)
+
     def not_applicable(self, *kinds: type) -> dict[str, str]:
         """Say why, by name, for each rule that could not be judged.
 

@@ -59,6 +59,7 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
         findings=tuple(findings),
         stages=tuple(_parts(history, probe)),
         not_applicable=judge.not_applicable(*WATCHED, *(type(fact) for fact in facts)),
+        judged=judge.judged,
         faults=(*probe.faults.values(), *judge.faults),
         history=history,
         origin=probe.origin,

@@ -131,6 +131,8 @@ class TestJson:
                     "step": None,
                     "fix": ERROR.fix,
                     "page": "rules/labels-out-of-range",
+                    "consequences": [],
+                    "other_trainings": 0,
                 },
                 {
                     "rule": "mostly-padding",
@@ -142,6 +144,8 @@ class TestJson:
                     "step": None,
                     "fix": "pad less",
                     "page": "rules/mostly-padding",
+                    "consequences": [],
+                    "other_trainings": 0,
                 },
             ],
             "not_applicable": ["class-imbalance", "ragged-batch"],
@@ -166,6 +170,8 @@ class TestJson:
                 ],
             },
             "faults": [],
+            "ignored": {},
+            "ignored_in_vain": [],
         }
 
     def test_of_a_walk_lists_the_stages(self):

@@ -1,0 +1,71 @@
+"""Which rules a project has decided to live with, and why."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .errors import InvalidInput, what
+from .rule import all_rules
+
+EXAMPLE = """\
+[tool.diagnostics.ignore]
+sorted-by-label = "a stream in the order of time, on purpose"\
+"""
+
+
+def from_option(names: str) -> dict[str, str]:
+    """Read `--ignore RULE[,RULE]`: rule to reason; there is none on a command line.
+
+    Raises:
+        InvalidInput: a name is no rule's.
+    """
+    given = [name.strip() for name in names.split(",") if name.strip()]
+    _check(given, "--ignore")
+    return dict.fromkeys(given, "")
+
+
+def from_pyproject(folder: Path) -> dict[str, str]:
+    """Read the table `[tool.diagnostics.ignore]` of the nearest pyproject.toml, from `folder` upwards.
+
+    Returns:
+        Rule to reason; empty without such a file or table.
+
+    Raises:
+        InvalidInput: the file cannot be read, a name is no rule's, or a reason is missing.
+    """
+    file = next((f for p in (folder, *folder.parents) if (f := p / "pyproject.toml").is_file()), None)
+    if file is None:
+        return {}
+    try:
+        tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(f"{file} cannot be read: {error}.") from None
+    table = tool.get("diagnostics", {}) if isinstance(tool, Mapping) else {}
+    if not isinstance(table, Mapping) or (unknown := sorted(set(table) - {"ignore"})):
+        named = ", ".join(unknown) if isinstance(table, Mapping) else what(table)
+        raise InvalidInput(f"[tool.diagnostics] in {file} holds {named}. It takes a table ignore:\n{EXAMPLE}")
+    return _reasons(table.get("ignore", {}), file)
+
+
+def _reasons(ignore: Any, file: Path) -> dict[str, str]:
+    place = f"[tool.diagnostics.ignore] in {file}"
+    if not isinstance(ignore, Mapping):
+        raise InvalidInput(f"{place} is {what(ignore)}. It takes rules, each with the reason:\n{EXAMPLE}")
+    _check(ignore, place)
+    for name, reason in ignore.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidInput(f"{place} gives no reason for {name}. Say why it is ignored:\n{EXAMPLE}")
+    return dict(ignore)
+
+
+def _check(names: Iterable[str], place: str) -> None:
+    known = [rule.name for rule in all_rules()]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f"Did you mean {' or '.join(near)}?" if near else "`diagnose rules` lists them."
+            raise InvalidInput(f"{place} names {name!r}, and there is no such rule. {hint}")

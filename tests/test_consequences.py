@@ -1,0 +1,36 @@
+import pytest
+
+from diagnostics.consequences import LEADS_TO, follows
+from diagnostics.rule import all_rules
+
+NAMES = {rule.name for rule in all_rules()}
+
+
+class TestTable:
+    def test_names_rules_alone(self):
+        named = {*LEADS_TO, *(rule for rules in LEADS_TO.values() for rule in rules)}
+        assert named - NAMES == set()
+
+    @pytest.mark.parametrize("cause", LEADS_TO)
+    def test_tells_nothing_twice_and_nothing_of_itself(self, cause):
+        rules = LEADS_TO[cause]
+        assert len(set(rules)) == len(rules)
+        assert cause not in rules
+
+    def test_no_two_rules_are_each_others_cause(self):
+        assert [(a, b) for a in NAMES for b in NAMES if follows(a, b) and follows(b, a)] == []
+
+
+class TestFollows:
+    def test_at_once(self):
+        assert follows("loss-plateau", "labels-out-of-range")
+
+    def test_by_steps_between(self):
+        assert "exploding-gradients" not in LEADS_TO["default-learning-rate"]
+        assert follows("exploding-gradients", "default-learning-rate")
+
+    def test_not_the_other_way_round(self):
+        assert not follows("labels-out-of-range", "loss-plateau")
+
+    def test_not_from_itself(self):
+        assert not any(follows(name, name) for name in NAMES)

@@ -1,0 +1,81 @@
+import pytest
+
+from diagnostics.errors import InvalidInput
+from diagnostics.ignores import from_option, from_pyproject
+
+EXAMPLE = '[tool.diagnostics.ignore]\nsorted-by-label = "a stream in the order of time, on purpose"'
+
+
+class TestFromOption:
+    @pytest.mark.parametrize("names", ["", " , "])
+    def test_nothing(self, names):
+        assert from_option(names) == {}
+
+    def test_several(self):
+        assert from_option("loss-plateau, dead-units,") == {"loss-plateau": "", "dead-units": ""}
+
+    def test_an_unknown_rule_is_named_with_the_nearest(self):
+        with pytest.raises(InvalidInput) as raised:
+            from_option("loss-plato")
+        assert str(raised.value) == (
+            "--ignore names 'loss-plato', and there is no such rule. Did you mean loss-plateau or loss-oscillation?"
+        )
+
+
+class TestFromPyproject:
+    @pytest.fixture
+    def project(self, tmp_path):
+        def write(text):
+            (tmp_path / "pyproject.toml").write_text(text)
+            return tmp_path
+
+        return write
+
+    def refused(self, folder):
+        with pytest.raises(InvalidInput) as raised:
+            from_pyproject(folder)
+        return str(raised.value).replace(str(folder), "DIR")
+
+    def test_is_found_in_a_folder_above(self, project):
+        folder = project('[tool.diagnostics.ignore]\ndead-units = "a sparse model"\n') / "src" / "deep"
+        folder.mkdir(parents=True)
+        assert from_pyproject(folder) == {"dead-units": "a sparse model"}
+
+    def test_the_nearest_one_counts(self, project):
+        folder = project('[tool.diagnostics.ignore]\ndead-units = "a sparse model"\n') / "src"
+        folder.mkdir()
+        (folder / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+        assert from_pyproject(folder) == {}
+
+    def test_an_inline_table_is_the_same(self, project):
+        assert from_pyproject(project('[tool.diagnostics]\nignore = {dead-units = "x"}\n')) == {"dead-units": "x"}
+
+    @pytest.mark.parametrize("text", ["", "[tool.ruff]\nline-length = 100\n", "[tool.diagnostics]\n"])
+    def test_nothing_to_ignore(self, project, text):
+        assert from_pyproject(project(text)) == {}
+
+    def test_a_reason_is_asked_for(self, project):
+        assert self.refused(project('[tool.diagnostics.ignore]\ndead-units = " "\n')) == (
+            f"[tool.diagnostics.ignore] in DIR/pyproject.toml gives no reason for dead-units. Say why it is "
+            f"ignored:\n{EXAMPLE}"
+        )
+
+    def test_a_list_has_no_reasons(self, project):
+        assert self.refused(project('[tool.diagnostics]\nignore = ["dead-units"]\n')) == (
+            "[tool.diagnostics.ignore] in DIR/pyproject.toml is a list. It takes rules, each with the reason:\n"
+            + EXAMPLE
+        )
+
+    def test_an_unknown_rule(self, project):
+        assert self.refused(project('[tool.diagnostics.ignore]\nnonsense = "x"\n')) == (
+            "[tool.diagnostics.ignore] in DIR/pyproject.toml names 'nonsense', and there is no such rule. "
+            "`diagnose rules` lists them."
+        )
+
+    def test_an_unknown_key(self, project):
+        assert self.refused(project("[tool.diagnostics]\nskip = []\n")) == (
+            f"[tool.diagnostics] in DIR/pyproject.toml holds skip. It takes a table ignore:\n{EXAMPLE}"
+        )
+
+    def test_a_broken_file(self, project):
+        assert self.refused(project("[tool\n")).startswith("DIR/pyproject.toml cannot be read: Expected ']'")
