@@ -1,8 +1,7 @@
 """One failure, in the forms in which people paste it.
 
-`REAL` are programs: each makes the printer that it names print the failure of `TRAIN`, here and now. `PREFIXED` are
-what loggers and launchers put before each line. `RECORDED` are texts of printers that are not installed here or that
-need more than one version of them; each is written after real output, with neutral names in it.
+`REAL` are programs: each makes the printer that it names print the failure of `TRAIN`, here and now. `PREFIXED` is
+what loggers, launchers and terminals put around the lines.
 """
 
 from collections.abc import Callable
@@ -120,7 +119,7 @@ REAL: dict[str, tuple[str, ...]] = {
     ),
     "unittest": (
         "-c",
-        "import unittest, train\nclass T(unittest.TestCase):\n    def test_it(self): train.main()\nunittest.main()",
+        "import unittest, train\nclass T(unittest.TestCase):\n    def test(self): train.main()\nunittest.main()",
     ),
     "logged as JSON": (
         "-c",

@@ -80,12 +80,7 @@ def project(tmp_path_factory):
 
 def printed(project, command):
     """Run a program in the project and return what it printed, both streams as a terminal shows them."""
-    plain = {
-        "NO_COLOR": "",
-        "COLUMNS": "80",
-        "PYTEST_ADDOPTS": "-p no:cacheprovider",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
+    plain = {"NO_COLOR": "", "COLUMNS": "80", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(
         [sys.executable, *command],
         cwd=project,

@@ -7,7 +7,6 @@ logger's stamp, a rank, a container's name) goes too, and the lines of different
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -43,7 +42,7 @@ _START_LINE = re.compile(
 )
 _FRAME_LINE = re.compile(r'^(?P<before>.*?) *File "[^"]+", line \d+')
 _FRAME = re.compile(r"\s*[>|│+]?\s*(?:File |Cell In|Input In|<ipython-input|[❱>] *\d|-+> \d|\S+\.py:\d+)")
-_MARGIN = re.compile(r"[ |+>│]*")
+_MARGIN = re.compile(r"[ |+│]*")
 _RANK = re.compile(
     r"\brank[ _:=]*(\d+)|\[(?:default|trainer|worker)_?(\d+)\]|^\s*(\d+):|^\[(?:\d+,)?(\d+)\]<|mpirank:(\d+)",
     re.IGNORECASE,
@@ -128,10 +127,10 @@ def _prefixes(lines: Sequence[Line]) -> list[str]:
     """Find what stands before every line of a traceback, the longest first; a zero byte stands for a time.
 
     A prefix counts if it stands before a traceback's first line and before a frame near it, or, where the top is
-    cut off, before several frames.
+    cut off, before a frame and the line after it.
     """
     found: dict[str, None] = {}
-    frames: Counter[str] = Counter()
+    headless: dict[str, None] = {}
     for index, (_, text) in enumerate(lines):
         if START in text:
             match = _START_LINE.match(text)
@@ -141,9 +140,14 @@ def _prefixes(lines: Sequence[Line]) -> list[str]:
         elif 'File "' in text:
             match = _FRAME_LINE.match(text)
             if match is not None and len(match["before"]) <= LONGEST_PREFIX:
-                frames[_timeless(match["before"])] += 1
-    if not found:
-        found.update({prefix: None for prefix, count in frames.items() if count > 1 and _MARGIN.sub("", prefix)})
+                prefix = _timeless(match["before"])
+                if (
+                    _MARGIN.sub("", prefix)
+                    and prefix not in headless
+                    and _goes_on(prefix, lines[index + 1 : index + 2])
+                ):
+                    headless[prefix] = None
+    found = found or headless
     told = [prefix for prefix in found if not _is_margin(prefix, found)]
     return sorted(told[:MOST_PREFIXES], key=len, reverse=True)
 
@@ -162,6 +166,10 @@ def _before_frame(prefix: str, following: Sequence[Line]) -> bool:
     pattern = re.compile(_pattern(prefix))
     ends = ((match.end(), text) for _, text in following if (match := pattern.match(text)))
     return any(_FRAME.match(text, end) for end, text in ends)
+
+
+def _goes_on(prefix: str, following: Sequence[Line]) -> bool:
+    return any(re.match(_pattern(prefix), text) for _, text in following)
 
 
 def _is_margin(prefix: str, others: Iterable[str]) -> bool:

@@ -30,7 +30,9 @@ _EXCEPTION = re.compile(
     r"^(?P<name>[A-Za-z_][\w.]*)(?:\.<locals>\.(?P<local>\w+))?(?:\(\w+\))?(?:: ?(?P<message>.*))?$"
 )
 _KNOWN = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|StopIteration)$")
-_SUMMARY = re.compile(r"^(?:FAILED|ERROR) \S+::\S+ - (?P<said>.*)$")  # pytest's
+_SAID = r"(?P<said>(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|StopIteration))(?::.*|$))"
+_ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}")  # or as pytest has it
+_LOGGED = re.compile(rf"^.{{1,150}}?(?:[\]:|>)-] *|\dZ? ){_SAID}")
 _LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
 _ASIDE = ("Exception ignored in", "--- Logging error ---")
 _ELSEWHERE = re.compile(  # a line that is not the message's any more
@@ -181,9 +183,7 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
         named = exception is not None and _is_exception(exception["name"])
         if exception is not None and (right_after or (named and not headless)):
             rest = [line.text for line in lines[index + 1 :]] if texts is None else texts[index + 1 :]
-            name = exception["local"] or exception["name"].rpartition(".")[2]
-            message = [exception["message"] or "", *_rest_of_message(rest, name)]
-            return CrashFacts(name, "\n".join(message).strip(), outside_dispatch(frames), live=False)
+            return _crash(exception, rest, frames)
         right_after = False
     return None
 
@@ -208,7 +208,7 @@ def _is_exception(name: str) -> bool:
     last = name.rpartition(".")[2]
     if last in ("Error", "Exception", "Warning") and "." not in name:
         return False  # a word in a log, more often than a class
-    return last[0].isupper() and _KNOWN.search(last) is not None
+    return last[:1].isupper() and _KNOWN.search(last) is not None
 
 
 def _rest_of_message(lines: Sequence[str], name: str) -> list[str]:
@@ -221,21 +221,25 @@ def _rest_of_message(lines: Sequence[str], name: str) -> list[str]:
 
 
 def _last_lines(lines: Sequence[Line], process: str | None) -> list[Failure]:
-    """Find the lines that name an exception, without any traceback."""
+    """Find the lines that name an exception, without any traceback; behind a prefix only if none stands alone."""
+    for pattern in (_ALONE, _LOGGED):
+        at = [
+            (index, match["said"])
+            for index, (_, text) in enumerate(lines)
+            if (match := pattern.match(text)) and _is_exception(match["name"])
+        ]
+        if at:
+            break
     found: list[Failure] = []
-    at: list[tuple[int, str]] = []
-    for index, (_, text) in enumerate(lines):
-        summary = _SUMMARY.match(text)
-        said = text if summary is None else summary["said"]
-        exception = _EXCEPTION.match(said)
-        if exception is not None and _is_exception(exception["name"]):
-            at.append((index, said))
     for (index, said), (end, _) in pairwise([*at, (len(lines), "")]):
         exception = _EXCEPTION.match(said)
         if exception is not None:
-            name = exception["local"] or exception["name"].rpartition(".")[2]
-            rest = _rest_of_message([line.text for line in lines[index + 1 : end]], name)
-            message = "\n".join([exception["message"] or "", *rest]).strip()
-            crash = unwrapped(CrashFacts(name, message, (), live=False))
-            found.append(Failure((crash,), lines[index].number, process))
+            crash = _crash(exception, [text for _, text in lines[index + 1 : end]])
+            found.append(Failure((unwrapped(crash),), lines[index].number, process))
     return found
+
+
+def _crash(exception: re.Match[str], rest: Sequence[str], frames: Sequence[FrameFacts] = ()) -> CrashFacts:
+    name = exception["local"] or exception["name"].rpartition(".")[2]
+    message = "\n".join([exception["message"] or "", *_rest_of_message(rest, name)])
+    return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)
