@@ -30,6 +30,7 @@ from diagnostics.watch_facts import (
 from .torch_evidence import Evidence
 from .torch_gradients import Layers, copies, measure_update, nonzero_counts
 from .torch_graphs import LiveGraphs
+from .torch_hooks import hook_around
 from .torch_model import device_of
 from .torch_modes import Modes
 from .torch_passes import Pass, keep, tensors
@@ -112,7 +113,6 @@ class TorchWatch:
         self.forwards = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._handles: list[Any] = []
-        self._root_handles: list[Any] = []
         self._closed = False
         always = self._deferred or not self._optimizers
         self._evidence = Evidence(self._model, self._layers, self._device, self._deferred, always)
@@ -130,9 +130,9 @@ class TorchWatch:
         if self._closed:
             return
         self._closed = True
-        for handle in (*self._handles, *self._root_handles):
-            handle.remove()
-        self._handles, self._root_handles = [], []
+        self._detach_from_model()
+        while self._handles:
+            self._handles.pop().remove()
         self._samples.close()
         self._trace.abandon()
         self.read()
@@ -210,9 +210,7 @@ class TorchWatch:
             self._handles += [before, after]
 
     def _attach_to_model(self) -> None:
-        before = self._model.register_forward_pre_hook(self._before_forward, with_kwargs=True)
-        after = self._model.register_forward_hook(self._after_forward)
-        self._root_handles = [before, after]
+        self._detach_from_model = hook_around(self._model, self._before_forward, self._after_forward)
 
     def _hook(self, part: Part, work: Callable[[int], None], number: int) -> Callable[..., None]:
         def hook(*_: Any) -> None:
@@ -390,8 +388,7 @@ class TorchWatch:
             self._find(failure)
 
     def _find(self, failure: Failure) -> None:
-        for handle in self._root_handles:  # or the copy would call them
-            handle.remove()
+        self._detach_from_model()  # or the copy might call it
         self._samples.close()
         self._trace.abandon()
         try:
