@@ -18,6 +18,7 @@ from .probes.frames import FROZEN
 from .report import Report
 
 if TYPE_CHECKING:
+    from .probes.loop_examination import FirstStep
     from .probes.loop_finder import LoopFinder
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
@@ -42,8 +43,9 @@ class Run:
     """What the library sees of a script, from the moment when this is made until `close`.
 
     A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, and both
-    are watched from then on; a plain PyTorch loop is watched from its first forward pass on. No framework is
-    imported that the script does not import, and nothing that goes wrong in here is raised into the script.
+    are watched from then on; a plain PyTorch loop is watched from its first forward pass on, and its first step
+    examined as it is made. No framework is imported that the script does not import, and nothing that goes wrong
+    in here is raised into the script.
 
     Attributes:
         trainings: in the order in which they began.
@@ -94,7 +96,7 @@ class Run:
         try:
             from .probes.loop_finder import LoopFinder
 
-            self._loops = LoopFinder(self._watch, self._fault)
+            self._loops = LoopFinder(self._watch, self._fault, self._examine_step)
             self._undo.append(self._loops.close)
         except Exception as fault:
             self._fault(fault)
@@ -103,6 +105,13 @@ class Run:
         watching = diagnostics.watch(model, optimizers)
         self.trainings.append(Training(watching=watching))
         return watching
+
+    def _examine_step(self, watching: Any, step: FirstStep) -> None:
+        from .examination import walk
+
+        training = next(training for training in self.trainings if training.watching is watching)
+        training.examined = walk(step)
+        self._on_examined(training.examined)
 
     def _with_transformers(self, module: ModuleType) -> None:
         self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)

@@ -18,14 +18,22 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from diagnostics.own_runs import is_own_run
 from diagnostics.report import Report
 
+from .first_steps import FirstSteps
 from .frames import FROZEN
+from .loop_examination import FirstPass, FirstStep
 
 ROOTS = 64  # modules that a script calls by itself; a loop that calls more holds its layers in a list
+NAMED = 3  # of such modules
 LOSSES = 1024  # backward passes for one step
+
+
+_Loop = tuple["Watching", list[weakref.ref[Optimizer]]]
 
 
 class Watching(Protocol):
@@ -44,6 +52,8 @@ class Watching(Protocol):
 class LoopFinder:
     """Hands each model that begins to train, with its optimizers, to `watch`, and each loss to what that returned.
 
+    What the first step of a loop shows is handed to `examine`, before the weights change.
+
     A model is watched from its first forward pass on, if by then an optimizer holds parameters of it. If a loop
     calls several modules for one optimizer, they are watched together from that optimizer's first step on. An
     optimizer that holds no parameter of anything that was called, but tensors of the same shapes, is taken to be
@@ -54,15 +64,19 @@ class LoopFinder:
     """
 
     def __init__(
-        self, watch: Callable[[nn.Module, list[Optimizer]], Watching], fault: Callable[[Exception], None]
+        self,
+        watch: Callable[[nn.Module, list[Optimizer]], Watching],
+        fault: Callable[[Exception], None],
+        examine: Callable[[Watching, FirstStep], None] = lambda watching, step: None,
     ):
         """Look on from now on; end it with `close`.
 
         Args:
             watch: is called once a loop.
             fault: is given what goes wrong in here, which is never raised into the script.
+            examine: is called once a loop at most, with what `watch` returned for it, and its first step.
         """
-        self._watch, self._fault = watch, fault
+        self._watch, self._fault, self._examine = watch, fault, examine
         self.watches: list[Watching] = []
         self._optimizers: list[weakref.ref[Optimizer]] = []
         self._watch_of: weakref.WeakKeyDictionary[Optimizer, Watching] = weakref.WeakKeyDictionary()
@@ -70,9 +84,12 @@ class LoopFinder:
         # Modules that were called and are not watched yet; how many optimizers there were at the time.
         self._roots: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
         self._losses: deque[Tensor] = deque(maxlen=LOSSES)
-        self._unscaled: tuple[weakref.ref[Tensor], Tensor] | None = None
+        self._unscaled: tuple[weakref.ref[Tensor], weakref.ref[Tensor], Tensor] | None = None
         self._paused = 0
-        self._undo: list[Callable[[], None]] = []
+        # By module, where it is a loop's only one: who watches it, and which optimizers train it.
+        self._loops: weakref.WeakKeyDictionary[nn.Module, _Loop] = weakref.WeakKeyDictionary()
+        self._first = FirstSteps(self._deliver, fault, lambda: bool(self._paused) or is_own_run())
+        self._undo: list[Callable[[], None]] = [self._first.end]
         self._attach()
 
     @contextlib.contextmanager
@@ -101,6 +118,8 @@ class LoopFinder:
         self._before_call(Optimizer, "__init__", self._made)
         self._before_call(torch.autograd, "backward", self._backward)
         self._after_call(torch.amp.GradScaler, "scale", self._scaled)
+        self._after_call(DataLoader, "__iter__", self._first.loaders.begins)
+        self._after_call(_BaseDataLoaderIter, "__next__", self._first.loaders.gives)
         self._around_modules()
 
     def _around_modules(self) -> None:
@@ -114,9 +133,17 @@ class LoopFinder:
                 return plain(module, *arguments, **options)
             within.a_call = True
             try:
-                if torch.is_grad_enabled() and module not in self._watched:
+                if not torch.is_grad_enabled():
+                    return plain(module, *arguments, **options)
+                if module not in self._watched:
                     self._safely(self._called, module)
-                return plain(module, *arguments, **options)
+                if not self._first.wants(module):
+                    return plain(module, *arguments, **options)
+                call = self._safely(self._first.called, module, arguments, options)
+                result = plain(module, *arguments, **options)
+                if call is not None:
+                    self._safely(self._first.returned, call, result)
+                return result
             finally:
                 within.a_call = False
 
@@ -148,13 +175,15 @@ class LoopFinder:
         setattr(owner, name, looked_at)
         self._undo.append(lambda: setattr(owner, name, plain))
 
-    def _safely(self, work: Callable[..., None], *arguments: Any, **options: Any) -> None:
+    def _safely(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return what the work does, or None where it fails, or is not to be done."""
         if self._paused or is_own_run():
-            return
+            return None
         try:
-            work(*arguments, **options)
+            return work(*arguments, **options)
         except Exception as fault:  # ours, and nothing the script should hear of
             self._fault(fault)
+            return None
 
     # What the script does. Each of these is called through `_safely`.
 
@@ -174,13 +203,18 @@ class LoopFinder:
     def _backward(self, tensors: Any = None, *_arguments: Any, **_options: Any) -> None:
         loss = tensors[0] if isinstance(tensors, list | tuple) and len(tensors) == 1 else tensors
         if isinstance(loss, Tensor) and loss.numel() == 1:
+            value = loss.detach()
             if self._unscaled is not None and self._unscaled[0]() is loss:
-                loss = self._unscaled[1]
-            self._losses.append(loss.detach())
+                _, original, value = self._unscaled
+                loss = loss if original() is None else original()
+            self._losses.append(value)
+            self._first.backward(loss, value)
+        else:
+            self._first.end()  # several losses at once, or a vector of them: which one it is cannot be told
 
     def _scaled(self, _scaler: Any, outputs: Any, *, result: Any) -> None:
         if isinstance(outputs, Tensor) and isinstance(result, Tensor) and result is not outputs:
-            self._unscaled = weakref.ref(result), outputs.detach()
+            self._unscaled = weakref.ref(result), weakref.ref(outputs), outputs.detach()
 
     def _before_step(self, optimizer: Optimizer) -> None:
         if optimizer not in self._watch_of:
@@ -193,8 +227,7 @@ class LoopFinder:
         if not called:
             called = [root for root in roots if self._is_meant_for(optimizer, root)]
         if called:
-            self._begin(called[0] if len(called) == 1 else _Together(called), [optimizer])
-            self._watched.update(called)
+            self._begin(called[0] if len(called) == 1 else _together(called), [optimizer], called)
 
     def _is_meant_for(self, optimizer: Optimizer, model: nn.Module) -> bool:
         """Whether an optimizer without a parameter of the model holds those of one that is built alike.
@@ -214,16 +247,31 @@ class LoopFinder:
     def _after_step(self, optimizer: Optimizer) -> None:
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
         self._losses.clear()
+        self._first.stepped()
         if watched is not None:
             for loss in losses:
                 watched.step(loss)
 
-    def _begin(self, model: nn.Module, optimizers: list[Optimizer]) -> None:
-        self._watched.add(model)
+    def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> None:
+        called = [model] if called is None else called
+        self._watched.update(called)
         watched = self._watch(model, optimizers)
         self.watches.append(watched)
         self._watch_of.update((optimizer, watched) for optimizer in optimizers)
-        self._roots.pop(model, None)
+        for module in called:
+            self._roots.pop(module, None)
+        if (seen := self._first.begun(called)) is not None:
+            self._examine(watched, FirstStep(model, optimizers, seen))
+        self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
+
+    def _deliver(self, module: nn.Module, seen: FirstPass) -> bool:
+        """Have the first step of a module's loop examined; return whether the loop is known."""
+        if (loop := self._loops.get(module)) is None:
+            return False
+        watching, references = loop
+        optimizers = [optimizer for reference in references if (optimizer := reference()) is not None]
+        self._examine(watching, FirstStep(module, optimizers, seen))
+        return True
 
     def _living(self) -> list[Optimizer]:
         return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]
@@ -239,6 +287,14 @@ class _Together(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
         super().__init__()
         for number, module in enumerate(modules):
             self.add_module(f"{type(module).__name__}-{number}", module)
+
+
+def _together(modules: list[nn.Module]) -> nn.Module:
+    """Make one of several, called by the names of all: a report is about "Encoder and Decoder"."""
+    names = list(dict.fromkeys(type(module).__name__ for module in modules))
+    others = len(names) - NAMED
+    name = " and ".join([*names[:NAMED], *([f"{others} more"] if others > 0 else [])])
+    return type(name, (_Together,), {})(modules)
 
 
 def _held(optimizer: Optimizer) -> set[int]:

@@ -1,0 +1,235 @@
+"""Looks at the first pass and the first loss of each loop of a script, where the data enters the model."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+
+from .loader_batches import LoaderBatches
+from .loop_examination import FirstPass
+from .loss_calls import LossCall, LossCalls
+from .torch_batch import prediction_in
+from .torch_passes import named_tensors, tensors
+
+MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
+MOST_OUTPUTS = 16  # tensors of a model's output that are known again
+MISSES = 8  # backward passes that reach no parameter of a module, after which it is taken not to learn
+MOST_CALLS = 4096  # of a module without a backward pass, after which it is taken to answer only
+WAITING = 64  # backward passes without a step, after which a pass is no longer held
+
+
+@dataclass
+class _Call:
+    """The latest call of a module by the script itself, since the last backward pass."""
+
+    module: weakref.ref[nn.Module]
+    wanted: bool
+    inputs: Mapping[str, Tensor] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    heard: int = 0  # losses before the call
+    heard_within: int = 0  # losses before its end
+    outputs: tuple[weakref.ref[Tensor], ...] = ()
+    prediction: Tensor | None = None
+
+    def returned(self, output: Any, heard: int) -> None:
+        """Take what the module returned."""
+        self.heard_within = heard
+        self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MOST_OUTPUTS])
+        prediction = prediction_in(output)
+        self.prediction = None if prediction is None else prediction.detach()
+
+    def gave(self, tensor: Tensor | None) -> bool:
+        """Whether this very tensor is in what the module returned."""
+        return tensor is not None and any(reference() is tensor for reference in self.outputs)
+
+
+class FirstSteps:
+    """Is told what a script does; hands over the first pass of each module that learns, once.
+
+    All that is held is held from the first call of a module to its first backward pass; where it is not known by
+    then which optimizer it is for, to the first step.
+    """
+
+    def __init__(
+        self,
+        deliver: Callable[[nn.Module, FirstPass], bool],
+        fault: Callable[[Exception], None],
+        left_alone: Callable[[], bool],
+    ) -> None:
+        """Prepare; nothing is touched until a module is called.
+
+        Args:
+            deliver: takes the pass of a module; returns whether it knows its loop yet.
+            fault: is given what goes wrong while a loss is heard.
+            left_alone: whether to notice nothing at the moment.
+        """
+        self._deliver, self._left_alone = deliver, left_alone
+        self.loaders = LoaderBatches()
+        self._losses = LossCalls(self._before_loss, fault)
+        self._done: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self._frozen: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self._called: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
+        self._misses: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
+        self._calls: dict[int, _Call] = {}
+        self._thread = 0
+        self._waiting: dict[int, tuple[weakref.ref[nn.Module], FirstPass]] = {}
+        self._waited = 0
+
+    def wants(self, module: nn.Module) -> bool:
+        """Whether a call of the module is to be told: it is new, or may come between a new one and the loss."""
+        return module not in self._frozen and (bool(self._calls) or module not in self._done)
+
+    def called(self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> _Call | None:
+        """Take note of a call that is about to run."""
+        if self._calls and self._thread != threading.get_ident():
+            return None
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            self._frozen.add(module)
+            return None
+        self._called[module] = self._called.get(module, 0) + 1
+        if self._called[module] > MOST_CALLS:
+            self._done.add(module)
+            self._calls.pop(id(module), None)
+        call = _Call(weakref.ref(module), module not in self._done)
+        if call.wanted:
+            self._thread = threading.get_ident()
+            call.inputs = {
+                name: tensor.detach()
+                for name, tensor in (*named_tensors(arguments), *named_tensors(options))
+                if type(tensor) in (Tensor, nn.Parameter)
+            }
+            call.versions = {name: tensor._version for name, tensor in call.inputs.items()}
+            self._losses.open(self._is_mine)
+        call.heard = len(self._losses.heard)
+        self._calls.pop(id(module), None)  # so that the latest comes last
+        self._calls[id(module)] = call
+        return call
+
+    def returned(self, call: _Call, output: Any) -> None:
+        """Take note of what came of it."""
+        call.returned(output, len(self._losses.heard))
+
+    def backward(self, loss: Tensor, value: Tensor) -> None:
+        """Look at all that led to a loss, before its gradients are computed.
+
+        Args:
+            loss: one number, with its graph.
+            value: the same free of any graph, and as it was before a scaler multiplied it.
+        """
+        self._age()
+        if not self._calls or self._thread != threading.get_ident():
+            return
+        calls, heard = list(self._calls.values()), self._losses.heard
+        self.end()
+        if not any(call.wanted for call in calls):
+            return
+        reached = _leaves(loss)
+        trained = [call for call in calls if self._is_trained(call, reached)]
+        for call in trained:
+            module = call.module()
+            if module is not None and call.wanted:
+                self._done.add(module)
+                self._hand_over(module, self._pass(call, heard, loss, value if call is trained[-1] else None))
+
+    def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
+        """Return what was seen of modules that are one loop, as it turns out at its first step."""
+        there = [found[1] for module in modules if (found := self._waiting.pop(id(module), None)) is not None]
+        if not there:
+            return None
+        last = next((seen for seen in there if seen.loss is not None), there[-1])
+        return dataclasses.replace(last, inputs=there[0].inputs, versions=there[0].versions)
+
+    def stepped(self) -> None:
+        """Let go of what no loop was found for."""
+        self._waiting.clear()
+        self.loaders.forget()
+
+    def end(self) -> None:
+        """Let go of everything that was noted, and stop listening."""
+        self._calls = {}
+        self._losses.close()
+
+    def _is_mine(self) -> bool:
+        return self._thread == threading.get_ident() and not self._left_alone()
+
+    def _before_loss(self, heard: LossCall) -> None:
+        """Speak before a loss fails: on an accelerator nothing can be asked after that."""
+        calls = list(self._calls.values())
+        if not calls or not calls[-1].wanted or not heard.labels_outside():
+            return
+        module, call = calls[-1].module(), calls[-1]
+        if module is not None and module not in self._done:
+            self._done.add(module)
+            self._hand_over(module, self._before_failure(call, heard), at_once=True)
+
+    def _is_trained(self, call: _Call, reached: set[int]) -> bool:
+        module = call.module()
+        if module is None:
+            return False
+        if any(id(parameter) in reached for parameter in module.parameters()):
+            return True
+        self._misses[module] = self._misses.get(module, 0) + 1
+        if self._misses[module] >= MISSES:
+            self._done.add(module)
+        return False
+
+    def _pass(self, call: _Call, heard: list[LossCall], loss: Tensor, value: Tensor | None) -> FirstPass:
+        """Put together what is known of a call; with the loss, if it was the last one on the way there."""
+        seen = FirstPass(call.inputs, call.versions)
+        if value is not None:
+            chosen = _chosen(heard, loss)
+            seen.call, seen.prediction = chosen, None if heard else call.prediction
+            seen.is_output = not heard or (chosen is not None and call.gave(chosen.source()))
+            seen.loss = float(value if chosen is None or chosen.value is None else chosen.value)
+            within = chosen is not None and chosen in heard[call.heard : call.heard_within]
+            seen.of_model = True if within or call.gave(loss) else None if chosen is None else False
+        return self._with_source(seen)
+
+    def _before_failure(self, call: _Call, heard: LossCall) -> FirstPass:
+        seen = FirstPass(call.inputs, call.versions, call=heard, is_output=call.gave(heard.source()))
+        return self._with_source(seen)
+
+    def _with_source(self, seen: FirstPass) -> FirstPass:
+        there = [*seen.inputs.values(), *([seen.call.target] if seen.call is not None else [])]
+        source = self.loaders.source(there)
+        if source is not None:
+            seen.loader, seen.batch = source
+        return seen
+
+    def _hand_over(self, module: nn.Module, seen: FirstPass, at_once: bool = False) -> None:
+        if not self._deliver(module, seen) and not at_once:
+            self._waiting[id(module)] = weakref.ref(module), seen
+            self._waited = 0
+
+    def _age(self) -> None:
+        self._waited += 1
+        if self._waited > WAITING:
+            self._waiting.clear()
+
+
+def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
+    """Return the loss that the backward pass begins with, or the only one; of several, one that is stretched."""
+    if len(heard) == 1:
+        return heard[0]
+    exact = [call for call in heard if call.result is not None and call.result() is loss]
+    return next(iter(exact or [call for call in heard if call.broadcast]), None)
+
+
+def _leaves(loss: Tensor) -> set[int]:
+    """Return the ids of the tensors without a history that a loss depends on."""
+    waiting, seen, found = [loss.grad_fn], set[Any](), set[int]()
+    while waiting and len(seen) < MOST_NODES:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if (variable := getattr(node, "variable", None)) is not None:
+            found.add(id(variable))
+        waiting += [following for following, _ in node.next_functions]
+    return found

@@ -1,0 +1,189 @@
+"""Losses that are heard whichever way a script calls them, and a script that cannot tell that they are."""
+
+import inspect
+import pickle
+import traceback
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.functional import cross_entropy as bound_early
+
+from diagnostics.probes.frames import FROZEN
+from diagnostics.probes.loss_calls import LossCalls
+
+SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5], [0.0, 0.3, 0.1], [2.0, 1.0, 0.0]]).requires_grad_()
+LABELS = torch.tensor([2, 0, 0, 1])
+ONE, VALUES = SCORES[:, :1], torch.tensor([0.5, 1.0, -2.0, 3.0])
+BINARY = torch.tensor([[1.0], [0.0], [1.0], [1.0]])
+
+
+@pytest.fixture
+def calls():
+    faults = []
+    made = LossCalls(lambda call: None, faults.append)
+    made.open(lambda: True)
+    yield made
+    made.close()
+    assert faults == []
+
+
+def heard(calls):
+    (call,) = calls.heard
+    return call
+
+
+class TestHeard:
+    @pytest.mark.parametrize(
+        "compute",
+        [
+            lambda: F.cross_entropy(SCORES, LABELS),
+            lambda: bound_early(SCORES, LABELS),
+            lambda: nn.CrossEntropyLoss()(SCORES, LABELS),
+            lambda: F.cross_entropy(input=SCORES, target=LABELS),
+        ],
+        ids=["function", "imported by name", "module", "by keyword"],
+    )
+    def test_whichever_way_it_is_called(self, calls, compute):
+        loss = compute()
+        call = heard(calls)
+        assert call.name == "cross_entropy"
+        assert call.prediction.equal(SCORES)
+        assert call.target.equal(LABELS)
+        assert call.source() is SCORES
+        assert (call.result(), call.value) == (loss, loss.detach())
+
+    def test_not_where_nothing_is_learned_of_it(self, calls):
+        with torch.no_grad():
+            F.cross_entropy(SCORES, LABELS)
+        F.mse_loss(torch.ones(3), torch.zeros(3))
+        assert calls.heard == []
+
+    def test_not_where_it_is_nobodys_business(self):
+        calls = LossCalls(lambda call: None, [].append)
+        calls.open(lambda: False)
+        F.cross_entropy(SCORES, LABELS)
+        assert calls.heard == []
+        calls.close()
+
+    def test_before_it_fails(self):
+        seen = []
+        calls = LossCalls(lambda call: seen.append(call.labels_outside()), [].append)
+        calls.open(lambda: True)
+        with pytest.raises(IndexError, match="Target 3 is out of bounds"):
+            F.cross_entropy(SCORES, LABELS + 1)
+        calls.close()
+        assert seen == [True]
+
+    def test_no_graph_is_kept_alive(self, calls):
+        scores = SCORES * 2
+        F.cross_entropy(scores, LABELS)
+        call = heard(calls)
+        assert (call.prediction.grad_fn, call.value.grad_fn, call.result()) == (None, None, None)
+
+
+class TestRecognised:
+    def test_cross_entropy(self, calls):
+        F.cross_entropy(SCORES, LABELS, reduction="sum", label_smoothing=0.1)
+        found = heard(calls).recognised()
+        assert (found.kind, found.num_classes, found.reads) == ("cross_entropy", 3, "logits")
+        assert not found.class_weights
+        assert found.floor == pytest.approx(4 * 1.0507, abs=1e-3)
+
+    def test_class_weights(self, calls):
+        nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0]))(SCORES, LABELS)
+        assert heard(calls).recognised().class_weights
+
+    def test_log_probabilities(self, calls):
+        F.nll_loss(SCORES.log_softmax(1), LABELS)
+        assert heard(calls).recognised().reads == "log_probabilities"
+
+    def test_logits_and_probabilities_of_two_classes(self, calls):
+        F.binary_cross_entropy_with_logits(ONE, BINARY)
+        F.binary_cross_entropy(ONE.sigmoid(), BINARY)
+        kinds = [(call.recognised().kind, call.recognised().reads) for call in calls.heard]
+        assert kinds == [("binary_cross_entropy", "logits"), ("binary_cross_entropy", "probabilities")]
+
+    def test_a_loss_that_weighs_its_terms_has_no_floor_that_is_known(self, calls):
+        F.binary_cross_entropy_with_logits(ONE, BINARY, pos_weight=torch.tensor([3.0]))
+        found = heard(calls).recognised()
+        assert (found.kind, found.floor, found.reads) == ("other", None, "logits")
+
+    def test_terms_that_are_averaged_by_hand_have_none_either(self, calls):
+        F.cross_entropy(SCORES, LABELS, reduction="none")
+        found = heard(calls).recognised()
+        assert (found.kind, found.num_classes, found.reads) == ("other", 3, "logits")
+
+    def test_the_true_pair_among_others_is_no_class(self, calls):
+        similar = torch.eye(4).requires_grad_() * 10
+        F.cross_entropy(similar, torch.arange(4))
+        assert heard(calls).recognised().kind == "other"
+
+    @pytest.mark.filterwarnings("ignore:Using a target size")
+    @pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss])
+    def test_stretched_shapes(self, calls, loss):
+        loss(ONE, VALUES)
+        assert heard(calls).recognised().broadcast
+
+    @pytest.mark.filterwarnings("ignore:Using a target size")
+    @pytest.mark.parametrize("target", [VALUES[:, None], torch.tensor(1.0), torch.ones(1, 1)])
+    def test_one_target_for_all_is_not_stretched(self, calls, target):
+        F.mse_loss(ONE, target)
+        assert not heard(calls).recognised().broadcast
+
+
+class TestFunctions:
+    def test_stay_the_objects_that_they_are(self, calls):
+        assert pickle.loads(pickle.dumps(F.cross_entropy)) is bound_early
+        assert list(inspect.signature(F.cross_entropy).parameters)[:3] == ["input", "target", "weight"]
+
+    def test_get_their_own_code_back(self):
+        before = (F.cross_entropy.__code__, dict(vars(F.cross_entropy)))
+        calls = LossCalls(lambda call: None, [].append)
+        calls.open(lambda: True)
+        assert F.cross_entropy.__code__ is not before[0]
+        calls.close()
+        assert (F.cross_entropy.__code__, vars(F.cross_entropy)) == before
+
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    def test_can_be_scripted_meanwhile(self, calls):
+        scripted = torch.jit.script(nn.CrossEntropyLoss())
+        assert scripted(SCORES, LABELS).equal(F.cross_entropy(SCORES, LABELS))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+    def test_can_be_compiled_meanwhile_and_run_on(self, calls, backend):
+        @torch.compile(backend=backend)
+        def compute(scores, labels):
+            return F.cross_entropy(scores, labels)
+
+        expected = F.cross_entropy(SCORES, LABELS).item()
+        assert compute(SCORES, LABELS).item() == expected
+        calls.close()
+        assert compute(SCORES, LABELS).item() == expected
+
+    def test_raise_what_they_raise_from_one_frame_more(self, calls):
+        with pytest.raises(IndexError) as raised:
+            F.cross_entropy(SCORES, LABELS + 1)
+        frames = [(frame.name, frame.filename) for frame in traceback.extract_tb(raised.tb)][1:]
+        assert frames[0] == ("cross_entropy", FROZEN)
+        assert [name for name, _ in frames] == ["cross_entropy", "cross_entropy"]
+
+    def test_warn_of_the_line_that_called_them(self, calls):
+        with pytest.warns(UserWarning, match="Using a target size") as warned:
+            F.mse_loss(ONE, VALUES)
+        assert [entry.filename for entry in warned] == [__file__]
+
+    def test_hear_no_fault_of_the_listener(self):
+        faults = []
+
+        def broken(call):
+            raise ZeroDivisionError("on purpose")
+
+        calls = LossCalls(broken, faults.append)
+        calls.open(lambda: True)
+        loss = F.cross_entropy(SCORES, LABELS)
+        calls.close()
+        assert loss.equal(F.cross_entropy(SCORES, LABELS))
+        assert [str(fault) for fault in faults] == ["on purpose"]
