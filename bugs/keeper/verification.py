@@ -1,15 +1,15 @@
 """Checks every cage in both directions: the broken script fails as declared, its solution recovers.
 
-Both run under the eyes of `diagnostics` (see `observed.py`), which must name the declared rules on the one
-and find nothing on the other.
+Both run by `diagnose run`, which must name the declared rules on the one and find nothing on the other.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Any
 
 from bugs.keeper.child import keep_quiet, run_child
 from bugs.keeper.manifest import Exhibit
-from bugs.keeper.observed import Observation
 from bugs.keeper.outcome import Outcome, judge
 
 # An exhibit's seconds are for its script alone on the machine; here it has neighbours and is examined, too.
@@ -92,9 +91,10 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
         environment["TF_ENABLE_ONEDNN_OPTS"] = "0"
     patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
     with tempfile.TemporaryDirectory(prefix="bug-zoo-") as folder:
-        report = Path(folder) / "observation.json"
+        output = Path(folder) / "report.json"
+        options = ["--output", str(output), "--fail-on", "never", "--quiet"]
         ending = run_child(
-            ["-m", "bugs.keeper.observed", str(script.resolve()), "--report", str(report)],
+            ["-m", "diagnostics", "run", *options, str(script.resolve())],
             budget_s=patient.budget_s,
             budget_mb=patient.budget_mb,
             to_stdout=keep_quiet,
@@ -102,53 +102,48 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
             environment=environment,
             stop=stop,
         )
-        observation = Observation.load(report)
+        report = _read(output)
     outcome = judge(patient, script, ending)
-    rules = tuple(dict.fromkeys(_alarms(observation)))
     problems = [] if outcome.ok else [f"{outcome.verdict}: {outcome.reason}"]
-    problems += [f"diagnostics itself failed: {fault.splitlines()[-1]}" for fault in observation.faults]
-    problems += _on_solution(observation) if solution else _on_broken(exhibit, observation)
-    return Trial(exhibit, seed, solution, outcome, rules, tuple(problems), tuple(observation.faults))
+    problems += [f"diagnostics itself failed: {fault.splitlines()[-1]}" for fault in report["faults"]]
+    problems += _on_solution(report) if solution else _on_broken(exhibit, report)
+    return Trial(
+        exhibit, seed, solution, outcome, tuple(_alarms(report)), tuple(problems), tuple(report["faults"])
+    )
 
 
-def _on_broken(exhibit: Exhibit, observation: Observation) -> list[str]:
-    """Every declared rule is reported, and a declared one comes first, whoever reports.
-
-    A watch may have nothing to report of a run that came to its end too early.
-    """
+def _on_broken(exhibit: Exhibit, report: Mapping[str, Any]) -> list[str]:
+    """The first finding is a declared one, and all that are declared are told."""
     problems = []
     declared = " or ".join(exhibit.rules)
-    reports = [("examine", report) for report in observation.examined]
-    reports += [("watch", report) for report in observation.watched if report["findings"]]
-    if observation.explained is not None:
-        reports.append(("explain", observation.explained))
-    for name, report in reports:
-        first = next(iter(_rules(report)), None)
-        if first not in exhibit.rules:
-            problems.append(f"{name}: expected {declared} first, got {first or 'no finding'}")
-    if exhibit.symptom == "throws" and observation.explained is None and not observation.faults:
-        problems.append(f"explain: expected {declared}, but there was nothing to explain")
-    reported = {rule for _, report in reports for rule in _rules(report)}
-    if missed := [rule for rule in exhibit.rules if rule not in reported]:
+    told = _rules(report["findings"])
+    if told and told[0] not in exhibit.rules:
+        problems.append(f"expected {declared} first, got {told[0]}")
+    if exhibit.symptom == "throws" and report["crash"] is None and not report["faults"]:
+        problems.append(f"expected {declared} in the exception, but there was none to explain")
+    if missed := [rule for rule in exhibit.rules if rule not in told]:
         problems.append(f"not reported: {', '.join(missed)}")
     return problems
 
 
-def _on_solution(observation: Observation) -> list[str]:
-    """Nobody finds anything worth a warning."""
-    alarms = list(dict.fromkeys(_alarms(observation)))
+def _on_solution(report: Mapping[str, Any]) -> list[str]:
+    """Nothing is found that is worth a warning."""
+    alarms = _alarms(report)
     return [f"false alarm on the solution: {', '.join(alarms)}"] if alarms else []
 
 
-def _alarms(observation: Observation) -> list[str]:
-    explained = [observation.explained] if observation.explained else []
-    return [
-        finding["rule"]
-        for report in observation.examined + observation.watched + explained
-        for finding in report["findings"]
-        if finding["severity"] in ("error", "warning")
-    ]
+def _alarms(report: Mapping[str, Any]) -> list[str]:
+    return _rules(finding for finding in report["findings"] if finding["severity"] in ("error", "warning"))
 
 
-def _rules(report: dict[str, Any]) -> list[str]:
-    return [finding["rule"] for finding in report["findings"]]
+def _rules(findings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """List rules in the order of the report, those of consequences right after their cause's."""
+    return [rule for finding in findings for rule in (finding["rule"], *_rules(finding["consequences"]))]
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    """Read the report; without findings if the script was ended before there was one."""
+    if not file.exists():
+        return {"findings": [], "crash": None, "faults": []}
+    report: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return report

@@ -65,7 +65,7 @@ class TestVerify:
         code, trials = verify(zoo)
         assert code == 1
         assert trials[0]["problems"] == [
-            "explain: expected ragged-batch first, got labels-out-of-range",
+            "expected ragged-batch first, got labels-out-of-range",
             "not reported: ragged-batch",
         ]
 
@@ -75,7 +75,7 @@ class TestVerify:
         assert code == 1
         assert trials[0]["problems"] == [
             "repaired: eval_accuracy=0.6 (>= 0.5 is a recovery)",
-            "explain: expected labels-out-of-range, but there was nothing to explain",
+            "expected labels-out-of-range in the exception, but there was none to explain",
             "not reported: labels-out-of-range",
         ]
 
@@ -131,7 +131,7 @@ def test_an_interruption_ends_every_script(zoo: Any, running: Callable[[], list[
     zoo.cage(broken="import time\ntime.sleep(60)\n", repaired="import time\ntime.sleep(60)\n")
     keeper = subprocess.Popen(zoo.command("verify"), stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     deadline = time.monotonic() + 20
-    while sum("observed" in line for line in running()) < 2:
+    while sum("diagnostics run" in line for line in running()) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     keeper.send_signal(signal.SIGINT)
