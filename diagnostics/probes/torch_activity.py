@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from diagnostics.watch_facts import ActivityFacts, LayerActivity
@@ -42,7 +43,7 @@ class Activity(Look):
         for path, module in self._modules:
 
             def look(module: nn.Module, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
-                if isinstance(output, Tensor) and output.ndim >= 2 and output.numel() and path not in self._latest:
+                if path not in self._latest and _has_units(output):
                     self._latest.append(path)
                     count, units = unit_count(module, output.detach())
                     self._pending.append((step, path, units, output.shape[0], count))
@@ -76,3 +77,10 @@ class Activity(Look):
 
     def _follow(self, *_: Any) -> None:
         self._followed.update(self._latest)
+
+
+def _has_units(output: Any) -> bool:
+    """Whether there is a value for each example and unit, which a sparse and a ragged batch do not have."""
+    if not isinstance(output, Tensor) or output.layout is not torch.strided or output.is_nested:
+        return False
+    return output.ndim >= 2 and output.numel() > 0

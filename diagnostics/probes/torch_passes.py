@@ -80,7 +80,7 @@ def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         step=step,
         inputs=inputs,
         why_not=why_not,
-        nbytes=sum([tensor.nbytes for tensor in found]),
+        nbytes=sum([_bytes_in(tensor) for tensor in found]),
         versions=tuple([tensor._version for tensor in found]),
         size=found[0].shape[0] if found and found[0].ndim else 0,
         sample=tuple([_sample(tensor) for tensor in found if tensor.layout is torch.strided]),
@@ -91,6 +91,13 @@ def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         ),
         autocast=tuple([(t, torch.get_autocast_dtype(t)) for t in types if torch.is_autocast_enabled(t)]),
     )
+
+
+def _bytes_in(tensor: Tensor) -> int:
+    """Return what a tensor holds; of a sparse one, which may not say, its values and a place in each dimension."""
+    if not tensor.is_sparse:
+        return tensor.nbytes
+    return int(tensor._nnz()) * (tensor.element_size() + 8 * tensor.ndim)
 
 
 def settings_of(kept: Pass, device: torch.device) -> ExitStack:

@@ -103,6 +103,10 @@ def _raise(largest: dict[str, tuple[float, int]], path: str, value: float, step:
 
 def _top(value: Tensor) -> Tensor:
     """Return (1,): the largest absolute value. For float16 (2,): also the largest below the limit."""
+    if value.is_nested:
+        value = value.values()
+    elif value.is_sparse:
+        value = value._values()
     top = torch.linalg.vector_norm(value, torch.inf)
     if value.dtype is not torch.float16:
         return top.reshape(1)

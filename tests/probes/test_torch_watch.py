@@ -259,6 +259,28 @@ class TestLoopsOfEveryKind:
         assert (history.layer_gradient_norms[:, 0] == 0).all()
         assert (history.layer_gradient_norms[:, 1] > 0).all()
 
+    @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.jagged], ids=str)
+    def test_inputs_and_activations_that_are_no_plain_tensors(self, layout):
+        rows = [torch.randn(length, 8, generator=torch.Generator().manual_seed(length)) for length in (3, 5)]
+        if layout is torch.jagged:
+            inputs = torch.nested.nested_tensor(rows, layout=torch.jagged)
+            model = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
+        else:
+            inputs = torch.cat(rows).relu().to_sparse()
+            model = nn.Sequential(nn.Linear(8, 4))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatch(model, [optimizer], 2)
+        for _ in range(5):
+            optimizer.zero_grad()
+            output = model(inputs)
+            loss = (output.values() if output.is_nested else output).square().mean()
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+        watch.close()
+        assert (watch.faults, watch.forwards) == ({}, 5)
+        assert watch.ranges().highest[0] > 0
+
     @pytest.mark.parametrize("deferred", [False, True])
     def test_a_run_whose_scaler_leaves_out_every_step_from_a_nan_on_is_seen_to_be_broken(self, deferred):
         model = mlp()
