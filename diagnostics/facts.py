@@ -69,7 +69,7 @@ class DatasetFacts:
         labels: integers (rows_read,), one class label a row; None if rows carry no such thing.
         label_names: what the classes are called, if the dataset says so.
         token_lengths: integers (rows_read,), tokens in each row without padding; None if there are no tokens.
-        weighted_sampling: whether a sampler draws some rows more often than others.
+        weighted_sampling: whether a sampler draws some rows more often than others; None if not known.
         shuffled: whether training sees the rows in random order; None if not known.
         first_batches: class labels, each (batch_size,), of the first batches in the order in which training
             will see them; empty if the rows are shuffled or carry no class labels.
@@ -85,7 +85,7 @@ class DatasetFacts:
     labels: Array | None = None
     label_names: tuple[str, ...] | None = None
     token_lengths: Array | None = None
-    weighted_sampling: bool = False
+    weighted_sampling: bool | None = False
     shuffled: bool | None = None
     first_batches: tuple[Array, ...] = ()
     distinct_rows: int | None = None

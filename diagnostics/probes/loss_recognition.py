@@ -16,13 +16,14 @@ AGREEMENT = 1e-3  # relative; summing float32 in another order changes far less,
 class Recognised:
     """Which loss it is; the fields are those of `diagnostics.facts.LossFacts`.
 
-    `num_classes` is the size of the class axis where the target holds class indices.
+    `num_classes` is the size of the class axis where the target holds class indices. Labels of one class only do
+    not show in a mean whether classes are weighed: then `class_weights` is None.
     """
 
     kind: LossKind = "other"
     floor: float | None = None
     num_classes: int | None = None
-    class_weights: bool = False
+    class_weights: bool | None = False
     reads: Reads | None = None
     broadcast: bool = False
 

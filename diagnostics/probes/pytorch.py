@@ -253,7 +253,7 @@ class PyTorchPipeline:
             value=value,
             kind=self._recognised.kind,
             floor=self._recognised.floor,
-            class_weights=self._recognised.class_weights,
+            class_weights=self._class_weights(),
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,
             name=name_of(self.loss_fn),
@@ -311,6 +311,12 @@ class PyTorchPipeline:
         raise CannotJudge("no metric was given")
 
     # --- parts ----------------------------------------------------------------------------------------------
+
+    def _class_weights(self) -> bool | None:
+        """Say whether the loss weighs classes; a model of transformers that makes its own loss does not."""
+        if type(self.model).__module__.startswith("transformers.") and self.model_facts().computes_loss:
+            return False
+        return self._recognised.class_weights
 
     def _ignore_index(self) -> int:
         return int(getattr(self.loss_fn, "ignore_index", IGNORE_INDEX))

@@ -303,7 +303,7 @@ def dataset_facts(
     columns: Sequence[str] | None = None,
     pad_token_id: int | None = None,
     label_names: tuple[str, ...] | None = None,
-    weighted_sampling: bool = False,
+    weighted_sampling: bool | None = False,
     shuffled: bool | None = None,
     first_batches: tuple[Array, ...] = (),
 ) -> DatasetFacts:
@@ -314,7 +314,7 @@ def dataset_facts(
         columns: the columns that reach the collator; None: all.
         pad_token_id: id to leave out when tokens are counted.
         label_names: what the classes are called.
-        weighted_sampling: whether a sampler weighs rows.
+        weighted_sampling: see `DatasetFacts`.
         shuffled: see `DatasetFacts`.
         first_batches: see `DatasetFacts`.
     """

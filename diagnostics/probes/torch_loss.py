@@ -81,7 +81,9 @@ def _classification(value: float, scores: Tensor, target: Tensor, loss_fn: Any, 
         known = _by_type(loss_fn, floor, classes, kept.numel())
         if known is not None:
             return known
-        candidates += _indexed(given, labels, ignore, floor, classes, kept.numel())
+        told = loss_fn is F.cross_entropy or loss_fn is F.nll_loss or bool((kept != kept[0]).any())
+        weights = False if told else None
+        candidates += _indexed(given, labels, ignore, floor, weights, kept.numel())
     return recognise(value, candidates)
 
 
@@ -105,8 +107,9 @@ def _by_type(loss_fn: Any, floor: float, classes: int, count: int) -> Recognised
 
 
 def _indexed(
-    scores: Tensor, labels: Tensor, ignore: int, floor: float, classes: int, count: int
+    scores: Tensor, labels: Tensor, ignore: int, floor: float, weights: bool | None, count: int
 ) -> Iterator[Candidate]:
+    known = Recognised("cross_entropy", num_classes=scores.shape[1], class_weights=weights)
     for reduction, scale in zip(REDUCTIONS, (1, count), strict=True):
 
         def logits(how: str = reduction) -> float:
@@ -115,10 +118,8 @@ def _indexed(
         def log_probabilities(how: str = reduction) -> float:
             return float(F.nll_loss(scores, labels, ignore_index=ignore, reduction=how))
 
-        yield Candidate(logits, Recognised("cross_entropy", floor * scale, classes, reads="logits"))
-        yield Candidate(
-            log_probabilities, Recognised("cross_entropy", floor * scale, classes, reads="log_probabilities")
-        )
+        yield Candidate(logits, replace(known, floor=floor * scale, reads="logits"))
+        yield Candidate(log_probabilities, replace(known, floor=floor * scale, reads="log_probabilities"))
 
 
 def _elementwise(prediction: Tensor, target: Tensor) -> Iterator[Candidate]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, WeightedRandomSampler
 from transformers import EvalPrediction, Trainer
 
 from diagnostics.facts import Fact, MetricFacts, ModelFacts
@@ -59,6 +59,7 @@ class TrainerPipeline(PyTorchPipeline):
             columns=self._kept_columns(),
             pad_token_id=facts.pad_token_id,
             label_names=tuple(getattr(feature, "names", ())) or None,
+            weighted_sampling=self._weighs_rows(),
             shuffled=None if is_iterable_only(dataset) else True,
         )
         evaluation = self.trainer.eval_dataset
@@ -168,6 +169,18 @@ class TrainerPipeline(PyTorchPipeline):
             or getattr(self.trainer, "compute_loss_func", None) is not None
             or self.trainer.label_smoother is not None
         )
+
+    def _weighs_rows(self) -> bool | None:
+        """Say whether the training rows are drawn by a weighted sampler; only a method of the user's own does."""
+        trainer = self.trainer
+        if getattr(trainer.get_train_dataloader, "__func__", None) is not Trainer.get_train_dataloader:
+            return None
+        if getattr(trainer._get_train_sampler, "__func__", None) is Trainer._get_train_sampler:
+            return False
+        try:
+            return True if isinstance(trainer._get_train_sampler(), WeightedRandomSampler) else None
+        except Exception:  # it may rely on what only train() sets up
+            return None
 
     def _train_dataset(self) -> Any:
         if self.trainer.train_dataset is None:

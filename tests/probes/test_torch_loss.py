@@ -51,6 +51,18 @@ class TestCrossEntropy:
         found = recognised(nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0, 4.0])), LOGITS, LABELS)
         assert (found.kind, found.class_weights) == ("cross_entropy", True)
 
+    @pytest.mark.parametrize(
+        ("labels", "known"),
+        [(LABELS, False), (torch.ones(12, dtype=torch.long), None)],
+        ids=["mixed", "one class"],
+    )
+    def test_by_its_value_weights_are_only_known_to_be_none_where_classes_are_mixed(self, labels, known):
+        found = recognised(nn.CrossEntropyLoss(), LOGITS, labels, known=False)
+        assert (found.kind, found.class_weights) == ("cross_entropy", known)
+
+    def test_the_function_cross_entropy_weighs_no_classes(self):
+        assert recognised(F.cross_entropy, LOGITS, torch.ones_like(LABELS)).class_weights is False
+
     def test_label_smoothing_raises_the_floor(self):
         found = recognised(nn.CrossEntropyLoss(label_smoothing=0.2), LOGITS, LABELS)
         share = 0.8 * LABELS.bincount() / 12 + 0.2 / 4

@@ -44,9 +44,10 @@ class ClassImbalance(Rule):
 
     ## Known problems
     The share may be what the world looks like, and a model that ranks well needs no weights; then judge it
-    by a metric that a constant answer cannot satisfy, and ignore this rule. Weights applied in a loss of
-    your own, where they cannot be seen, are not known here. Rows from the beginning only are not judged:
-    they may be sorted.
+    by a metric that a constant answer cannot satisfy, and ignore this rule. Where something may make up for the
+    imbalance and cannot be seen, it is a note: in Keras, whose `fit` is told of class weights later; with a
+    loss of your own, if the batch looked at happens to hold one class only; with a `Trainer` that draws its
+    rows in a way of its own. Rows from the beginning only are not judged: they may be sorted.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (what would chance score);
@@ -76,13 +77,15 @@ class ClassImbalance(Rule):
             return None
         majority = int(classes[counts.argmax()])
         names = dataset.label_names
+        unknown = loss.class_weights is None or dataset.weighted_sampling is None
         called = f" ({names[majority]})" if names is not None and 0 <= majority < len(names) else ""
         return self.found(
             f"{counts.max()} of the {labels.size} rows read carry label {majority}{called}. A model that "
             f"always gives that answer scores an accuracy of {share:.2f} without having looked at its input.",
             fix=(
-                "weigh the classes: torch.nn.CrossEntropyLoss(weight=...), or model.fit(..., "
-                "class_weight=...) in Keras; and judge by balanced accuracy, not by accuracy"
+                f"{'if nothing makes up for it yet, ' if unknown else ''}weigh the classes: "
+                "torch.nn.CrossEntropyLoss(weight=...), or model.fit(..., class_weight=...) in Keras; and judge "
+                "by balanced accuracy, not by accuracy"
             ),
             evidence={
                 "counts": {str(label): int(count) for label, count in zip(classes, counts, strict=True)},
@@ -90,6 +93,5 @@ class ClassImbalance(Rule):
                 "majority_share": round(share, 4),
                 "rows_read": int(labels.size),
             },
-            # Keras' fit takes class_weight as an argument, which nobody can see before it is called.
-            severity="note" if loss.class_weights is None else None,
+            severity="note" if unknown else None,
         )

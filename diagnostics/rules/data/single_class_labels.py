@@ -63,8 +63,8 @@ class SingleClassLabels(Rule):
         if (labels != labels[0]).any():
             return None
         complete = dataset.size is not None and labels.size >= dataset.size
-        if dataset.weighted_sampling and not complete:
-            raise NotApplicable("needs all labels, where a sampler draws rare rows more often")
+        if dataset.weighted_sampling is not False and not complete:
+            raise NotApplicable("needs all labels, where a sampler draws rare rows more often, or may do so")
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
             f"{_rows(labels, dataset, complete)} {label}, but the model tells {outputs.num_classes} classes "

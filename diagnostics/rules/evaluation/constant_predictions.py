@@ -15,6 +15,7 @@ STEPS = 200
 LOOKS = 6  # in the second half of the run
 EXAMPLES = 100
 COMMONEST = 0.8  # of the labels; of a rarer rest a model may rightly have learned nothing yet
+MISSED = 10  # examples of the rarer rest that were looked at, and of which none was found
 SAME_FOR_ALL = 0.99  # of the chance level: below it the scores differ between examples
 VARIED = 0.1  # of the answers in training are not of the commonest class: there the model tells classes apart
 
@@ -31,7 +32,8 @@ class ConstantPredictions(Rule):
     The model has learned which class is the commonest and nothing about the examples; accuracy is the share of
     that class, which may look good. If only the evaluation is so, the model behaves differently there: most often
     the statistics that batch norm kept are not those of the data, or the evaluation prepares its inputs in another
-    way.
+    way. Where one class has nearly all the labels, the one answer may even be the most likely for each example:
+    then it is a note, for the accuracy does not show that nothing else is ever found.
 
     ## Example
     ```python
@@ -45,11 +47,11 @@ class ConstantPredictions(Rule):
 
     ## Thresholds
     At least 200 steps, 6 of them looked at in the second half, and 100 examples; no class has more than 80% of the
-    labels; the learning rate does not rise any more; and the model is not merely slow: had all steps gone the same
-    way, they would have changed the weights by their own size. And the cross entropy is no lower than that of one
-    and the same answer: where classes are uneven and hard to tell, the highest score may rightly be that of the
-    commonest for all. All are ours. Where the course of the loss says
-    more, `learning-rate-too-high` or `loss-plateau` speaks instead.
+    labels (if one has, it is a note, once 10 examples of the others were looked at); the learning rate does not
+    rise any more; and the model is not merely slow: had all steps gone the same way, they would have changed the
+    weights by their own size. And the cross entropy is no lower than that of one and the same answer: where
+    classes are uneven and hard to tell, the highest score may rightly be that of the commonest for all. All are
+    ours. Where the course of the loss says more, `learning-rate-too-high` or `loss-plateau` speaks instead.
 
     An evaluation counts if it has 100 examples and its labels are known, as they are when a model is called with
     them: then it is a warning. Otherwise it takes two evaluations, and is a note, for their examples may all be of
@@ -78,16 +80,12 @@ class ConstantPredictions(Rule):
         labels = answers.labels.sum(axis=0)
         if labels.sum() < EXAMPLES:
             raise NotApplicable(f"needs the labels of {EXAMPLES} examples")
-        if labels.max() > COMMONEST * labels.sum():
-            return None
         given = answers.answers[late].sum(axis=0)
+        if labels.max() > COMMONEST * labels.sum():
+            return self._of_the_commonest(history, answers, late)
         if (given > 0).sum() > 1:
             return self._in_evaluation(answers, given)
-        moved = trajectory.moved(history)
-        if trajectory.warms_up(history) or moved is None or moved < loss_plateau.MOVED:
-            raise NotApplicable(
-                "needs a run whose weights have moved by their own size, at a rate that rises no more"
-            )
+        _check_moved(history)
         if given.sum() < EXAMPLES or _knows_more(answers, late) or _told_already(history, answers):
             return None
         answer, first = int(given.argmax()), int(answers.steps[late][0])
@@ -102,6 +100,36 @@ class ConstantPredictions(Rule):
             ),
             evidence={"class": answer, "examples": int(given.sum()), "labels": labels.tolist()},
             step=first,
+        )
+
+    def _of_the_commonest(self, history: HistoryFacts, answers: AnswerFacts, late: Array) -> Finding | None:
+        """Look whether a model whose examples are nearly all of one class never answers another."""
+        given, labels, step = answers.answers[late].sum(axis=0), answers.labels[late].sum(axis=0), None
+        answer = int(labels.argmax())
+        known = np.flatnonzero(answers.evaluation_labels.sum(axis=1) >= EXAMPLES)
+        if known.size and given[answer] == given.sum():
+            step = int(answers.evaluation_steps[known[-1]])
+            given, labels = answers.evaluation_answers[known[-1]], answers.evaluation_labels[known[-1]]
+        missed = int(labels.sum() - labels[answer])
+        if given[answer] < given.sum() or missed < MISSED:
+            return None
+        tells_apart = _knows_more(answers, late)
+        if not tells_apart:
+            _check_moved(history)
+        first = int(answers.steps[late][0])
+        where = f"From step {first:,} on" if step is None else f"In the evaluation after {step:,} steps"
+        return self.found(
+            f"{where} the model answers class {answer} for all {given.sum():,} examples looked at. This is right "
+            f"for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, and finds none "
+            f"of the {missed:,} others."
+            + (" Its scores do tell examples apart, but another class never has the highest." * tells_apart),
+            fix=(
+                "judge by balanced accuracy or by the recall of each class; to find the rare ones, weigh the "
+                "classes in the loss, draw rare rows more often, or answer the rare class from a lower score on"
+            ),
+            evidence={"class": answer, "examples": int(given.sum()), "labels": labels.tolist()},
+            step=first if step is None else step,
+            severity="note",
         )
 
     def _in_evaluation(self, answers: AnswerFacts, given: Array) -> Finding | None:
@@ -139,6 +167,13 @@ class ConstantPredictions(Rule):
             step=step,
             severity="warning" if known else "note",
         )
+
+
+def _check_moved(history: HistoryFacts) -> None:
+    """Raise NotApplicable for a run that may merely be slow."""
+    moved = trajectory.moved(history)
+    if trajectory.warms_up(history) or moved is None or moved < loss_plateau.MOVED:
+        raise NotApplicable("needs a run whose weights have moved by their own size, at a rate that rises no more")
 
 
 def _knows_more(answers: AnswerFacts, late: Array) -> bool:

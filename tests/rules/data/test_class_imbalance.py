@@ -48,6 +48,20 @@ class TestFromDataset:
         rows = DatasetFacts(100, 100, labels=labelled(95, 5), weighted_sampling=weighted_sampling)
         assert RULE.from_dataset(rows, loss, TWO) is None
 
+    @pytest.mark.parametrize(
+        ("loss", "weighted_sampling"),
+        [(LossFacts(0.2, "cross_entropy", class_weights=None), False), (CROSS_ENTROPY, None)],
+        ids=["perhaps class weights", "perhaps a weighted sampler"],
+    )
+    def test_is_a_note_where_something_may_make_up_for_it(self, loss, weighted_sampling):
+        rows = DatasetFacts(100, 100, labels=labelled(95, 5), weighted_sampling=weighted_sampling)
+        finding = RULE.from_dataset(rows, loss, TWO)
+        assert finding.severity == "note"
+        assert finding.fix == (
+            "if nothing makes up for it yet, weigh the classes: torch.nn.CrossEntropyLoss(weight=...), or "
+            "model.fit(..., class_weight=...) in Keras; and judge by balanced accuracy, not by accuracy"
+        )
+
     def test_leaves_a_single_class_to_its_own_rule(self):
         assert RULE.from_dataset(DatasetFacts(60, 60, labels=labelled(60, 0)), CROSS_ENTROPY, TWO) is None
 

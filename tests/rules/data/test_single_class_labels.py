@@ -63,8 +63,9 @@ class TestFromDataset:
             RULE.from_dataset(DatasetFacts(19, 19, labels=np.zeros(19, int)), THREE)
         assert RULE.from_dataset(DatasetFacts(20, 20, labels=np.zeros(20, int)), THREE) is not None
 
-    def test_needs_all_rows_where_a_sampler_draws_the_rare_ones_more_often(self):
-        sampled = DatasetFacts(8000, 512, labels=np.zeros(512, int), weighted_sampling=True)
+    @pytest.mark.parametrize("weighted", [True, None], ids=["surely", "perhaps"])
+    def test_needs_all_rows_where_a_sampler_draws_the_rare_ones_more_often(self, weighted):
+        sampled = DatasetFacts(8000, 512, labels=np.zeros(512, int), weighted_sampling=weighted)
         with pytest.raises(NotApplicable, match="needs all labels"):
             RULE.from_dataset(sampled, THREE)
 

@@ -47,6 +47,25 @@ class TestFires:
         assert finding.severity == "note"
         assert "class 0 for all 128 examples looked at; their labels are not known here." in finding.message
 
+    def test_as_a_note_where_one_class_is_that_common_and_the_only_one_that_is_answered(self):
+        finding = RULE.from_answers(RUN, answers([0.2] * 20, (29, 3), given=(32, 0)))
+        assert (finding.severity, finding.step) == ("note", 200)
+        assert finding.message == (
+            "From step 200 on the model answers class 0 for all 320 examples looked at. This is right for 91% of "
+            "them, which looks like a good accuracy, and finds none of the 30 others. Its scores do tell examples "
+            "apart, but another class never has the highest."
+        )
+        assert finding.evidence == {"class": 0, "examples": 320, "labels": [290, 30]}
+
+    def test_as_a_note_of_the_last_evaluation_if_its_labels_are_known(self):
+        of_evaluations = evaluated((256, 0), (512, 0), labels=[(240, 16), (480, 32)])
+        finding = RULE.from_answers(RUN, answers([0.5] * 20, (29, 3), given=(32, 0), **of_evaluations))
+        assert (finding.severity, finding.step) == ("note", 200)
+        assert finding.message == (
+            "In the evaluation after 200 steps the model answers class 0 for all 512 examples looked at. This is "
+            "right for 94% of them, which looks like a good accuracy, and finds none of the 32 others."
+        )
+
     def test_on_batch_norm_whose_statistics_never_get_to_those_of_the_data(self):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32, momentum=1e-6), nn.ReLU(), nn.Linear(32, 3))
@@ -69,8 +88,16 @@ class TestSilent:
     def test_on_answers_that_vary(self):
         assert RULE.from_answers(RUN, answers([0.9] * 20, given=(30, 2), plain=False)) is None
 
-    def test_where_one_class_is_that_common(self):
-        assert RULE.from_answers(RUN, answers([0.3] * 20, (4, 28), given=(0, 32))) is None
+    def test_where_one_class_is_that_common_and_others_are_answered_too(self):
+        assert RULE.from_answers(RUN, answers([0.2] * 20, (4, 28), given=(1, 31))) is None
+
+    def test_where_one_class_is_that_common_and_others_are_answered_in_evaluation(self):
+        seen = answers([0.2] * 20, (4, 28), given=(0, 32), **evaluated((3, 197), labels=[(20, 180)]))
+        assert RULE.from_answers(RUN, seen) is None
+
+    def test_where_next_to_nothing_else_was_looked_at(self):
+        labels = [(0, 32)] * 11 + [(1, 31)] * 9
+        assert RULE.from_answers(RUN, answers([0.05] * 20, labels, given=(0, 32))) is None
 
     def test_where_the_plateau_has_been_told(self):
         assert RULE.from_answers(RUN, answers([0.7] * 20, given=(32, 0))) is None
@@ -93,6 +120,11 @@ class TestNotApplicable:
             (
                 history(steps=400, update=1e-3),
                 answers([0.9] * 20, given=(0, 32)),
+                "needs a run whose weights have moved by their own size, at a rate that rises no more",
+            ),
+            (
+                history(steps=400, update=1e-3),
+                answers([0.5] * 20, (29, 3), given=(32, 0)),
                 "needs a run whose weights have moved by their own size, at a rate that rises no more",
             ),
         ],
