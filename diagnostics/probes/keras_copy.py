@@ -42,7 +42,6 @@ class KerasCopy:
         self._other = list(model.non_trainable_variables)
         # Batch norm must see batch statistics; where there is none, dropout is better off.
         self._training = any("batchnorm" in type(layer).__name__.lower() for layer in model._flatten_layers())
-        self._steps: dict[str, Callable[..., Any]] = {}
         self._learners: dict[str, _Learner] = {}
 
     def start(self) -> tuple[Weights, Weights]:
@@ -74,7 +73,9 @@ class KerasCopy:
 
     def loss(self, trainable: Weights, other: Weights, training: bool) -> tuple[Any, Any]:
         """Return loss and prediction, compiled as the user compiled the model."""
-        compiled = self._compiled("loss", lambda t, o, batch: self._compute(t, o, training, batch)[:2])
+        compiled = self._function(
+            lambda t, o, batch: self._compute(t, o, training, batch)[:2], bool(self._model.jit_compile)
+        )
         loss, prediction = compiled(trainable, other, self._batch)
         return loss, prediction
 
@@ -82,7 +83,9 @@ class KerasCopy:
         """Return the loss of each example alone."""
         trainable, other = self.start()
         whole = self._batch
-        compiled = self._compiled("row", lambda t, o, batch: self._compute(t, o, False, batch)[0])
+        compiled = self._function(
+            lambda t, o, batch: self._compute(t, o, False, batch)[0], bool(self._model.jit_compile)
+        )
         losses = []
         for row in range(size):
             cut = tuple(
@@ -164,20 +167,16 @@ class KerasCopy:
                 built,
                 self._trainable,
                 lambda values, other, batch: self._compute(values, other, self._training, batch),
-                self._function,
+                # To compile a step with XLA takes longer than the few dozen steps that it would speed up.
+                lambda step: self._function(step, xla=False),
             )
         return self._learners[kind]
 
-    def _compiled(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        if name not in self._steps:
-            self._steps[name] = self._function(function)
-        return self._steps[name]
-
-    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Compile as the user compiled the model: eagerly, as a graph, or with XLA."""
+    def _function(self, function: Callable[..., Any], xla: bool) -> Callable[..., Any]:
+        """Make it a graph, with XLA or without; nothing where the user runs the model eagerly."""
         if self._model.run_eagerly:
             return function
-        compiled: Any = tf.function(function, autograph=False, jit_compile=bool(self._model.jit_compile))
+        compiled: Any = tf.function(function, autograph=False, jit_compile=xla)
         # Each examination traces anew, which TensorFlow would call a mistake in the user's program.
         compiled._omit_frequent_tracing_warning = True
         return cast(Callable[..., Any], compiled)
