@@ -105,10 +105,12 @@ def _of_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
     from .probes.last_words import last_words
     from .probes.traceback_text import Failure, failures
 
-    ended = last_words(text)
-    told = failures(text) or ([] if ended is None else [Failure((ended,), 1)])
+    told = failures(text)
     if not told:
-        raise InvalidInput(_nothing_in(text))
+        ended = last_words(text)
+        if ended is None:
+            raise InvalidInput(_nothing_in(text))
+        told = [Failure((ended,), 1)]
     ordered = in_order(told, text)
     for failure in ordered:
         last, *before = reversed(failure.chain)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from .errors import InvalidInput
 
-MOST_BYTES = 16 * 2**20  # from the end, where the failure stands that ended the program
+MOST_BYTES = 8 * 2**20  # from the end, where the failure stands that ended the program
 _CHUNK = 2**20
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8"),
@@ -60,28 +60,34 @@ def read_log(file: str) -> Log:
         if raw is None:
             text = sys.stdin.read()
             return Log("standard input", text, len(text))
-        return _read(raw, "standard input")
+        return _log("standard input", *_end_of(raw))
     try:
         with Path(file).open("rb") as stream:
-            return _read(stream, file)
+            end = _end_of(stream)
     except IsADirectoryError:
         raise InvalidInput(f"{file} is a directory; name the file in it that holds the traceback.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidInput(f"{file} cannot be read: {reason}.") from None
+    return _log(file, *end)
 
 
-def _read(stream: BinaryIO, name: str) -> Log:
+def _end_of(stream: BinaryIO) -> tuple[bytes, bytes, int]:
+    """Return the first bytes, the last `MOST_BYTES`, and how many there are in all."""
     head, kept, size = b"", bytearray(), 0
     while chunk := stream.read(_CHUNK):
-        head = head or chunk[:64]
+        head = head or chunk[:4]
         size += len(chunk)
         kept += chunk
         if len(kept) > 2 * MOST_BYTES:
             del kept[: len(kept) - MOST_BYTES]
     del kept[: max(0, len(kept) - MOST_BYTES)]
-    skipped = size - len(kept)
-    text = _decoded(bytes(kept), head, name)
+    return head, bytes(kept), size
+
+
+def _log(name: str, head: bytes, raw: bytes, size: int) -> Log:
+    text = _decoded(raw, head, name)
+    skipped = size - len(raw)
     if skipped:
         text = text.partition("\n")[2]  # the first line is only the end of one
     return Log(name, _of_notebook(text) if name.endswith(".ipynb") else text, size, skipped)

@@ -9,6 +9,7 @@ from diagnostics.crash_facts import CrashFacts
 from .memory_crashes import KILLED
 
 _ENDED_BY_SHELL = re.compile(r"^(?:.*(?:\d|\])[:\s]+)?Killed\b(?:\s+\S.*)?$|^(?:zsh|bash): killed\b.*$")
+_HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom")  # of what the next two find, in one quick look
 _ABORTED = re.compile(
     r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
 )
@@ -23,7 +24,7 @@ def last_words(text: str) -> CrashFacts | None:
     aborted = _ABORTED.search(text)
     if aborted is not None:
         return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
-    for line in reversed([line.strip() for line in text.splitlines()]):
+    for line in reversed([line.strip() for line in text.splitlines() if _HINT.search(line)]):
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)
     return None

@@ -13,11 +13,14 @@ from typing import NamedTuple
 
 START = "Traceback (most recent call last)"
 
+WHOLE = 2**19  # characters; of a longer text only what is near a traceback is looked at
+BEFORE, AFTER = 20_000, 60_000  # characters that count as near
 LONGEST_LINE = 20_000  # characters; TensorFlow writes a whole batch into one
 LONGEST_PREFIX = 200  # characters
 MOST_PREFIXES = 512  # as many ranks as are told apart
 NEAR = 60  # lines in which a traceback's first frame is looked for
 
+_MARK = re.compile(rf"{re.escape(START)}|File \"|Cell In|(?:Error|Exception|Interrupt)\b")
 _ESC = r"(?:\x1b|␛|\^\[|\\x1b|\\u001b|\\033)"  # the character, and how pages and editors show it
 _ANSI = re.compile(rf"{_ESC}\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]")
 _BARE_COLOUR = re.compile(r"\[(?:0|[0-9]{1,2};[0-9;]{1,12}|[349][0-9])?m")  # where the escape itself was lost
@@ -70,7 +73,7 @@ class Stream:
 
 def streams(text: str) -> list[Stream]:
     """Return the lines of a text, cleaned, those of each process by themselves; the first stream has no prefix."""
-    lines = list(_cleaned(text))
+    lines = [line for first, part in _near_marks(text) for line in _cleaned(part, first)]
     prefixes = _prefixes(lines)
     plain = Stream(None)
     if not prefixes:
@@ -88,14 +91,35 @@ def streams(text: str) -> list[Stream]:
     return [plain, *found.values()]
 
 
-def _cleaned(text: str) -> Iterator[Line]:
+def _near_marks(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the parts of a text that may belong to a traceback, with the number of their first line."""
+    if len(text) <= WHOLE:
+        yield 1, text
+        return
+    spans: list[list[int]] = []
+    for mark in _MARK.finditer(text):
+        begin, end = max(0, mark.start() - BEFORE), mark.end() + AFTER
+        if spans and begin <= spans[-1][1] + LONGEST_LINE:
+            spans[-1][1] = end
+        else:
+            spans.append([begin, end])
+    number, counted = 1, 0
+    for begin, end in spans:
+        begin = text.rfind("\n", 0, begin) + 1
+        number += text.count("\n", counted, begin)
+        counted = begin
+        stop = text.find("\n", end)
+        yield number, text[begin : stop if stop >= 0 else None]
+
+
+def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
     if "[0m" in text or "\x1b" in text:
         text = _ANSI.sub("", text)
         if "[0m" in text:
             text = _BARE_COLOUR.sub("", text)
     text = text.translate(_INVISIBLE)
     cut = ""
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), first):
         for part in line.rstrip("\r").split("\r"):
             part = part[:LONGEST_LINE]
             if cut:
