@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import random
 import sys
 import time
@@ -26,7 +27,11 @@ MOST_OBJECTS = 2_000_000  # to be copied: about a second
 SAMPLED = 32  # elements of a longer list, taken for all of them
 SECONDS = 2.0  # for one batch: it is read three times
 
-_ATOMS = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, FunctionType, BuiltinFunctionType)
+# What copy.deepcopy hands on as it is.
+_ATOMS = (
+    *(str, bytes, int, float, complex, bool, type(None), type),
+    *(ModuleType, FunctionType, BuiltinFunctionType, logging.Logger),
+)
 
 
 class _Unjudged(Exception):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate
 
+import diagnostics
 from diagnostics.probes import rereading
 from diagnostics.probes.torch_rereading import reread_batch
 
@@ -272,6 +273,35 @@ class TestNotJudged:
     @pytest.mark.parametrize(("dataset", "collate"), [([], None), (lists(), None), (["text"] * 20, None)])
     def test_what_makes_no_batch(self, dataset, collate):
         assert told(dataset, collate, shuffle=False).unjudged is not None
+
+
+class Pairs(torch.nn.Module):
+    """A model for a Trainer, whose collator has columns taken away by a wrapper."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.EmbeddingBag(60, 3)
+
+    def forward(self, ids, labels):
+        logits = self.embedding(ids)
+        return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+@pytest.mark.parametrize(("collate", "found"), [(appending, ["unstable-batch"]), (padded, [])])
+def test_a_trainer_is_examined_by_its_own_collator_and_its_rows_stay(collate, found, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    arguments = transformers.TrainingArguments(str(tmp_path), per_device_train_batch_size=8, report_to="none")
+
+    def labelled(rows):
+        batch = collate(rows)
+        return {"ids": batch["ids"], "labels": batch["label"]}
+
+    rows = lists()
+    trainer = transformers.Trainer(Pairs(), arguments, train_dataset=rows, data_collator=labelled)
+    findings = diagnostics.examine(trainer).findings
+    assert [one.rule for one in findings if one.rule == "unstable-batch"] == found
+    assert all("The collator (labelled) edits the rows" in one.message for one in findings if one.rule in found)
+    assert rows == lists()
 
 
 class TestTheUsersOwn:
