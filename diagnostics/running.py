@@ -39,6 +39,17 @@ class Training:
     watching: Any = None
 
 
+@dataclass
+class _Over:
+    """Stands where somebody watched: holds what there was to say, and nothing of the training itself."""
+
+    said: Report
+
+    def report(self) -> Report:
+        """Return the last report."""
+        return self.said
+
+
 class Run:
     """What the library sees of a script, from the moment when this is made until `close`.
 
@@ -96,15 +107,22 @@ class Run:
         try:
             from .probes.loop_finder import LoopFinder
 
-            self._loops = LoopFinder(self._watch, self._fault, self._examine_step)
+            self._loops = LoopFinder(self._watch, self._fault, self._examine_step, self._over)
             self._undo.append(self._loops.close)
         except Exception as fault:
             self._fault(fault)
 
     def _watch(self, model: Any, optimizers: list[Any]) -> diagnostics.Watch:
-        watching = diagnostics.watch(model, optimizers)
+        from .probes.stand_in import stand_in
+
+        # A script that trains many models, one after the other, is to have room for the next.
+        watching = diagnostics.watch(stand_in(model), [stand_in(optimizer) for optimizer in optimizers])
         self.trainings.append(Training(watching=watching))
         return watching
+
+    def _over(self, watching: Any) -> None:
+        training = next(training for training in self.trainings if training.watching is watching)
+        training.watching = _Over(watching.release())
 
     def _examine_step(self, watching: Any, step: FirstStep) -> None:
         from .examination import walk

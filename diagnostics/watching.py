@@ -89,6 +89,13 @@ class Watch:
         report = watch_report(self._probe, self._name, (*self._facts, *self._probe.course()))
         return dataclasses.replace(report, traces=self._probe.traces(), failed=self._probe.batch())
 
+    def release(self) -> Report:
+        """Stop watching, and let go of the model and all that was seen at once: this is the last report."""
+        self.close()
+        report = self.report()
+        vars(self._probe).clear()  # its parts refer to each other, and would wait for the garbage collection
+        return report
+
     def __enter__(self) -> Watch:
         return self
 

@@ -28,6 +28,7 @@ from .first_steps import FirstSteps
 from .frames import FROZEN
 from .loop_examination import FirstPass, FirstStep
 
+MOST_LOOPS = 16  # that are watched at a time
 ROOTS = 64  # modules that a script calls by itself; a loop that calls more holds its layers in a list
 NAMED = 3  # of such modules
 LOSSES = 1024  # backward passes for one step
@@ -60,7 +61,7 @@ class LoopFinder:
     meant for what was called: it holds the parameters of a model that was thrown away.
 
     Attributes:
-        watches: what `watch` returned, in the order in which training began.
+        watches: what `watch` returned for each loop that is not over, the one that made no step for longest first.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class LoopFinder:
         watch: Callable[[nn.Module, list[Optimizer]], Watching],
         fault: Callable[[Exception], None],
         examine: Callable[[Watching, FirstStep], None] = lambda watching, step: None,
+        over: Callable[[Watching], None] = lambda watching: None,
     ):
         """Look on from now on; end it with `close`.
 
@@ -75,11 +77,14 @@ class LoopFinder:
             watch: is called once a loop.
             fault: is given what goes wrong in here, which is never raised into the script.
             examine: is called once a loop at most, with what `watch` returned for it, and its first step.
+            over: is called with what `watch` returned, closed, when the script has let go of the loop's model or
+                of its optimizers, or when there are too many loops. It is not held here any longer.
         """
-        self._watch, self._fault, self._examine = watch, fault, examine
+        self._watch, self._fault, self._examine, self._over = watch, fault, examine, over
         self.watches: list[Watching] = []
         self._optimizers: list[weakref.ref[Optimizer]] = []
-        self._watch_of: weakref.WeakKeyDictionary[Optimizer, Watching] = weakref.WeakKeyDictionary()
+        # None where the loop is over, and the script has the optimizer still.
+        self._watch_of: weakref.WeakKeyDictionary[Optimizer, Watching | None] = weakref.WeakKeyDictionary()
         self._watched: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         # Modules that were called and are not watched yet; how many optimizers there were at the time.
         self._roots: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
@@ -89,6 +94,7 @@ class LoopFinder:
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
         self._loops: weakref.WeakKeyDictionary[nn.Module, _Loop] = weakref.WeakKeyDictionary()
         self._first = FirstSteps(self._deliver, fault, lambda: bool(self._paused) or is_own_run())
+        self._finalizers: list[weakref.finalize[..., Any]] = []
         self._undo: list[Callable[[], None]] = [self._first.end]
         self._attach()
 
@@ -108,6 +114,8 @@ class LoopFinder:
             self._undo.pop()()
         for watched in self.watches:
             self._safely(watched.close)
+        for finalizer in self._finalizers:
+            finalizer.detach()
 
     def _attach(self) -> None:
         steps = [
@@ -251,6 +259,9 @@ class LoopFinder:
         if watched is not None:
             for loss in losses:
                 watched.step(loss)
+            if self.watches[-1] is not watched:
+                self.watches.remove(watched)
+                self.watches.append(watched)
 
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> None:
         called = [model] if called is None else called
@@ -260,6 +271,12 @@ class LoopFinder:
         self._watch_of.update((optimizer, watched) for optimizer in optimizers)
         for module in called:
             self._roots.pop(module, None)
+            self._when_gone(module, functools.partial(self._end, watched))
+        references = [weakref.ref(module) for module in called]
+        for optimizer in optimizers:
+            self._when_gone(optimizer, functools.partial(self._without_optimizer, watched, references))
+        if len(self.watches) > MOST_LOOPS:
+            self._end(self.watches[0])
         if (seen := self._first.begun(called)) is not None:
             self._examine(watched, FirstStep(model, optimizers, seen))
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
@@ -272,6 +289,33 @@ class LoopFinder:
         optimizers = [optimizer for reference in references if (optimizer := reference()) is not None]
         self._examine(watching, FirstStep(module, optimizers, seen))
         return True
+
+    def _when_gone(self, held: Any, then: Callable[[], None]) -> None:
+        finalizer = weakref.finalize(held, then)
+        finalizer.atexit = False
+        self._finalizers = [*(other for other in self._finalizers if other.alive), finalizer]
+
+    def _without_optimizer(self, watched: Watching, modules: list[weakref.ref[nn.Module]]) -> None:
+        """End a loop if no optimizer of it is left; the script may make another for the same model."""
+        if watched not in self._watch_of.values():
+            self._end(watched)
+            there = {module for reference in modules if (module := reference()) is not None}
+            self._watched.difference_update(there)
+
+    def _end(self, watched: Watching) -> None:
+        """Stop watching a loop, and let go of it."""
+        if watched not in self.watches:
+            return
+        self.watches.remove(watched)
+        for optimizer in [optimizer for optimizer, of in self._watch_of.items() if of is watched]:
+            self._watch_of[optimizer] = None
+        for module in [module for module, (of, _) in self._loops.items() if of is watched]:
+            del self._loops[module]
+        try:
+            watched.close()
+            self._over(watched)
+        except Exception as fault:
+            self._fault(fault)
 
     def _living(self) -> list[Optimizer]:
         return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]

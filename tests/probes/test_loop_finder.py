@@ -1,7 +1,10 @@
 """Loops in the ways in which people write them: which model is watched with which optimizer, and which loss."""
 
 import copy
+import gc
+import weakref
 
+import psutil
 import pytest
 import torch
 from torch import nn
@@ -10,6 +13,7 @@ import diagnostics
 from diagnostics.own_runs import own_run
 from diagnostics.probes import loop_finder
 from diagnostics.probes.loop_finder import LoopFinder
+from diagnostics.running import Run
 
 INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))
 LABELS = INPUTS[:, :3].argmax(1)
@@ -264,3 +268,61 @@ class TestScript:
         (finding,) = finder.watches[0].report().findings
         assert (finding.rule, finding.step, finding.evidence["rows"]) == ("non-finite-inputs", 0, [3])
         assert [len(watch._probe.history().losses) for watch in finder.watches] == [2]
+
+
+class TestOver:
+    @pytest.fixture
+    def run(self):
+        run = Run()
+        yield run
+        run.close()
+        assert run.faults == []
+
+    def train_one(self, width=64, steps=2):
+        model = nn.Sequential(nn.Linear(6, width), nn.ReLU(), nn.Linear(width, 3))
+        train(lambda: model(INPUTS), torch.optim.Adam(model.parameters()), steps)
+        return weakref.ref(model), weakref.ref(model[0].weight)
+
+    def test_a_model_that_the_script_let_go_of_is_gone_and_its_report_is_there(self, run):
+        gc.disable()  # not only when garbage is collected: the next model may need the room
+        try:
+            references = [self.train_one() for _ in range(50)]
+            assert [(model(), weight()) for model, weight in references] == [(None, None)] * 50
+        finally:
+            gc.enable()
+        assert run._loops.watches == []
+        assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * 50
+        assert len(run.examined) == 50
+
+    def test_the_memory_of_many_models_is_that_of_one(self, run):
+        process = psutil.Process()
+        self.train_one(width=100_000)
+        before = process.memory_info().rss
+        for _ in range(20):
+            self.train_one(width=100_000)
+        # With gradients and Adam's averages, each takes some 16 MB.
+        assert process.memory_info().rss - before < 100e6
+
+    def test_models_that_the_script_keeps_are_watched_up_to_a_number(self, run, monkeypatch):
+        monkeypatch.setattr(loop_finder, "MOST_LOOPS", 3)
+        models = [network() for _ in range(5)]
+        optimizers = [sgd(model) for model in models]
+        for model, optimizer in zip(models, optimizers, strict=True):
+            train(lambda model=model: model(INPUTS), optimizer)
+        assert len(run._loops.watches) == 3
+        train(lambda: models[0](INPUTS), optimizers[0])  # over, and left alone from then on
+        assert [report.title for report in run.watched()] == ["watched 3 steps of Sequential"] * 5
+
+    def test_a_new_optimizer_for_the_same_model_begins_a_new_loop(self, run):
+        model = network()
+        for _ in range(2):
+            train(lambda: model(INPUTS), sgd(model))
+        assert [report.title for report in run.watched()] == ["watched 3 steps of Sequential"] * 2
+
+    def test_one_of_two_optimizers_that_goes_ends_nothing(self, run):
+        model = network()
+        first, second = sgd(model[0]), sgd(model[2])
+        train(lambda: model(INPUTS), second)
+        del first
+        train(lambda: model(INPUTS), second)
+        assert [report.title for report in run.watched()] == ["watched 6 steps of Sequential"]
