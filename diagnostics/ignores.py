@@ -24,7 +24,7 @@ def from_option(names: str) -> dict[str, str]:
         InvalidInput: a name is no rule's.
     """
     given = [name.strip() for name in names.split(",") if name.strip()]
-    _check(given, "--ignore")
+    check_names(given, "--ignore")
     return dict.fromkeys(given, "")
 
 
@@ -55,14 +55,19 @@ def _reasons(ignore: Any, file: Path) -> dict[str, str]:
     place = f"[tool.diagnostics.ignore] in {file}"
     if not isinstance(ignore, Mapping):
         raise InvalidInput(f"{place} is {what(ignore)}. It takes rules, each with the reason:\n{EXAMPLE}")
-    _check(ignore, place)
+    check_names(ignore, place)
     for name, reason in ignore.items():
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidInput(f"{place} gives no reason for {name}. Say why it is ignored:\n{EXAMPLE}")
     return dict(ignore)
 
 
-def _check(names: Iterable[str], place: str) -> None:
+def check_names(names: Iterable[str], place: str) -> None:
+    """Refuse what is no rule's name; `place` is where it stands.
+
+    Raises:
+        InvalidInput: a name is no rule's.
+    """
     known = [rule.name for rule in all_rules()]
     for name in names:
         if name not in known:

@@ -6,13 +6,13 @@ Without either, nothing of the library is imported but `diagnostics` itself, whi
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import traceback
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from .errors import InvalidInput
 from .finding import SEVERITIES, Finding, Severity
 
 if TYPE_CHECKING:
@@ -29,36 +29,35 @@ class Diagnosis:
         diagnose.raise_if("warning")
     """
 
-    def __init__(self, name: str, accepted: Mapping[str, str]) -> None:
+    def __init__(self, name: str, everywhere: Mapping[str, str], here: Mapping[str, str]) -> None:
         """Look on from now on.
 
         Args:
             name: of the test.
-            accepted: why, by rule, for the rules whose findings are left out.
+            everywhere: rule to reason, of rules whose findings are left out in all tests.
+            here: the same for this test; such a rule that finds nothing is named in the report.
         """
         from .running import Run
 
-        self._name, self._accepted = name, accepted
+        self._name, self._everywhere, self._here = name, everywhere, here
         self._run = Run()
-        self._explained: list[Report] = []
+        self._explained: Report | None = None
 
     @property
     def reports(self) -> tuple[Report, ...]:
         """One report for each training that was examined, then one for each that was watched, as far as it is."""
-        return tuple(self._without_accepted(report) for report in self._all())
+        return (*self._run.examined, *self._run.watched())
 
     def report(self) -> Report:
-        """Return what was found so far as one report; of several findings of one rule, the first."""
-        from .report import Report
+        """Return all that was found so far in one report: one finding for one cause."""
+        from .merging import TrainingReports, merged
 
-        found: dict[str, Finding] = {}
-        for report in self.reports:
-            for finding in report.findings:
-                found.setdefault(finding.rule, finding)
-        faults = [*self._run.faults, *(fault for report in self._all() for fault in report.faults)]
-        return Report(
-            f"diagnosed {self._name}", findings=tuple(found.values()), faults=tuple(dict.fromkeys(faults))
-        )
+        trainings = [TrainingReports(one.examined, self._run.course(one)) for one in self._run.trainings]
+        ignores = {**self._everywhere, **self._here}
+        title = f"diagnosed {self._name}"
+        report = merged(title, trainings, self._explained, ignores=ignores, faults=self._run.faults)
+        in_vain = tuple(rule for rule in report.ignored_in_vain if rule in self._here)
+        return dataclasses.replace(report, ignored_in_vain=in_vain)
 
     def raise_if(self, severity: Severity = "error") -> None:
         """Raise `FindingsPresent` if there is a finding so far that is at least as bad as `severity`.
@@ -69,33 +68,24 @@ class Diagnosis:
         self.report().raise_if(severity)
 
     def explain(self, error: BaseException) -> None:
-        """Take what is known of the exception that ended the test."""
+        """Take what is known of the exception that ended the test, if it is one of those that rules know."""
         from .explanation import explain
 
         try:
-            self._explained = [explain(error)]
+            explained = explain(error)
         except Exception as fault:
             self._run.faults.append("".join(traceback.format_exception(fault)).strip())
+            return
+        if explained.findings or explained.faults:
+            self._explained = dataclasses.replace(explained, crash=None)  # pytest shows the exception
 
     def close(self) -> None:
         """Look no more: all hooks are gone. The reports can still be had."""
         self._run.close()
 
-    def accepted(self) -> dict[str, str]:
-        """Return why, by rule, for the rules that were found, and were left out."""
-        found = {finding.rule for report in self._all() for finding in report.findings}
-        return {rule: why for rule, why in self._accepted.items() if rule in found}
-
-    def _all(self) -> list[Report]:
-        return [*self._explained, *self._run.examined, *self._run.watched()]
-
-    def _without_accepted(self, report: Report) -> Report:
-        kept = tuple(finding for finding in report.findings if finding.rule not in self._accepted)
-        return dataclasses.replace(report, findings=kept)
-
 
 _DIAGNOSIS = pytest.StashKey[Diagnosis]()
-_ACCEPTED = pytest.StashKey[dict[str, str]]()  # by the whole project
+_IGNORED = pytest.StashKey[dict[str, str]]()  # in all tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -112,18 +102,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="error",
         help="Fail a test that passes if its training has findings so bad. Default: error.",
     )
-    parser.addini(
-        "diagnose_ignore", type="linelist", help="Findings that are accepted, a line each: 'RULE: the reason'."
-    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin, if it is asked for."""
     config.addinivalue_line(
-        "markers", "diagnose(ignore, reason): accept findings of these rules in the training that this test does."
+        "markers",
+        "diagnose(ignore, reason): leave out findings of these rules in the training that this test does.",
     )
     if config.getoption("--diagnose"):
-        _accepted_everywhere(config)
+        _ignored_everywhere(config)
         config.pluginmanager.register(_EveryTest(config.getoption("--diagnose-fail-on")), "diagnose every test")
 
 
@@ -150,7 +138,7 @@ def pytest_runtest_makereport(
         diagnosis.close()
         if report.failed and call.excinfo is not None:
             diagnosis.explain(call.excinfo.value)
-        _add(diagnosis, report)
+        _add(diagnosis.report(), report)
     return report
 
 
@@ -199,7 +187,7 @@ class _EveryTest:
 
 
 def _begin(item: pytest.Item) -> None:
-    item.stash[_DIAGNOSIS] = Diagnosis(item.name, _accepted_everywhere(item.config) | _accepted_by_mark(item))
+    item.stash[_DIAGNOSIS] = Diagnosis(item.name, _ignored_everywhere(item.config), _ignored_by_mark(item))
 
 
 def _end(item: pytest.Item) -> None:
@@ -208,59 +196,43 @@ def _end(item: pytest.Item) -> None:
         del item.stash[_DIAGNOSIS]  # and with it the models
 
 
-def _add(diagnosis: Diagnosis, to: pytest.TestReport) -> None:
-    said, accepted = diagnosis.report(), diagnosis.accepted()
+def _add(said: Report, to: pytest.TestReport) -> None:
     worth_a_line = [finding for finding in said.findings if finding.severity != "note"]
     to.user_properties += [("diagnose", _names([finding])) for finding in worth_a_line]
-    lines = [f"accepted: {rule} ({why})" for rule, why in accepted.items()]
-    if said.findings or said.faults:
-        lines.insert(0, str(said))
-    if lines:
-        to.sections.append(("diagnose", "\n".join(lines)))
+    if said.findings or said.faults or said.ignored or said.ignored_in_vain:
+        to.sections.append(("diagnose", str(dataclasses.replace(said, stages=()))))
 
 
 def _names(findings: Iterable[Finding]) -> str:
     return ", ".join(f"{finding.rule} ({finding.severity})" for finding in findings)
 
 
-def _accepted_everywhere(config: pytest.Config) -> dict[str, str]:
-    if _ACCEPTED not in config.stash:
-        accepted = {}
-        for line in config.getini("diagnose_ignore"):
-            rule, _, why = (part.strip() for part in line.partition(":"))
-            if mistake := _mistake(rule, why):
-                raise pytest.UsageError(f"diagnose_ignore holds {line!r}: {mistake}. Write 'RULE: the reason'.")
-            accepted[rule] = why
-        config.stash[_ACCEPTED] = accepted
-    return config.stash[_ACCEPTED]
+def _ignored_everywhere(config: pytest.Config) -> dict[str, str]:
+    if _IGNORED not in config.stash:
+        from .ignores import from_pyproject
+
+        try:
+            config.stash[_IGNORED] = from_pyproject(config.rootpath)
+        except InvalidInput as mistake:
+            raise pytest.UsageError(str(mistake)) from None
+    return config.stash[_IGNORED]
 
 
-def _accepted_by_mark(item: pytest.Item) -> dict[str, str]:
-    accepted: dict[str, str] = {}
+def _ignored_by_mark(item: pytest.Item) -> dict[str, str]:
+    from .ignores import check_names
+
+    ignored: dict[str, str] = {}
     for mark in item.iter_markers("diagnose"):
-        if mistake := _mistake_in(mark):
-            given = ", ".join([*map(repr, mark.args), *(f"{key}={value!r}" for key, value in mark.kwargs.items())])
-            usage = 'Write @pytest.mark.diagnose(ignore=["RULE"], reason="…").'
-            pytest.fail(f"@pytest.mark.diagnose({given}): {mistake}. {usage}", pytrace=False)
-        accepted |= dict.fromkeys(mark.kwargs["ignore"], mark.kwargs["reason"])
-    return accepted
-
-
-def _mistake_in(mark: pytest.Mark) -> str:
-    rules, why = mark.kwargs.get("ignore"), mark.kwargs.get("reason", "")
-    if mark.args or set(mark.kwargs) - {"ignore", "reason"}:
-        return "it takes ignore and reason, by name"
-    if not isinstance(rules, list | tuple) or not rules:
-        return "ignore is no list of rules"
-    return next(filter(None, (_mistake(rule, why) for rule in rules)), "")
-
-
-def _mistake(rule: Any, why: Any) -> str:
-    from .rule import all_rules
-
-    names = [known.name for known in all_rules()]
-    if rule not in names:
-        near = difflib.get_close_matches(str(rule), names, n=1)
-        hint = f"did you mean {near[0]!r}" if near else "`diagnose rules` lists them"
-        return f"there is no rule {rule!r}; {hint}"
-    return "" if isinstance(why, str) and why.strip() else f"it gives no reason for accepting {rule}"
+        given = ", ".join([*map(repr, mark.args), *(f"{key}={value!r}" for key, value in mark.kwargs.items())])
+        place, usage = f"@pytest.mark.diagnose({given})", 'Write ignore=["RULE"], reason="…".'
+        rules, why = mark.kwargs.get("ignore"), mark.kwargs.get("reason", "")
+        try:
+            if mark.args or set(mark.kwargs) - {"ignore", "reason"} or not isinstance(rules, list | tuple):
+                raise InvalidInput(f"{place} takes a list of rules and a reason, by name. {usage}")
+            check_names(rules, place)
+            if not isinstance(why, str) or not why.strip():
+                raise InvalidInput(f"{place} gives no reason. {usage}")
+        except InvalidInput as mistake:
+            pytest.fail(str(mistake), pytrace=False)
+        ignored |= dict.fromkeys(rules, why)
+    return ignored
