@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 import sysconfig
 import traceback
@@ -21,6 +22,13 @@ _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _STANDARD = tuple(
     os.path.join(path, "") for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))
 )
+_INSTALLED = re.compile(  # on any machine: a traceback may come from another
+    r"site-packages|dist-packages|^<(?:frozen|__array_function__|decorator-gen)|__autograph_generated_file"
+    r"|[\\/]lib(?:64)?[\\/]python[23]|\\(?:python\d*|\w+conda\d*|miniforge\d*|envs\\[^\\]+)\\lib\\"
+    r"|[\\/](?:bin|Scripts)[\\/](?:torchrun|accelerate|deepspeed|pytest|ray|papermill|ipython3?|jupyter[\w-]*)(?:$|\.exe)",
+    re.IGNORECASE,
+)
+_OLD_CELL = re.compile(r"[<\\/]ipython-input-(?P<number>\d+)-\w+(?:>|\.py)$")
 
 
 @dataclass(frozen=True)
@@ -44,12 +52,7 @@ class Crash:
 
 def is_yours(file: str) -> bool:
     """Whether a file is the user's own: not installed, not standard library, not this library."""
-    if "site-packages" in file or "dist-packages" in file or file.startswith(("<frozen", "<__array_function__")):
-        return False
-    if file.startswith(_OURS) or "__autograph_generated_file" in file:
-        return False
-    in_standard_library = file.startswith(_STANDARD) or "/lib/python3" in file.replace(os.sep, "/")
-    return not in_standard_library
+    return not file.startswith((_OURS, *_STANDARD)) and _INSTALLED.search(file) is None
 
 
 def shorten(file: str) -> str:
@@ -58,7 +61,7 @@ def shorten(file: str) -> str:
         return f"In[{cell}]"
     for marker in ("site-packages", "dist-packages"):
         if marker in file:
-            return file.split(marker, 1)[1].lstrip("/\\")
+            return file.split(marker, 1)[1].lstrip("/\\").replace("\\", "/")
     try:
         return str(Path(file).relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -67,6 +70,8 @@ def shorten(file: str) -> str:
 
 def _cell(file: str) -> int | None:
     """Return the number of the notebook's cell that Python knows under this file name; None if it is none."""
+    if (cell := _OLD_CELL.search(file)) is not None:
+        return int(cell["number"])
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     names: dict[str, int] = getattr(getattr(shell, "compile", None), "_filename_map", {})

@@ -38,8 +38,8 @@ def rewritten(lines: list[Line]) -> list[Line]:
             found.append(line)
             continue
         arrow, length = _arrow(lines[index + 1 : index + 1 + BLOCK])
-        number = head["line"] or (arrow and arrow["line"])
         named = head.groupdict()
+        number = named.get("line") or (arrow and arrow["line"])
         sure = arrow is not None or in_notebook or "cell" in named or named.get("plain")
         if number is None or not sure:
             found.append(line)

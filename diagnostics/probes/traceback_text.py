@@ -22,8 +22,8 @@ REWRITTEN = (
 )
 """What brings a traceback of another form into Python's own, in this order."""
 
-_FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica
-    rf"Caught \w+ in [^\n]+\.\nOriginal {re.escape(START)}:\n(?P<original>.*)", re.DOTALL
+_FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica; and Ray's
+    rf"(?:Caught \w+ in [^\n]+\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)", re.DOTALL
 )
 _FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$')
 _EXCEPTION = re.compile(
@@ -33,6 +33,7 @@ _KNOWN = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|StopIteration)$"
 _SAID = r"(?P<said>(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|StopIteration))(?::.*|$))"
 _ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}")  # or as pytest has it
 _LOGGED = re.compile(rf"^.{{1,150}}?(?:[\]:|>)-] *|\dZ? ){_SAID}")
+_REPORTS = ("ProcessRaisedException", "CellExecutionError", "PapermillExecutionError")  # quote another's traceback
 _LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
 _ASIDE = ("Exception ignored in", "--- Logging error ---")
 _ELSEWHERE = re.compile(  # a line that is not the message's any more
@@ -138,7 +139,8 @@ def _ends_in_chain(lines: Sequence[Line]) -> bool:
 
 
 def _is_launchers(crash: CrashFacts) -> bool:
-    return crash.exception in _LAUNCHERS and not any(frame.yours for frame in crash.frames)
+    own = any(frame.yours for frame in crash.frames)
+    return crash.exception in _REPORTS or (crash.exception in _LAUNCHERS and not own)
 
 
 def _is_within(lines: list[Line], index: int) -> bool:
@@ -153,7 +155,8 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
     if wrapped is not None:
         original = _parse_one([Line(0, line) for line in wrapped["original"].split("\n")])
         if original is not None:
-            return replace(crash, message=original.message, frames=(*crash.frames, *original.frames))
+            frames = (*crash.frames, *original.frames)
+            return replace(crash, exception=original.exception, message=original.message, frames=frames)
     return keras_traceback.unwrapped(crash)
 
 
@@ -227,6 +230,7 @@ def _last_lines(lines: Sequence[Line], process: str | None) -> list[Failure]:
             (index, match["said"])
             for index, (_, text) in enumerate(lines)
             if (match := pattern.match(text)) and _is_exception(match["name"])
+            if pattern is _ALONE or _is_stamp(text[: match.start("said")])
         ]
         if at:
             break
@@ -239,7 +243,15 @@ def _last_lines(lines: Sequence[Line], process: str | None) -> list[Failure]:
     return found
 
 
+def _is_stamp(prefix: str) -> bool:
+    """Whether a logger or a launcher writes so before an error."""
+    if level := LEVEL.search(prefix):
+        return level[0].upper() in ("ERROR", "CRITICAL", "FATAL")
+    return bool(TIME.search(prefix) or re.match(r"[\[(]|\d+: ?$|\S+ +\| ", prefix))
+
+
 def _crash(exception: re.Match[str], rest: Sequence[str], frames: Sequence[FrameFacts] = ()) -> CrashFacts:
     name = exception["local"] or exception["name"].rpartition(".")[2]
-    message = "\n".join([exception["message"] or "", *_rest_of_message(rest, name)])
+    again = [index for index, line in enumerate(rest) if line == exception[0]]  # another process's, mixed in
+    message = "\n".join([exception["message"] or "", *_rest_of_message(rest[: again[0] if again else None], name)])
     return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)
