@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#666666"
 PROGRESS_BAR = re.compile(r"\d+%\|")
 WIDTH = 100  # characters; as wide as a report, and as the page
-CONTROLS = re.compile(r"\x1b\[[0-9;]*m|\x08")  # colours and backspaces
+CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")  # colours, moves of the cursor, backspaces
 FIT = "model.fit(train, epochs=EPOCHS)"  # a line of its own in every Keras script
 
 

@@ -258,3 +258,10 @@ def test_with_a_trainer(case):
     report = diagnostics.examine(build())
     assert report.faults == ()
     assert (report.findings[0].rule, report.findings[0].severity) == (rule, severity), str(report)
+
+
+def test_a_metric_says_of_the_logits_that_it_is_asked_about_what_it_will_say_of_the_models_own():
+    (finding,) = diagnostics.examine(trainer(tokenized(), compute_metrics=accuracy_of_logits)).findings
+    assert finding.evidence["error"] == (
+        "ValueError: Classification metrics can't handle a mix of binary and continuous-multioutput targets"
+    )

@@ -26,7 +26,9 @@ from .torch_optimizer import OptimizerBuilder, full_rate, like, warms_up
 
 STEPS_IN_A_RUN = 1000  # for a warm-up that is given as a share of them; any number will do
 _FALLING = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "reduce_lr_on_plateau")
-CONFIDENT = 10.0  # logit of the true class in a prediction that is surely right; the others get its negative
+# Logit of the true class in a prediction that is surely right; the others get its negative. A metric may take whole
+# numbers for labels.
+CONFIDENT = 9.5
 
 
 class TrainerPipeline(PyTorchPipeline):

@@ -53,6 +53,20 @@ class TestLastWords:
             "$ python bugs/04_wrong_label_count/train.py\n…\nIndexError: Target 2 is out of bounds.\n"
         )
 
+    def test_are_not_those_of_a_bar_within_a_bar(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        exhibit = dataclasses.replace(CATALOGUE["17"], root=tmp_path)
+        exhibit.script.parent.mkdir(parents=True)
+        exhibit.script.write_text(
+            "from tqdm import tqdm\n"
+            "outer = tqdm(range(282), position=0)\n"
+            "inner = tqdm(range(10), position=1)\n"
+            "raise ValueError('Classification metrics')\n"
+        )
+        panels.last_words(exhibit)
+        assert capsys.readouterr().out == (
+            "$ python bugs/17_metric_on_logits/train.py\n…\nValueError: Classification metrics\n"
+        )
+
     def test_are_as_many_lines_as_wished_without_colours_and_no_wider_than_the_page(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

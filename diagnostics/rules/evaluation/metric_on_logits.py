@@ -58,7 +58,6 @@ class MetricOnLogits(Rule):
     """
 
     severity = "error"
-    no_exhibit = "its cage, the metric that got logits, is planned and not built yet"
 
     def from_metric(self, metric: MetricFacts) -> Finding | None:
         """Compare the metric's two answers about predictions that are all correct."""
