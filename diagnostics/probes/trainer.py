@@ -26,8 +26,8 @@ from .torch_optimizer import OptimizerBuilder, full_rate, like, warms_up
 
 STEPS_IN_A_RUN = 1000  # for a warm-up that is given as a share of them; any number will do
 _FALLING = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "reduce_lr_on_plateau")
-# Logit of the true class in a prediction that is surely right; the others get its negative. A metric may take whole
-# numbers for labels.
+# Logit of the true class in a prediction that is surely right; the others get its negative. Whole numbers a metric
+# may take for labels.
 CONFIDENT = 9.5
 
 
@@ -42,8 +42,12 @@ class TrainerPipeline(PyTorchPipeline):
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """See `Pipeline.untouched`."""
-        with kept((self.trainer,), self.model):
+        with kept(self.roots(), self.model):
             yield
+
+    def roots(self) -> tuple[Any, ...]:
+        """See `PyTorchPipeline.roots`."""
+        return (self.trainer,)
 
     def model_facts(self) -> ModelFacts:
         """See `PyTorchPipeline.model_facts`; `Trainer.train` sets the mode itself."""
