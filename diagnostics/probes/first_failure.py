@@ -60,5 +60,5 @@ def title(failures: Sequence[Failure], taken: Failure) -> str:
         return f"explained the failure of {taken.process}, one of {len(own)} {other}"
     if alike:
         return f"explained a failure that stands {len(own)} times in the text"
-    which = {0: "first", len(own) - 1: "last"}.get(own.index(taken), f"number {own.index(taken) + 1}")
-    return f"explained the {which} of {len(own)} failures in the text, on line {taken.line}"
+    which = {0: "the first", len(own) - 1: "the last"}.get(own.index(taken), f"number {own.index(taken) + 1}")
+    return f"explained {which} of {len(own)} failures in the text, on line {taken.line}"

@@ -36,7 +36,7 @@ _TIME = (
     r"[DIWEF]\d{4} \d\d:\d\d:\d\d\.\d+",  # glog, absl
     r"\d\d[-/.]\d\d[-/.]\d\d(?:\d\d)? \d\d:\d\d:\d\d(?:[.,]\d+)?",
     r"\d\d:\d\d:\d\d(?:[.,]\d+)?",
-    r"\d+\.\d+",  # seconds
+    r"(?<![\w.=])\d+\.\d+(?![\w.])",  # seconds, and no address
 )
 TIME = re.compile("|".join(_TIME))
 LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b", re.IGNORECASE)

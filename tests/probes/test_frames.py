@@ -1,7 +1,12 @@
 """How a frame is named to its reader."""
 
+import json
 import subprocess
 import sys
+
+import pytest
+
+from diagnostics.probes.frames import is_yours, shorten
 
 CELLS = [
     "import torch\nimport diagnostics",
@@ -26,3 +31,54 @@ class TestShorten:
         assert done.returncode == 0, done.stderr
         assert "In[3]:2" in done.stdout
         assert "ipykernel_" not in done.stdout
+
+    @pytest.mark.parametrize(
+        ("file", "called"),
+        [
+            ("<ipython-input-12-00aa11bb22cc>", "In[12]"),
+            ("/tmp/ipython-input-2-3452168291.py", "In[2]"),
+            ("/tmp/ipython-input-3452168291.py", "/tmp/ipython-input-3452168291.py"),
+            ("/env/lib/python3.11/site-packages/torch/nn/functional.py", "torch/nn/functional.py"),
+            (r"C:\env\lib\site-packages\torch\nn\functional.py", "torch/nn/functional.py"),
+            (r"C:\Users\Ada\project\train.py", r"C:\Users\Ada\project\train.py"),
+        ],
+    )
+    def test_a_path_is_cut_to_what_a_reader_needs(self, file, called):
+        assert shorten(file) == called
+
+
+class TestIsYours:
+    @pytest.mark.parametrize(
+        "file",
+        [
+            "/home/ada/project/train.py",
+            "/home/ada/bin/train",
+            r"C:\Users\Ada\lib\train.py",
+            r"D:\python\project\train.py",
+            "<ipython-input-12-00aa11bb22cc>",
+            "In[3]",
+            "<stdin>",
+            "/content/train.py",
+        ],
+    )
+    def test_a_file_of_the_users_own(self, file):
+        assert is_yours(file)
+
+    @pytest.mark.parametrize(
+        "file",
+        [
+            json.__file__,
+            pytest.__file__,
+            "/opt/conda/lib/python3.10/json/decoder.py",
+            "/usr/lib64/python3.9/runpy.py",
+            "/usr/local/lib/python3.12/dist-packages/torch/nn/functional.py",
+            r"C:\Users\Ada\AppData\Local\Programs\Python\Python39\lib\runpy.py",
+            r"C:\Users\Ada\anaconda3\envs\nli\lib\json\decoder.py",
+            "/home/ada/miniconda3/bin/torchrun",
+            r"C:\Python310\Scripts\accelerate.exe\__main__.py",
+            "<frozen runpy>",
+            "<decorator-gen-53>",
+        ],
+    )
+    def test_a_file_that_was_installed_on_whatever_machine(self, file):
+        assert not is_yours(file)
