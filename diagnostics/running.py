@@ -20,6 +20,7 @@ from .report import Report
 if TYPE_CHECKING:
     from .probes.loop_examination import FirstStep
     from .probes.loop_finder import LoopFinder
+    from .probes.tape_finder import TapeFinder
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
 _Joined = tuple[Any, Any, Any, Callable[[], object]]
@@ -54,9 +55,9 @@ class Run:
     """What the library sees of a script, from the moment when this is made until `close`.
 
     A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, and both
-    are watched from then on; a plain PyTorch loop is watched from its first forward pass on, and its first step
-    examined as it is made. No framework is imported that the script does not import, and nothing that goes wrong
-    in here is raised into the script.
+    are watched from then on. A loop of one's own around Keras' optimizers is watched from its first step on; a
+    plain PyTorch loop from its first forward pass on, and its first step is examined as it is made. No framework is
+    imported that the script does not import, and nothing that goes wrong in here is raised into the script.
 
     Attributes:
         trainings: in the order in which they began.
@@ -73,6 +74,7 @@ class Run:
         self.faults: list[str] = []
         self._on_examined = on_examined
         self._loops: LoopFinder | None = None
+        self._tapes: TapeFinder | None = None
         self._undo: list[Callable[[], object]] = []
         self._undo += [
             after_import("torch", self._with_torch),  # at once, if it was imported before
@@ -135,6 +137,13 @@ class Run:
         self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)
 
     def _with_keras(self, module: ModuleType) -> None:
+        try:
+            from .probes.tape_finder import TapeFinder
+
+            self._tapes = TapeFinder(lambda loop: self.trainings.append(Training(watching=loop)), self._fault)
+            self._undo.append(self._tapes.close)
+        except Exception as fault:
+            self._fault(fault)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_model, self._join_fit)
 
     def _look_on(self, owner: Any, method: str, arguments_of: Callable[..., dict[str, Any]], join: _Join) -> None:
@@ -147,8 +156,9 @@ class Run:
             run.trainings.append(training)
             run._examine(training, arguments_of, arguments, options)
             with contextlib.ExitStack() as until_it_ends:
-                if run._loops is not None:  # the loop within is the framework's, not one of the script's own
-                    until_it_ends.enter_context(run._loops.left_alone())
+                for finder in (run._loops, run._tapes):
+                    if finder is not None:  # the loop within is the framework's, not one of the script's own
+                        until_it_ends.enter_context(finder.left_alone())
                 try:
                     training.watching, arguments, options, leave = join(train, arguments, options)
                     until_it_ends.callback(leave)

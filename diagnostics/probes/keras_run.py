@@ -204,7 +204,7 @@ class KerasRun:
         first, self._begun = self._begun[0], []
         if first.values is not None and self._sampled(first.step) and self._weights is not None:
             ratios, norms = self._weights.measure(first.values)
-            self._samples.append((first.step, ratios, norms, _memory()))
+            self._samples.append((first.step, ratios, norms, memory_held()))
             self._unsound = bool(not np.isfinite(norms).all() or np.isnan(ratios).any())
         if self._deferred or self.origin is not None:
             first.values = None
@@ -217,7 +217,8 @@ class KerasRun:
         return looks_closer(step // self._at_once, self._every)
 
     def _build(self) -> None:
-        self._weights = Weights(self._model)
+        model = self._model
+        self._weights = Weights(model.trainable_variables, model.non_trainable_variables, model.name)
         self._samples = History(_sample(len(self._weights.layers)))
         if not self._weights.small:
             why = f"they take more than {LIMIT // 2**20} MiB and were not copied"
@@ -347,7 +348,8 @@ def _on_gpu() -> bool:
     return bool(tf.config.list_logical_devices("GPU"))
 
 
-def _memory() -> float:
+def memory_held() -> float:
+    """Return the bytes held on the GPU, or by this process where there is none; NaN where that cannot be told."""
     if _on_gpu():
         return float(tf.config.experimental.get_memory_info("GPU:0")["current"])
     try:

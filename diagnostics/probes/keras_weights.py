@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -16,6 +16,11 @@ LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 class Weights:
     """The variables of a model, trainable ones first, and the layers that these belong to.
 
+    Args:
+        trainable: those that an optimizer changes.
+        others: those that it does not, and that a step needs as well.
+        name: of the model, which owns variables without a layer.
+
     Attributes:
         variables: all of them.
         trainable: how many of them are, from the front.
@@ -24,12 +29,11 @@ class Weights:
         small: whether they are few enough to be kept beside the model.
     """
 
-    def __init__(self, model: keras.Model) -> None:
-        trainable = list(model.trainable_variables)
-        self.variables = [*trainable, *model.non_trainable_variables]
+    def __init__(self, trainable: Sequence[Any], others: Sequence[Any] = (), name: str = "") -> None:
+        self.variables = [*trainable, *others]
         self.trainable = len(trainable)
         self.names = tuple(variable.path for variable in trainable)
-        owners = [name.rpartition("/")[0] or model.name for name in self.names]
+        owners = [path.rpartition("/")[0] or name or path for path in self.names]
         self.layers = tuple(dict.fromkeys(owners))
         nbytes = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in self.variables)
         self.small = nbytes <= LIMIT
@@ -51,6 +55,18 @@ class Weights:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             weights, changes = (self._by_layer(row) for row in norms)
             return np.where(changes == 0, 0.0, changes / weights).astype(np.float32), weights.astype(np.float32)
+
+    def gradient_norms(self, gradients: Sequence[Any]) -> Array:
+        """Return the L2 norm of the gradients by layer, float32 (layers,); 0 where there is none.
+
+        Args:
+            gradients: one for each trainable variable, a tensor, `tf.IndexedSlices` or None. Of slices, rows that
+                stand there twice are not added up first.
+        """
+        values = [g.values if isinstance(g, tf.IndexedSlices) else g for g in gradients]
+        norms = [0.0 if value is None else tf.norm(tf.cast(value, tf.float32)) for value in values]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._by_layer(tf.stack(norms).numpy().astype(np.float64)).astype(np.float32)
 
     def _norms(self, before: list[Any]) -> Any:
         rows = []

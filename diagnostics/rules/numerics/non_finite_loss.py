@@ -105,7 +105,10 @@ class NonFiniteLoss(Rule):
             told += f" Run eagerly, the framework refuses it: {origin.reason}."
         if unknown:
             told = "Whether the model's output was finite is not known."
-            fix = "watch with every=1: it says where it begins"
+            fix = (
+                "watch with every=1, or run this step under the framework's own check (torch.autograd."
+                "detect_anomaly, tf.debugging.enable_check_numerics): it says where it begins"
+            )
         return self.found(
             f"The loss of step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; before it all "
             f"was finite. {told} {origin_words.how_known(origin)} One step on such a loss turns every weight that "

@@ -135,7 +135,10 @@ class TestWatchedRun:
             "not known. Seen by searching the model as it was at step 19, not as it was then: too large. One step "
             "on such a loss turns every weight that it reaches into NaN."
         )
-        assert finding.fix == "watch with every=1: it says where it begins"
+        assert finding.fix == (
+            "watch with every=1, or run this step under the framework's own check (torch.autograd."
+            "detect_anomaly, tf.debugging.enable_check_numerics): it says where it begins"
+        )
 
     def test_says_by_when_the_weights_were_broken_where_more_is_not_known(self):
         facts = origin("weights", loss=0.7, replayed=False, parameters=("a",), reason="no batch was seen")

@@ -1,0 +1,173 @@
+"""Loops of one's own around Keras' optimizers, eager and within a `tf.function`, and what is seen of them."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from diagnostics.own_runs import own_run
+from diagnostics.probes.tape_finder import TapeFinder
+
+FAULTS = []
+INPUTS = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")
+LABELS = INPUTS[:, :3].argmax(1)
+LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+@pytest.fixture
+def loops():
+    """The loops that a finder found; it looks on for as long as the test takes."""
+    found, faults = [], []
+    finder = TapeFinder(found.append, faults.append, every=4)
+    finder.found, finder.faults = found, faults
+    yield finder
+    finder.close()
+    assert faults == []
+
+
+def network():
+    keras.utils.set_random_seed(0)
+    return keras.Sequential([keras.Input((6,)), keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(3)])
+
+
+def step_of(model, optimizer):
+    def step(inputs, labels):
+        with tf.GradientTape() as tape:
+            loss = LOSS(labels, model(inputs, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    return step
+
+
+def train(kind, steps=10, optimizer=None, scale=1.0):
+    model, optimizer = network(), optimizer or keras.optimizers.Adam(1e-2)
+    step = step_of(model, optimizer)
+    if kind == "function":
+        step = tf.function(step)
+    elif kind == "train_on_batch":
+        model.compile(optimizer, LOSS)
+        step = model.train_on_batch
+    losses = [float(np.ravel(step(INPUTS * scale, LABELS))[0]) for _ in range(steps)]
+    return losses, [variable.numpy() for variable in model.trainable_variables]
+
+
+@pytest.mark.parametrize("kind", ["eager", "function", "train_on_batch"])
+class TestEveryKind:
+    def test_of_loop_is_found_with_its_steps_losses_and_updates(self, loops, kind):
+        losses, _ = train(kind)
+        (loop,) = loops.found
+        history = loop.history()
+        assert (history.total_steps, len(history.layers)) == (10, 2)
+        assert history.losses == pytest.approx(losses, rel=1e-6)
+        # While a function is traced, in its first step, the weights have no values yet.
+        assert list(history.sampled_steps) == ([0, 1, 2, 4, 8] if kind == "eager" else [1, 2, 4, 8])
+        assert (history.update_ratios > 0).all()
+        assert np.allclose(history.learning_rates, 1e-2)
+
+    def test_of_loop_gives_the_same_bits_as_without(self, kind):
+        alone = train(kind)
+        finder = TapeFinder(lambda loop: None, FAULTS.append)
+        seen = train(kind)
+        finder.close()
+        assert FAULTS == []
+        assert alone[0] == seen[0]
+        assert all(np.array_equal(a, b) for a, b in zip(alone[1], seen[1], strict=True))
+
+    def test_of_loop_reports_a_loss_that_is_not_finite(self, loops, kind):
+        train(kind, steps=4, scale=np.nan)
+        report = loops.found[0].report()
+        assert (report.findings[0].rule, report.findings[0].step) == ("non-finite-loss", 0)
+
+    def test_of_loop_in_which_nothing_moves(self, loops, kind):
+        train(kind, steps=10, optimizer=keras.optimizers.SGD(0.0))
+        assert "unchanged-parameters" in [finding.rule for finding in loops.found[0].report().findings]
+
+
+class TestGradients:
+    def test_are_measured_by_layer_where_a_step_is_eager(self, loops):
+        model, optimizer = network(), keras.optimizers.SGD(0.1)
+        with tf.GradientTape() as tape:
+            loss = LOSS(LABELS, model(INPUTS))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply(gradients, model.trainable_variables)
+        history = loops.found[0].history()
+        norms = [float(tf.norm(g)) for g in gradients]
+        expected = [np.hypot(*norms[:2]), np.hypot(*norms[2:])]
+        assert history.layer_gradient_norms[0] == pytest.approx(expected, rel=1e-5)
+        assert history.gradient_norms[0] == pytest.approx(np.hypot(*expected), rel=1e-5)
+
+    def test_of_an_embedding_are_slices(self, loops):
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Embedding(10, 3), keras.layers.Flatten()])
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(np.array([[1, 2, 3, 4]])) ** 2)
+        keras.optimizers.SGD(0.1).apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        assert loops.found[0].history().gradient_norms[0] > 0
+
+    def test_are_said_to_be_hidden_within_a_function(self, loops):
+        train("function")
+        (hidden,) = [stage for stage in loops.found[0].report().stages if stage.name == "gradients"]
+        assert (hidden.status, hidden.detail) == (
+            "not judged",
+            "the step is one tf.function, which shows none",
+        )
+
+
+class TestSeveral:
+    def test_optimizers_have_a_loop_and_a_loss_each(self, loops):
+        first, second = network(), network()
+        steps = [step_of(first, keras.optimizers.SGD(0.1)), step_of(second, keras.optimizers.Adam(1e-3))]
+        losses = [[float(step(INPUTS, LABELS)) for step in steps] for _ in range(5)]
+        assert [list(loop.history().losses) for loop in loops.found] == [
+            pytest.approx([row[number] for row in losses]) for number in (0, 1)
+        ]
+
+    def test_tapes_in_one_step_as_a_gan_has_them(self, loops):
+        first, second = network(), network()
+        optimizers = keras.optimizers.SGD(0.1), keras.optimizers.SGD(0.2)
+        with tf.GradientTape() as one, tf.GradientTape() as other:
+            losses = LOSS(LABELS, first(INPUTS)), 2 * LOSS(LABELS, second(INPUTS))
+        gradients = [
+            one.gradient(losses[0], first.trainable_variables),
+            other.gradient(losses[1], second.trainable_variables),
+        ]
+        for optimizer, g, model in zip(optimizers, gradients, (first, second), strict=True):
+            optimizer.apply(g, model.trainable_variables)
+        assert [loop.history().losses[0] for loop in loops.found] == pytest.approx([float(x) for x in losses])
+
+    def test_optimizers_in_one_function_have_no_loss_that_could_be_told_apart(self, loops):
+        steps = [step_of(network(), keras.optimizers.SGD(0.1)) for _ in range(2)]
+
+        @tf.function
+        def step(inputs, labels):
+            return steps[0](inputs, labels) + steps[1](inputs, labels)
+
+        for _ in range(4):
+            step(INPUTS, LABELS)
+        assert [(loop.steps, loop.history().losses) for loop in loops.found] == [(4, None), (4, None)]
+
+
+class TestLeftAlone:
+    def test_what_the_library_itself_trains_is_no_loop(self, loops):
+        with own_run():
+            train("eager")
+        assert loops.found == []
+
+    def test_fit_is_somebody_elses(self, loops):
+        model = network()
+        model.compile(keras.optimizers.SGD(0.1), LOSS)
+        with loops.left_alone():
+            model.fit(INPUTS, LABELS, verbose=0)
+        assert loops.found == []
+
+    def test_an_error_of_the_script_is_the_scripts(self, loops):
+        with pytest.raises(ValueError, match="No gradients provided"):
+            keras.optimizers.SGD(0.1).apply([None], [keras.Variable(1.0)])
+
+    def test_after_the_end_nothing_is_left(self):
+        before = tf.GradientTape.gradient, keras.optimizers.Optimizer.apply, tf.function(len).__class__.__call__
+        TapeFinder(lambda loop: None, FAULTS.append).close()
+        after = tf.GradientTape.gradient, keras.optimizers.Optimizer.apply, tf.function(len).__class__.__call__
+        assert before == after
