@@ -9,7 +9,7 @@ import diagnostics
 
 HEALTHY = Path(__file__).parent / "healthy"
 PROGRAMS = sorted(HEALTHY.glob("*.py"))
-# Of several optimizers, which `examine` does not take.
+# Loops that `examine` does not take: of several optimizers or none, without a loader, or called in parts.
 ONLY_WATCHED = [path for path in PROGRAMS if path.stem.startswith("watched_")]
 LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
 
@@ -28,7 +28,7 @@ def load(path):
 class TestHealthyProgram:
     def test_gets_a_report_without_errors_and_warnings(self, path):
         if path in ONLY_WATCHED:
-            pytest.skip("examine takes one optimizer")
+            pytest.skip("examine takes one optimizer, and data in batches")
         report = diagnostics.examine(*load(path).build())
         assert report.ok, str(report)
         assert report.faults == ()

@@ -199,8 +199,8 @@ class LoopFinder:
         self._optimizers.append(weakref.ref(optimizer))
 
     def _called(self, module: nn.Module) -> None:
-        if self._roots.get(module) == len(self._optimizers):
-            return
+        if self._roots.get(module) == len(self._optimizers) or isinstance(module, torch.jit.ScriptModule):
+            return  # TorchScript takes no hooks
         mine = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
         of_module = [optimizer for optimizer in self._unwatched() if mine & _held(optimizer)]
         if of_module and all(_held(optimizer) <= mine for optimizer in of_module):
