@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from .errors import InvalidInput, what
@@ -18,19 +19,24 @@ def explain(failure: Any) -> Report:
     From a live exception the tensors in the frames of its traceback are read: which labels, how many outputs,
     which lengths. From text only the text is known, and the report says what it therefore leaves open.
 
+    The text may be a whole log. Tracebacks are read as Python, IPython, Jupyter, Colab, pytest, rich and loguru
+    print them, behind the prefixes of loggers and launchers, with or without colours. Of several failures in one
+    process the last that a rule knows is explained; of several processes' the one that came first. The title says
+    which.
+
         try:
             trainer.train()
         except Exception as error:
             print(diagnostics.explain(error))
 
     Args:
-        failure: an exception that was caught, or the text of a traceback as Python printed it.
+        failure: an exception that was caught, or a text that holds a traceback.
 
     Returns:
         A `Report`; without findings if no rule recognises the failure.
 
     Raises:
-        InvalidInput: neither an exception, nor a text that holds a traceback.
+        InvalidInput: neither an exception, nor a text that holds a traceback or what is left of one.
     """
     if isinstance(failure, str):
         title, crash, *symptoms = _of_text(failure)
@@ -58,7 +64,7 @@ def explain(failure: Any) -> Report:
 
 
 def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:
-    """Read a live exception; if nothing is recognised in it, then what it was raised from or while handling."""
+    """Read a live exception; if nothing is recognised in it, then what it is made of, or what it came of."""
     from .probes.crashes import symptoms
     from .probes.frames import within
 
@@ -71,6 +77,11 @@ def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ..
             whole = within(whole, _read(link))
         if found := symptoms(whole):
             return whole.facts, *found
+        if isinstance(link, BaseExceptionGroup):
+            for part in link.exceptions:
+                facts, *found = facts_of_exception(part)
+                if found:
+                    return replace(facts, frames=(*whole.facts.frames, *facts.frames)), *found
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
     return (crash.facts,)
 

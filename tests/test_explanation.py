@@ -59,6 +59,15 @@ class TestLiveException:
 
         assert [f.message for f in diagnostics.explain(failure(clean_up)).findings] == [NAMED]
 
+    def test_in_a_group_of_others(self):
+        def gather():
+            found = failure(out_of_range)
+            raise ExceptionGroup("jobs", [KeyError("lr"), ExceptionGroup("some", [found, ValueError("seed")])])
+
+        report = diagnostics.explain(failure(gather))
+        assert [finding.message for finding in report.findings] == [NAMED]
+        assert (report.crash.exception, report.findings[0].where.function) == ("IndexError", "out_of_range")
+
     def test_that_was_hidden_stays_hidden(self):
         def hide():
             try:

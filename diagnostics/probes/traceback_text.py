@@ -106,36 +106,27 @@ def is_cut_off(text: str) -> bool:
 def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
     starts = [index for index, line in enumerate(lines) if START in line.text and not _is_within(lines, index)]
     found: list[Failure] = []
-    before = _parse_one(lines[: starts[0] if starts else None], headless=True)
-    if before is not None:
-        found.append(Failure((unwrapped(before),), lines[0].number, process))
-    quoted = False
-    chained = bool(starts) and before is not None and _ends_in_chain(lines[: starts[0]])
-    for start, end in pairwise([*starts, len(lines)]):
-        crash = _parse_one(lines[start + 1 : end])
+    chained = quoted = False
+    for start, end in pairwise([-1, *starts, len(lines)]):  # of one that is cut off, the first line is missing
+        crash = _parse_one(lines[start + 1 : end], headless=start < 0)
+        before = [line.text for line in lines[max(0, start - 2) : max(0, start)]]
         if crash is not None:
             crash = unwrapped(crash)
             if chained and found:
-                *before, cause = found[-1].chain
+                *others, cause = found[-1].chain
                 chain = (_joined(crash, cause),) if quoted else (cause, crash)
-                found[-1] = replace(found[-1], chain=(*before, *chain))
+                found[-1] = replace(found[-1], chain=(*others, *chain))
             else:
-                aside = _is_launchers(crash) or any(
-                    line.text.startswith(_ASIDE) for line in lines[max(0, start - 2) : start]
-                )
-                found.append(Failure((crash,), lines[start].number, process, aside))
-        chained = _ends_in_chain(lines[start:end])
-        quoted = lines[max(0, start - 1)].text == '"""'
+                aside = _is_launchers(crash) or any(text.startswith(_ASIDE) for text in before)
+                found.append(Failure((crash,), lines[max(0, start)].number, process, aside))
+        chained = any(line.text.strip() in CHAINED for line in lines[max(0, start) : end])
+        quoted = before[-1:] == ['"""']
     return found
 
 
 def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
     """Return an exception that came out of another process with the frames that it had there."""
     return replace(crash, frames=(*crash.frames, *cause.frames))
-
-
-def _ends_in_chain(lines: Sequence[Line]) -> bool:
-    return any(line.text.strip() in CHAINED for line in lines)
 
 
 def _is_launchers(crash: CrashFacts) -> bool:
