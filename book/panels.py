@@ -32,10 +32,13 @@ FIT = "model.fit(train, epochs=EPOCHS)"  # a line of its own in every Keras scri
 
 
 def last_words(exhibit: Exhibit, lines: int = 1) -> None:
-    """Run the broken script as a terminal would, and print the command and the last lines of what it says."""
+    """Run the broken script as a terminal would, and print the command and the last lines of what it says.
+
+    Of one that comes to its end these are what it prints, and not the remarks of libraries on the way.
+    """
     script = exhibit.script
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=2 * exhibit.budget_s)
-    _print_end(exhibit, done.stdout + done.stderr, lines)
+    _print_end(exhibit, done.stdout + done.stderr * (done.returncode != 0), lines)
 
 
 def run_here(exhibit: Exhibit, namespace: dict[str, Any], lines: int) -> list[dict[str, Any]]:

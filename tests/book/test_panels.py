@@ -67,6 +67,15 @@ class TestLastWords:
             "$ python bugs/17_metric_on_logits/train.py\n…\nValueError: Classification metrics\n"
         )
 
+    def test_of_a_script_that_comes_to_its_end_are_what_it_prints(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        exhibit = dataclasses.replace(CATALOGUE["13"], root=tmp_path)
+        exhibit.script.parent.mkdir(parents=True)
+        exhibit.script.write_text("import sys\nprint('eval_accuracy=0.935')\nprint('a remark', file=sys.stderr)\n")
+        panels.last_words(exhibit)
+        assert capsys.readouterr().out == "$ python bugs/13_detached_encoder/train.py\n…\neval_accuracy=0.935\n"
+
     def test_are_as_many_lines_as_wished_without_colours_and_no_wider_than_the_page(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
