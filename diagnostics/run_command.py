@@ -17,13 +17,16 @@ from typing import Any
 from .errors import InvalidInput
 from .ignores import from_option, from_pyproject
 from .limits import Limits
+from .merging import TrainingReports, merged
 from .report import Report, StageResult
 from .running import Run
 from .script import Ending, Script
+from .second_run import run_again
 
 FORMATS = ("text", "json", "html")
 FAIL_ON = ("error", "warning", "never")
 FOUND = 1
+PATIENCE_S, SLOWER = 60, 10  # a run on the CPU is given a minute, and ten times what the first took
 NOTHING_TRAINED = StageResult(
     "training",
     "not judged",
@@ -58,6 +61,11 @@ def add_to(commands: Any) -> None:
     run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules that shall say nothing")
     run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after so many optimizer steps")
     run.add_argument("--time-limit", metavar="S", type=_seconds, help="stop the script after so many seconds")
+    run.add_argument(
+        "--replay-on-cpu",
+        action="store_true",
+        help="if a GPU fails, run the script once more on the CPU, for the line that truly failed",
+    )
     run.add_argument("--quiet", action="store_true", help="print no report if there is nothing to fail on")
     run.set_defaults(command=_run)
 
@@ -99,7 +107,7 @@ class _Visit:
         self._script, self._kind, self._output, self._ignores = script, kind, output, ignores
         self._options = options
         self._limits = Limits(options.max_steps, options.time_limit)
-        self._process = os.getpid()
+        self._process, self._folder = os.getpid(), str(Path.cwd())
         self._started = time.monotonic()
         self._told = self._left = False
 
@@ -141,8 +149,6 @@ class _Visit:
         os.kill(os.getpid(), number)
 
     def _report(self, ending: Ending) -> Report:
-        from .merging import TrainingReports, merged
-
         self._run.close()
         trainings = [TrainingReports(t.examined, self._run.course(t)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
@@ -155,7 +161,24 @@ class _Visit:
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {fault}")
         report = merged(self._title(ending), trainings, explained, ignores=self._ignores, faults=faults)
         stages = report.stages or (NOTHING_TRAINED,)
+        if self._options.replay_on_cpu and any(f.rule == "asynchronous-error" for f in report.findings):
+            stages = (*stages, self._again(trainings))
         return dataclasses.replace(report, stages=stages, script=self._script.name, exit_code=ending.exit_code)
+
+    def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
+        """Run the script once more where its line can be trusted."""
+        courses = [t.watched.history for t in trainings if t.watched is not None and t.watched.history is not None]
+        steps = max((course.total_steps for course in courses), default=0)
+        print(
+            f"diagnose: running {self._script.name} once more, on the CPU, up to step {steps} (Ctrl-C to stop)",
+            file=sys.stderr,
+        )
+        patience = PATIENCE_S + SLOWER * (time.monotonic() - self._started)
+        try:
+            again = run_again(self._script.command, self._folder, steps, patience)
+        except KeyboardInterrupt:
+            return StageResult("run again", "not judged", "interrupted")
+        return StageResult("run again", "stopped" if again.failed else "passed", again.told)
 
     def _title(self, ending: Ending) -> str:
         if isinstance(ending.error, SyntaxError) and ending.error.__traceback__ is None:

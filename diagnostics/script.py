@@ -48,6 +48,7 @@ class Script:
 
     Attributes:
         name: what to call it.
+        command: what starts it, after `python`.
     """
 
     def __init__(self, target: str, arguments: list[str], *, module: bool = False) -> None:
@@ -58,6 +59,7 @@ class Script:
         """
         self._target, self._arguments, self._module = target, arguments, module
         self.name = f"-m {target}" if module else target
+        self.command = [*(["-m"] if module else []), target, *arguments]
         if not module:
             _check_file(target)
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -196,6 +197,32 @@ class TestLimits:
 
 def _in_try(text, ending):
     return f"try:\n{textwrap.indent(textwrap.dedent(text), '    ')}\n{ending}"
+
+
+@pytest.mark.slow
+class TestReplayOnCpu:
+    # The cage of the asynchronous error: its device is simulated where there is no card.
+    SCRIPT = str(Path(__file__).resolve().parents[1] / "bugs" / "03_cuda_error" / "train.py")
+
+    def test_tells_the_line_that_truly_failed(self, tmp_path):
+        ended = subprocess.run(
+            [sys.executable, "-m", "diagnostics", "run", "--replay-on-cpu", "--output", "r.json", self.SCRIPT],
+            cwd=tmp_path,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        report = json.loads((tmp_path / "r.json").read_text())
+        assert ended.returncode == 1
+        assert "once more, on the CPU, up to step" in ended.stderr
+        assert "asynchronous-error" in [finding["rule"] for finding in report["findings"]]
+        again = report["stages"][-1]
+        assert (again["name"], again["status"]) == ("run again", "stopped")
+        line = "loss = torch.nn.functional.cross_entropy(model(**batch).logits, labels)"
+        assert f", {line}, with " in again["detail"], again["detail"]
+        assert report["faults"] == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")

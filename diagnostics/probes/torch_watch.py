@@ -39,6 +39,8 @@ from .torch_rows import Failure, Gradient, Row, Table, loss_number
 from .torch_samples import Samples
 from .torch_trace import Trace
 
+# What every call raises once a kernel has failed. Before PyTorch 2.8 it was a RuntimeError like many others.
+DEVICE_FAILED: tuple[type[Exception], ...] = tuple(filter(None, [getattr(torch, "AcceleratorError", None)]))
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
 EVALUATIONS = 4096  # evaluation losses remembered
@@ -64,7 +66,7 @@ class TorchWatch:
 
     Attributes:
         steps: optimizer steps seen so far, of the optimizer that stepped first.
-        faults: by part, what went wrong in the watcher itself.
+        faults: by part, what went wrong in the watcher itself; empty where the device failed under it.
         uncovered: by part, why it could not be watched.
         on_read: called whenever something was brought to the host.
     """
@@ -227,17 +229,19 @@ class TorchWatch:
             self._ended(part, fault)
 
     def _ended(self, part: Part, fault: Exception) -> None:
+        if isinstance(fault, DEVICE_FAILED):  # the script's failure, not ours
+            self.faults[part], self.uncovered[part] = "", "the device failed, and nothing can be read from it now"
+            return
         self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
-        # Traced by torch.compile, this would become part of the program.
-        if not torch.compiler.is_compiling():
+        if not _is_recorded():
             if self._trace.steps:
                 self._trace.abandon()  # of a pass that failed
             self._safely("forward passes", self._forward_begins, args, kwargs)
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
-        if not torch.compiler.is_compiling():
+        if not _is_recorded():
             self._samples.close()
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
@@ -396,3 +400,8 @@ class TorchWatch:
         finally:
             if not self._closed:
                 self._attach_to_model()
+
+
+def _is_recorded() -> bool:
+    """Whether torch.compile, export or jit.trace makes a program of this pass, which ours would become part of."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()
