@@ -296,3 +296,8 @@ class TestNotTracebacks:
                 "what Python printed, from 'Traceback (most recent call last):' to the line that names the "
                 "exception."
             )
+
+    def test_one_whose_numbers_are_broken_is_not_recognised_and_harms_nothing(self):
+        text = PLAIN["a worker's"].replace("[3] at entry 0", "[│3] at entry 0")
+        report = diagnostics.explain(text)
+        assert (report.crash.first_line[:5], report.findings, report.faults) == ("stack", (), ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from diagnostics.crash_facts import Symptom
@@ -24,7 +25,7 @@ def symptoms(crash: Crash) -> list[Symptom]:
 
 
 def _recognised(recognise: Callable[[Crash], Symptom | None], crash: Crash) -> Symptom | None:
-    try:
-        return recognise(crash)
-    except Exception:  # the variables in a frame can be anything: then the message alone must do
-        return recognise(Crash(crash.facts, log=crash.log))
+    for seen in (crash, Crash(crash.facts, log=crash.log)):
+        with contextlib.suppress(Exception):  # variables can be anything, and a pasted message may be broken
+            return recognise(seen)
+    return None
