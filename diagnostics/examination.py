@@ -26,7 +26,13 @@ USAGE = (
 
 
 def examine(
-    target: Any, loader: Any = None, loss_fn: Any = None, optimizer: Any = None, *, evaluation: Any = None
+    target: Any,
+    loader: Any = None,
+    loss_fn: Any = None,
+    optimizer: Any = None,
+    *,
+    evaluation: Any = None,
+    check_reproducible: bool = False,
 ) -> Report:
     """Look at a training pipeline before it trains, and say what is wrong with it.
 
@@ -52,6 +58,8 @@ def examine(
         optimizer: for a module: read, never stepped. None leaves its rules unjudged.
         evaluation: the evaluation data, of the same kind as `loader`, to be held against the training data. A
             Trainer brings its own.
+        check_reproducible: also make one step twice from the same state and seeds, on copies, and say what differs
+            first. PyTorch only.
 
     Returns:
         A `Report`. What the user's own code raises on the way is explained in it, not raised.
@@ -59,13 +67,13 @@ def examine(
     Raises:
         InvalidInput: the arguments are not something that can be examined.
     """
-    return walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation))
+    return walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation), check_reproducible)
 
 
-def walk(pipeline: Pipeline) -> Report:
+def walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
     """Put the rules to what a pipeline shows, stage by stage."""
     with own_run(), pipeline.untouched():
-        report = _walk(pipeline)
+        report = _walk(pipeline, check_reproducible)
     if not all(result.status in ("passed", "not judged") for result in report.stages):
         # An exception and the frames it went through refer to each other, so the copy and the batch in them would
         # stay until the next collection; and memory may be what was short.
@@ -116,8 +124,8 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
     raise InvalidInput(f"examine() was given {what(target)}. {USAGE}")
 
 
-def _walk(pipeline: Pipeline) -> Report:
-    from .facts import Fact
+def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
+    from .facts import Fact, ReproductionFacts
     from .rule import Judge
 
     stages: dict[str, Callable[[], Iterator[Fact]]] = {
@@ -129,6 +137,11 @@ def _walk(pipeline: Pipeline) -> Report:
         "one-batch overfit": pipeline.overfit,
         "evaluation metric": pipeline.evaluation,
     }
+    kinds = set(get_args(Fact))
+    if check_reproducible:
+        stages["reproducibility"] = pipeline.reproduction
+    else:
+        kinds.remove(ReproductionFacts)
     judge = Judge()
     results: list[StageResult] = []
     findings: list[Finding] = []
@@ -146,7 +159,7 @@ def _walk(pipeline: Pipeline) -> Report:
         title=f"examined {pipeline.name}",
         findings=tuple(findings),
         stages=tuple(results),
-        not_applicable=judge.not_applicable(*get_args(Fact)),
+        not_applicable=judge.not_applicable(*kinds),
         judged=judge.judged,
         crash=crash,
         faults=tuple(judge.faults),

@@ -366,6 +366,28 @@ class MetricFacts:
     error: str | None = None
 
 
+@dataclass(frozen=True)
+class ReproductionFacts:
+    """One training step made twice on copies, from the same weights, rows and seeds.
+
+    Attributes:
+        compared: tensors compared: the batch, what each layer returned, the loss, the gradients.
+        differing: how many of them were not equal, bit for bit.
+        first: the first of these, in the order in which they are made; None if none differs.
+        difference: the largest difference between two of its values; None if not known.
+        largest: the largest absolute value in it; None if not known.
+        unseeded: generators of the data or the model that were made without a seed. In the second step they stood
+            elsewhere, as they would in another process.
+    """
+
+    compared: int
+    differing: int = 0
+    first: str | None = None
+    difference: float | None = None
+    largest: float | None = None
+    unseeded: int = 0
+
+
 Fact = (
     ModelFacts
     | DatasetFacts
@@ -380,6 +402,7 @@ Fact = (
     | OverfitFacts
     | TrialFacts
     | MetricFacts
+    | ReproductionFacts
 )
 """Whatever a stage of a pipeline may yield."""
 

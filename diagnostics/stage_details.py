@@ -13,6 +13,7 @@ from .facts import (
     OptimizerFacts,
     OutputFacts,
     OverfitFacts,
+    ReproductionFacts,
 )
 
 
@@ -51,6 +52,10 @@ def detail(fact: Fact) -> str:
             return f"{fell} in {len(fact.losses)} steps on a copy{scaled}"
         case MetricFacts():
             return "asked about predictions that are all correct"
+        case ReproductionFacts():
+            if fact.differing:
+                return f"{fact.differing:,} of {fact.compared:,} tensors of a step made twice differ"
+            return f"{fact.compared:,} tensors of a step made twice are the same"
     return ""
 
 

@@ -227,6 +227,11 @@ class KerasPipeline:
         yield from ()
         raise CannotJudge("Keras' own metrics are taken to be right")
 
+    def reproduction(self) -> Iterator[Fact]:
+        """See `Pipeline.reproduction`."""
+        yield from ()
+        raise CannotJudge("of a Keras model no step is made twice")
+
     # --- parts ----------------------------------------------------------------------------------------------
 
     def _as_tensors(self, batch: Any) -> tuple[Any, Any, Any]:

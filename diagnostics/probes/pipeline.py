@@ -70,3 +70,6 @@ class Pipeline(Protocol):
 
     def evaluation(self) -> Iterator[Fact]:
         """Put a question with a known answer to the user's metric."""
+
+    def reproduction(self) -> Iterator[Fact]:
+        """Make one step twice from the same state and seeds."""

@@ -56,6 +56,7 @@ from .torch_loss import REGRESSIONS, class_axis, recognise_loss, unit_scale_loss
 from .torch_model import accepts, check_runnable, describe_model, device_of, parameter_names
 from .torch_optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from .torch_overfit import CopyTrainer
+from .torch_reproduction import reproduce
 from .torch_rereading import reread_batch
 from .torch_state import random_states_kept, tensors_kept
 
@@ -187,9 +188,12 @@ class PyTorchPipeline:
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """See `Pipeline.untouched`."""
-        roots = (self.loader, self.model, self.loss_fn, self.evaluation_data)
-        with kept(roots, self.model, self.loss_fn):
+        with kept(self.roots(), self.model, self.loss_fn):
             yield
+
+    def roots(self) -> tuple[Any, ...]:
+        """Return what may own random generators."""
+        return self.loader, self.model, self.loss_fn, self.evaluation_data
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
@@ -309,6 +313,16 @@ class PyTorchPipeline:
         """See `Pipeline.evaluation`."""
         yield from ()
         raise CannotJudge("no metric was given")
+
+    def reproduction(self) -> Iterator[Fact]:
+        """See `Pipeline.reproduction`."""
+        with users_code():
+            yield reproduce(
+                self.roots(),
+                take_batch=self.take_batch,
+                fresh_model=self._fresh_copy,
+                compute=lambda model, batch: checked_loss(*self.compute(model, batch), self.loss_fn),
+            )
 
     # --- parts ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""Rules about making a run again."""
