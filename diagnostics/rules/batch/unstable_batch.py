@@ -60,7 +60,6 @@ class UnstableBatch(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "its cage, the batch that changes, is planned and not built yet"
 
     def from_reread(self, reread: RereadFacts, model: ModelFacts | None = None) -> Finding | None:
         """Hold the two batches against each other."""

@@ -59,7 +59,6 @@ class LeakedEvaluationRows(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "the zoo's two splits are generated apart, and the harm shows only in a score that looks good"
 
     def from_splits(self, splits: SplitFacts, dataset: DatasetFacts | None = None) -> Finding | None:
         """Look at how many evaluation rows were found among the training rows."""
