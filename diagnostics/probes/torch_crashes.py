@@ -278,12 +278,15 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
     if not re.search(
         r"Classification metrics can't handle a mix of [\w-]+ and (continuous(-multioutput)?|unknown) targets"
-        r"|Classification metrics can't handle a mix of continuous(-multioutput)? and [\w-]+ targets",
+        r"|Classification metrics can't handle a mix of continuous(-multioutput)? and [\w-]+ targets"
+        # Hugging Face's evaluate, which prints what it was given: rows of fractions, where it wants whole numbers
+        r"|match the expected format\.\s(.|\n)*'predictions': Value\((dtype=)?'int\d+'"
+        r"(.|\n)*Input predictions: (tensor\()?\[+\s*-?\d*\.\d",
         crash.facts.message,
     ):
         return None
-    for variables in crash.inward("_check_targets"):
-        for name in ("y_pred", "y_true"):
+    for variables in crash.inward("_check_targets", "add_batch"):
+        for name in ("y_pred", "y_true", "predictions"):
             scores = to_array(variables.get(name))
             if scores is not None and scores.dtype.kind == "f" and (scores != scores.round()).any():
                 return MetricGotLogits(tuple(scores.shape))

@@ -248,6 +248,27 @@ class TestMetricGotLogits:
         _, symptom = text(run)
         assert symptom == MetricGotLogits()
 
+    @pytest.mark.parametrize(
+        ("dtype", "predictions", "symptoms"),
+        [
+            ("int32", "[[-0.8222086   0.16853483]\n [ 1.0815704  -0.151]]", [MetricGotLogits()]),
+            ("int32", "tensor([[-0.8222,  0.1685]])", [MetricGotLogits()]),
+            ("int32", "[0.1685, 0.25]", [MetricGotLogits()]),
+            ("int32", "[[17 4 9]\n [8 0 0]]", []),
+            ("string", "[[-0.8222086   0.16853483]]", []),
+        ],
+        ids=["scores", "a tensor", "one score", "tokens", "a metric of texts"],
+    )
+    def test_the_words_of_evaluate(self, dtype, predictions, symptoms):
+        # As they stand in its source; that package is not among those of the zoo.
+        _, *found = facts_of_text(
+            "Traceback (most recent call last):\n"
+            "ValueError: Predictions and/or references don't match the expected format.\n"
+            f"Expected format: {{'predictions': Value('{dtype}'), 'references': Value('{dtype}')}},\n"
+            f"Input predictions: {predictions},\nInput references: [0 1]"
+        )
+        assert found == symptoms
+
 
 class TestUnknownFailures:
     @pytest.mark.parametrize(
