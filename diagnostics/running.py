@@ -6,8 +6,9 @@ import contextlib
 import functools
 import inspect
 import traceback
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +57,8 @@ class Run:
 
     A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, and both
     are watched from then on. A loop of one's own around Keras' optimizers is watched from its first step on; a
-    plain PyTorch loop from its first forward pass on, and its first step is examined as it is made. No framework is
-    imported that the script does not import, and nothing that goes wrong in here is raised into the script.
+    plain PyTorch loop from its first forward pass on, and its first step is examined as it is made. No framework
+    is imported that the script does not import, and nothing that goes wrong in here is raised into the script.
 
     Attributes:
         trainings: in the order in which they began.
@@ -74,6 +75,7 @@ class Run:
         self.faults: list[str] = []
         self._on_examined = on_examined
         self._loops: LoopFinder | None = None
+        self._of_loops: weakref.WeakKeyDictionary[Any, Training] = weakref.WeakKeyDictionary()  # by who watches
         self._tapes: TapeFinder | None = None
         self._undo: list[Callable[[], object]] = []
         self._undo += [
@@ -109,7 +111,9 @@ class Run:
         try:
             from .probes.loop_finder import LoopFinder
 
-            self._loops = LoopFinder(self._watch, self._fault, self._examine_step, self._over)
+            self._loops = LoopFinder(
+                self._watch, self._fault, self._examine_step, self._over, self._examine_evaluation
+            )
             self._undo.append(self._loops.close)
         except Exception as fault:
             self._fault(fault)
@@ -120,18 +124,33 @@ class Run:
         # A script that trains many models, one after the other, is to have room for the next.
         watching = diagnostics.watch(stand_in(model), [stand_in(optimizer) for optimizer in optimizers])
         self.trainings.append(Training(watching=watching))
+        self._of_loops[watching] = self.trainings[-1]
         return watching
 
     def _over(self, watching: Any) -> None:
-        training = next(training for training in self.trainings if training.watching is watching)
+        training = self._of_loops[watching]
         training.watching = _Over(watching.release())
 
     def _examine_step(self, watching: Any, step: FirstStep) -> None:
         from .examination import walk
 
-        training = next(training for training in self.trainings if training.watching is watching)
+        training = self._of_loops[watching]
         training.examined = walk(step)
         self._on_examined(training.examined)
+
+    def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
+        """Put the rules to what comes to light only when a model is evaluated."""
+        from .rule import Judge
+
+        training = self._of_loops[watching]
+        if training.examined is not None:
+            judge = Judge()
+            findings = (*training.examined.findings, *judge.add(*facts))
+            unjudged = {n: why for n, why in training.examined.not_applicable.items() if n not in judge.judged}
+            judged = training.examined.judged | judge.judged
+            training.examined = replace(
+                training.examined, findings=findings, judged=judged, not_applicable=unjudged
+            )
 
     def _with_transformers(self, module: ModuleType) -> None:
         self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)

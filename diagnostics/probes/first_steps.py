@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 
 from .loader_batches import LoaderBatches
 from .loop_examination import FirstPass
@@ -19,6 +20,7 @@ from .torch_passes import named_tensors, tensors
 
 MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
 MOST_OUTPUTS = 16  # tensors of a model's output that are known again
+MOST_COMPARED = 2  # sets of rows that a model is evaluated on
 MISSES = 8  # backward passes that reach no parameter of a module, after which it is taken not to learn
 MOST_CALLS = 4096  # of a module without a backward pass, after which it is taken to answer only
 WAITING = 64  # backward passes without a step, after which a pass is no longer held
@@ -78,6 +80,9 @@ class FirstSteps:
         self._misses: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
         self._calls: dict[int, _Call] = {}
         self._thread = 0
+        # By module that learned: the loader of its rows, and how many comparisons with others are left.
+        self._trained_on: weakref.WeakKeyDictionary[nn.Module, tuple[weakref.ref[DataLoader[Any]], int]]
+        self._trained_on = weakref.WeakKeyDictionary()
         self._waiting: dict[int, tuple[weakref.ref[nn.Module], FirstPass]] = {}
         self._waited = 0
 
@@ -135,7 +140,10 @@ class FirstSteps:
             module = call.module()
             if module is not None and call.wanted:
                 self._done.add(module)
-                self._hand_over(module, self._pass(call, heard, loss, value if call is trained[-1] else None))
+                seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
+                if seen.loader is not None:
+                    self._trained_on[module] = weakref.ref(seen.loader), MOST_COMPARED
+                self._hand_over(module, seen)
 
     def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
         """Return what was seen of modules that are one loop, as it turns out at its first step."""
@@ -154,6 +162,25 @@ class FirstSteps:
         """Let go of everything that was noted, and stop listening."""
         self._calls = {}
         self._losses.close()
+
+    def is_trained(self, module: nn.Module) -> bool:
+        """Whether calls without gradients are to be told of: the rows may be those that it learned from."""
+        return module in self._trained_on
+
+    def evaluated(self, module: nn.Module, inputs: Any) -> tuple[DataLoader[Any], DataLoader[Any]] | None:
+        """Return the loaders of the rows that a module learned from, and of those that it is called with now.
+
+        None where it is not known, or where they are the same rows, or the same as before.
+        """
+        reference, left = self._trained_on[module]
+        training, found = reference(), self.loaders.source(tensors(inputs))
+        if training is None or not left:
+            del self._trained_on[module]
+        elif found is not None and found[0].dataset is not training.dataset:
+            self._trained_on[module] = reference, left - 1
+            self.loaders.forget()
+            return training, found[0]
+        return None
 
     def _is_mine(self) -> bool:
         return self._thread == threading.get_ident() and not self._left_alone()

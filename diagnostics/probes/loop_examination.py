@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, WeightedRandomSampler
 
-from diagnostics.facts import Array, BatchFacts, Fact, LossFacts
+from diagnostics.facts import Array, BatchFacts, DatasetFacts, Fact, LossFacts
 
 from .loss_calls import LossCall
 from .loss_recognition import Recognised
@@ -29,6 +29,7 @@ from .torch_model import describe_model
 from .torch_optimizer import facts_together
 from .torch_state import random_states_kept
 
+SECONDS_COMPARING = 0.5  # for each of the two sets: the script waits meanwhile
 LARGEST_OUTPUT = 2**24  # scalars of a prediction that are looked at, which takes room beside the step
 
 
@@ -68,17 +69,15 @@ class FirstStep:
         model: the module of the loop.
         optimizers: those that hold parameters of it.
         seen: its first pass.
-        evaluation: a DataLoader that the model was evaluated with, if one was seen.
     """
 
     forward_is_harmless = False  # not reached; an error in the labels explains the loss that follows
 
-    def __init__(self, model: nn.Module, optimizers: list[Any], seen: FirstPass, evaluation: Any = None) -> None:
+    def __init__(self, model: nn.Module, optimizers: list[Any], seen: FirstPass) -> None:
         inner = getattr(model, "_orig_mod", None)
         self._model = inner if isinstance(inner, nn.Module) else model
         self._optimizers = [getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers]
         self._seen = seen
-        self._evaluation = evaluation
         self._recognised = Recognised()
         self._target: Tensor | None = None
         self.name = f"the first step of {type(self._model).__name__}"
@@ -100,8 +99,8 @@ class FirstStep:
         if shuffled is None or not is_plain(loader.dataset):
             raise CannotJudge("to read rows beside the training might change what it reads")
         try:
-            with random_states_kept(loader, self._evaluation):
-                yield from self._rows(loader, shuffled)
+            with random_states_kept(loader):
+                yield _rows(loader, shuffled)
         except (StageFailed, UsersCodeRaised) as reason:
             raise CannotJudge(f"rows could not be read: {reason}") from None
 
@@ -167,15 +166,10 @@ class FirstStep:
         yield from ()
         raise CannotJudge("no metric was given")
 
-    def _rows(self, loader: DataLoader[Any], shuffled: bool) -> Iterator[Fact]:
-        yield dataset_facts(
-            sample_rows(loader.dataset, loader=loader),
-            weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),
-            shuffled=shuffled,
-            first_batches=() if shuffled else first_labels(loader.dataset, loader.batch_size),
-        )
-        if self._evaluation is not None and is_plain(self._evaluation.dataset):
-            yield from compared_rows(private(loader.dataset), private(self._evaluation.dataset))
+    def reproduction(self) -> Iterator[Fact]:
+        """See `Pipeline.reproduction`."""
+        yield from ()
+        raise CannotJudge("no step of the script's own is made again")
 
     def _recognise(self) -> None:
         """Find out which loss it is, and of which target."""
@@ -201,6 +195,32 @@ class FirstStep:
                 if array.ndim == 2 and array.size == labels.size and len(array) != labels.size:
                     return labels.reshape(array.shape)
         return labels
+
+
+def evaluation_facts(training: DataLoader[Any], evaluation: DataLoader[Any]) -> tuple[Fact, ...]:
+    """Hold the rows that a model is evaluated on against those that it learns from.
+
+    Returns:
+        Nothing where rows cannot be read without a trace, or where all of them are training rows: that is how one
+        measures how well those were learned.
+    """
+    shuffled = is_shuffled(training)
+    if shuffled is None or not is_plain(training.dataset) or not is_plain(evaluation.dataset):
+        return ()
+    with torch.no_grad(), torch._C.DisableTorchFunction(), random_states_kept(training, evaluation):
+        compared = tuple(compared_rows(private(training.dataset), private(evaluation.dataset), SECONDS_COMPARING))
+        if not compared or compared[0].shared == compared[0].evaluation_rows:
+            return ()
+        return (_rows(training, shuffled), *compared)
+
+
+def _rows(loader: DataLoader[Any], shuffled: bool) -> DatasetFacts:
+    return dataset_facts(
+        sample_rows(loader.dataset, loader=loader),
+        weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),
+        shuffled=shuffled,
+        first_batches=() if shuffled else first_labels(loader.dataset, loader.batch_size),
+    )
 
 
 def is_plain(dataset: Any) -> bool:

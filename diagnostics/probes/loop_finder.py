@@ -21,12 +21,13 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from diagnostics.own_runs import is_own_run
+from diagnostics.facts import Fact
+from diagnostics.own_runs import is_own_run, own_run
 from diagnostics.report import Report
 
 from .first_steps import FirstSteps
 from .frames import FROZEN
-from .loop_examination import FirstPass, FirstStep
+from .loop_examination import FirstPass, FirstStep, evaluation_facts
 
 MOST_LOOPS = 16  # that are watched at a time
 ROOTS = 64  # modules that a script calls by itself; a loop that calls more holds its layers in a list
@@ -70,6 +71,7 @@ class LoopFinder:
         fault: Callable[[Exception], None],
         examine: Callable[[Watching, FirstStep], None] = lambda watching, step: None,
         over: Callable[[Watching], None] = lambda watching: None,
+        compare: Callable[[Watching, tuple[Fact, ...]], None] = lambda watching, facts: None,
     ):
         """Look on from now on; end it with `close`.
 
@@ -79,8 +81,10 @@ class LoopFinder:
             examine: is called once a loop at most, with what `watch` returned for it, and its first step.
             over: is called with what `watch` returned, closed, when the script has let go of the loop's model or
                 of its optimizers, or when there are too many loops. It is not held here any longer.
+            compare: is called with what `watch` returned, and with facts of the rows that the loop learns from and
+                of others that it is evaluated on.
         """
-        self._watch, self._fault, self._examine, self._over = watch, fault, examine, over
+        self._watch, self._fault, self._examine, self._over, self._compare = watch, fault, examine, over, compare
         self.watches: list[Watching] = []
         self._optimizers: list[weakref.ref[Optimizer]] = []
         # None where the loop is over, and the script has the optimizer still.
@@ -93,6 +97,7 @@ class LoopFinder:
         self._paused = 0
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
         self._loops: weakref.WeakKeyDictionary[nn.Module, _Loop] = weakref.WeakKeyDictionary()
+        self._watched_by: weakref.WeakKeyDictionary[nn.Module, Watching] = weakref.WeakKeyDictionary()  # or was
         self._first = FirstSteps(self._deliver, fault, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._undo: list[Callable[[], None]] = [self._first.end]
@@ -142,6 +147,8 @@ class LoopFinder:
             within.a_call = True
             try:
                 if not torch.is_grad_enabled():
+                    if self._first.is_trained(module):
+                        self._safely(self._evaluated, module, (arguments, options))
                     return plain(module, *arguments, **options)
                 if module not in self._watched:
                     self._safely(self._called, module)
@@ -279,6 +286,7 @@ class LoopFinder:
             self._end(self.watches[0])
         if (seen := self._first.begun(called)) is not None:
             self._examine(watched, FirstStep(model, optimizers, seen))
+        self._watched_by[model] = watched
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
 
     def _deliver(self, module: nn.Module, seen: FirstPass) -> bool:
@@ -316,6 +324,14 @@ class LoopFinder:
             self._over(watched)
         except Exception as fault:
             self._fault(fault)
+
+    def _evaluated(self, module: nn.Module, inputs: Any) -> None:
+        watched, loaders = self._watched_by.get(module), self._first.evaluated(module, inputs)
+        if watched is not None and loaders is not None:
+            with own_run():
+                facts = evaluation_facts(*loaders)
+            if facts:
+                self._compare(watched, facts)
 
     def _living(self) -> list[Optimizer]:
         return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]

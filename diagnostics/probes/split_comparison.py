@@ -20,8 +20,14 @@ TRAINING_ROWS = 20_000  # in a fixed random order; the report says how many it w
 SECONDS = 2.0  # for reading either of them
 
 
-def compared_rows(training: Any, evaluation: Any) -> Iterator[SplitFacts]:
-    """Count evaluation rows that also stand among the training rows; yields nothing if there is no index."""
+def compared_rows(training: Any, evaluation: Any, seconds: float = SECONDS) -> Iterator[SplitFacts]:
+    """Count evaluation rows that also stand among the training rows; yields nothing if there is no index.
+
+    Args:
+        training: rows by index.
+        evaluation: the same.
+        seconds: to spend on reading either of them.
+    """
     if not all(hasattr(data, "__getitem__") and hasattr(data, "__len__") for data in (training, evaluation)):
         return
     with users_code():
@@ -36,7 +42,7 @@ def compared_rows(training: Any, evaluation: Any) -> Iterator[SplitFacts]:
             row = evaluation[index]
             compared = compared or input_columns(row)
             wanted.append(row_digest(row, compared))
-            if time.monotonic() - started > SECONDS:
+            if time.monotonic() - started > seconds:
                 break
         found: set[bytes] = set()
         read = 0
@@ -44,7 +50,7 @@ def compared_rows(training: Any, evaluation: Any) -> Iterator[SplitFacts]:
         for index in _spread_over(training_size):
             found.add(row_digest(training[index], compared))
             read += 1
-            if read == TRAINING_ROWS or time.monotonic() - started > SECONDS:
+            if read == TRAINING_ROWS or time.monotonic() - started > seconds:
                 break
     yield SplitFacts(
         training_rows=read,

@@ -168,6 +168,7 @@ class TestSilent:
         assert findings == {}
         assert stages["forward and loss"].detail.startswith("loss ")
 
+    @pytest.mark.filterwarnings("ignore:Using a target size")
     def test_of_a_target_that_is_one_number_for_all(self, run):
         train(nn.Linear(4, 1), loader(FEATURES, CLASSES), lambda output, _: F.mse_loss(output, torch.tensor(1.0)))
         assert "broadcast-loss" not in shown(run)[0]
@@ -268,3 +269,37 @@ class TestScript:
         plain = F.cross_entropy.__code__
         train(classifier(), loader(FEATURES, CLASSES), F.cross_entropy)
         assert F.cross_entropy.__code__ is plain
+
+
+class TestEvaluation:
+    def learn(self, training, evaluation):
+        model = classifier()
+        batches = loader(*training, shuffle=True)
+        train(model, batches, F.cross_entropy)
+        model.eval()
+        with torch.no_grad():
+            for inputs, _ in loader(*evaluation):
+                model(inputs)
+        return model, batches  # for as long as the test looks
+
+    def test_rows_that_were_learned_from_are_found_in_it(self, run):
+        kept = self.learn((FEATURES[:200], CLASSES[:200]), (FEATURES[150:], CLASSES[150:]))
+        finding = shown(run)[0]["leaked-evaluation-rows"]
+        assert finding.evidence["shared"] == 50
+        assert "leaked-evaluation-rows" not in run.examined[0].not_applicable, kept
+
+    def test_other_rows_are_silent(self, run):
+        kept = self.learn((FEATURES[:200], CLASSES[:200]), (FEATURES[200:], CLASSES[200:]))
+        assert shown(run)[0] == {}, kept
+
+    def test_training_rows_alone_show_how_well_they_were_learned(self, run):
+        kept = self.learn((FEATURES, CLASSES), (FEATURES[:100].clone(), CLASSES[:100].clone()))
+        assert shown(run)[0] == {}, kept
+
+    def test_draws_nothing(self, run):
+        kept = self.learn((FEATURES[:200], CLASSES[:200]), (FEATURES[150:], CLASSES[150:]))
+        observed = torch.rand(3)
+        run.close()
+        torch.manual_seed(0)
+        assert self.learn((FEATURES[:200], CLASSES[:200]), (FEATURES[150:], CLASSES[150:])) is not kept
+        assert torch.rand(3).equal(observed)
