@@ -208,6 +208,11 @@ def _check_model(model: Any) -> None:
         )
     if torch is None or not isinstance(model, torch.nn.Module):
         raise InvalidInput(f"watch() was given {what(model)} as model. {USAGE}")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise InvalidInput(
+            "watch() was given a model that torch.jit.script or torch.jit.trace has made, which takes no hooks. "
+            "Train the module that it was made from."
+        )
     from .probes.pipeline import StageFailed
     from .probes.torch_model import check_runnable
 

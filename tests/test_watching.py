@@ -392,6 +392,14 @@ class TestRefuses:
             diagnostics.watch(*arguments, **options)
         return str(error.value)
 
+    def test_a_model_of_torchscript(self):
+        with pytest.warns(DeprecationWarning):
+            scripted = torch.jit.script(nn.Linear(2, 2))
+        assert self.refused(scripted) == (
+            "watch() was given a model that torch.jit.script or torch.jit.trace has made, which takes no hooks. "
+            "Train the module that it was made from."
+        )
+
     def test_what_is_no_model(self):
         assert self.refused("model") == (
             "watch() was given a str as model. It takes a PyTorch model and its optimizer, or a list of them: "

@@ -1,15 +1,18 @@
 """Hooks that stay on the user's model while it is watched, and are no part of what is copied or saved of it.
 
 A script that keeps its best model by `copy.deepcopy(model)`, or writes `torch.save(model, path)`, would otherwise
-take the watcher along: the copy would be watched, and the file could not be written.
+take the watcher along: the copy would be watched, and the file could not be written. And `torch.jit.script(model)`
+would try to compile it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import nn
 
 # Where a module keeps hooks, and what it notes about them, all by the number of the hook.
@@ -22,6 +25,8 @@ _TABLES = (
 )
 _ours: set[int] = set()  # numbers of hooks; PyTorch gives each number once in a process
 _plain_state = nn.Module.__getstate__  # that of `object`, until PyTorch gave modules their own
+_scripting: Any = getattr(torch.jit, "_recursive", None)  # PyTorch's own business, and deprecated
+_plain_scripting: Any = getattr(_scripting, "create_script_module", None)
 
 
 class _Hook:
@@ -55,6 +60,8 @@ def hook_around(
     ]
     if not _ours:
         nn.Module.__getstate__ = _state_without_ours
+        if _plain_scripting is not None:
+            _scripting.create_script_module = _scripted_without_ours
     _ours.update(handle.id for handle in handles)
 
     def remove() -> None:
@@ -63,6 +70,8 @@ def hook_around(
             _ours.discard(handle.id)
         if not _ours:
             nn.Module.__getstate__ = _plain_state
+            if _plain_scripting is not None:
+                _scripting.create_script_module = _plain_scripting
 
     return remove
 
@@ -77,3 +86,24 @@ def _state_without_ours(module: nn.Module) -> Any:
         name: OrderedDict((number, entry) for number, entry in table.items() if number not in _ours)
         for name, table in tables.items()
     }
+
+
+def _scripted_without_ours(module: Any, *arguments: Any, **options: Any) -> Any:
+    """Stand in for what `torch.jit.script` and `torch.jit.trace` turn a module into theirs by."""
+    with _taken_off(module):
+        return _plain_scripting(module, *arguments, **options)
+
+
+@contextmanager
+def _taken_off(model: nn.Module) -> Iterator[None]:
+    tables = [vars(module)[name] for module in model.modules() for name in _TABLES if name in vars(module)]
+    before = [(table, dict(table)) for table in tables if _ours.intersection(table)]
+    for table, entries in before:
+        for number in _ours.intersection(entries):
+            del table[number]
+    try:
+        yield
+    finally:
+        for table, entries in before:
+            table.clear()
+            table.update(entries)

@@ -404,4 +404,4 @@ class TorchWatch:
 
 def _is_recorded() -> bool:
     """Whether torch.compile, export or jit.trace makes a program of this pass, which ours would become part of."""
-    return torch.compiler.is_compiling() or torch.jit.is_tracing()
+    return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())

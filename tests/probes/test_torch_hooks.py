@@ -72,6 +72,14 @@ class TestHookAround:
         assert (saved(model), pickle.dumps(model)) == before
         remove()
 
+    def test_scripting_leaves_them_alone_and_they_are_still_there(self):
+        model, calls = nn.Sequential(mlp()), []
+        remove = hook_around(model[0], lambda *_: calls.append("before"), lambda *_: calls.append("after"))
+        scripted = torch.jit.script(model)
+        assert torch.equal(scripted(batch(0)[0]), model(batch(0)[0]))
+        assert calls == ["before", "after"]
+        remove()
+
     def test_a_class_that_saves_itself_takes_hooks_along_that_do_nothing(self):
         model, calls = Kept(), []
         remove = hook_around(model, lambda *_: calls.append("ours"), lambda *_: calls.append("ours"))
@@ -83,7 +91,7 @@ class TestHookAround:
 
 
 class TestWatchedModel:
-    def test_is_copied_and_saved_in_the_middle_of_the_loop(self, tmp_path):
+    def test_is_copied_saved_and_compiled_in_the_middle_of_the_loop(self, tmp_path):
         model = mlp()
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         with diagnostics.watch(model, optimizer, every=2) as watch:
@@ -96,6 +104,8 @@ class TestWatchedModel:
                 watch.step(loss)
                 best = copy.deepcopy(model)
                 best(inputs)
+            traced = torch.jit.trace(model, inputs)  # compares what it recorded twice
+            assert torch.equal(traced(inputs), torch.jit.script(model)(inputs))
             torch.save({"model": model, "optimizer": optimizer}, tmp_path / "both.pt")
         report = watch.report()
         assert report.faults == ()
