@@ -48,6 +48,24 @@ Original Traceback (most recent call last):
     return torch.stack(rows)
 RuntimeError: stack expects each tensor to be equal size, but got [3] at entry 0 and [5] at entry 1
 """,
+    "a worker's chain": """\
+Traceback (most recent call last):
+  File "/home/ada/project/train.py", line 9, in <module>
+    for batch in loader:
+ValueError: Caught ValueError in DataLoader worker process 0.
+Original Traceback (most recent call last):
+  File "/env/lib/python3.11/site-packages/transformers/tokenization_utils_base.py", line 720, in as_tensor
+    return torch.tensor(value)
+ValueError: expected sequence of length 9 at dim 1 (got 7)
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/env/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py", line 54, in fetch
+    return self.collate_fn(data)
+ValueError: Unable to create tensor, you should probably activate truncation and/or padding with 'padding=True' \
+to have batched tensors. Perhaps your features (`labels` in this case) have excessive nesting.
+""",
     "no rule's": """\
 Traceback (most recent call last):
   File "/home/ada/project/train.py", line 31, in <module>
@@ -261,6 +279,42 @@ class TestSeveralFailures:
         report = diagnostics.explain(PLAIN["no rule's"] + f"{before}\n{LOST}")
         assert report.crash.exception == "error"
         assert report.title == "explained the text of a traceback"
+
+
+class TestViewers:
+    """What a page or a window does to a text on its way into the clipboard."""
+
+    SAID = ("IndexError", "Target 2 is out of bounds.")
+
+    def test_a_stamp_on_a_line_of_its_own(self):
+        text = "".join(f"2026-01-02 10:11:12.{n}\n{line}\n" for n, line in enumerate(PLAIN["labels"].splitlines()))
+        assert essence(diagnostics.explain(text)) == essence(diagnostics.explain(PLAIN["labels"]))
+
+    def test_indents_that_are_gone(self):
+        text = "".join(f"{line.removeprefix('    ')}\n" for line in PLAIN["labels"].splitlines())
+        assert essence(diagnostics.explain(text)) == essence(diagnostics.explain(PLAIN["labels"]))
+
+    def test_source_without_indent_that_looks_like_a_name(self):
+        text = PLAIN["labels"].replace("    main()", "yield")
+        assert essence(diagnostics.explain(text)) == essence(diagnostics.explain(PLAIN["labels"]))
+
+    def test_places_that_are_links(self):
+        text = (
+            "IndexError Traceback (most recent call last)\n"
+            "[c:\\\\Users](file:///c:/Users)\\\\Ada\\\\train.ipynb Cell 16 line 2\n"
+            "      [1](vscode-notebook-cell:/c%3A/train.ipynb#X21?line=0) epochs = 1\n"
+            "----> [2](vscode-notebook-cell:/c%3A/train.ipynb#X21?line=1) loss_of(labels)\n\n"
+            "[/usr/lib/python3/dist-packages/torch/nn/functional.py](https://localhost:8080/#) in nll_loss(x, y)\n"
+            "   3025     label_smoothing = 0.0\n-> 3026     return torch._C._nn.cross_entropy_loss(\n\n"
+            "IndexError: Target 2 is out of bounds.\n"
+        )
+        report = diagnostics.explain(text)
+        assert (report.crash.exception, report.crash.message) == self.SAID
+        assert str(report.crash.where).endswith("train.ipynb Cell 16:2")
+        assert [frame.code for frame in report.crash.frames] == [
+            "loss_of(labels)",
+            "return torch._C._nn.cross_entropy_loss(",
+        ]
 
 
 class TestNotTracebacks:

@@ -9,7 +9,7 @@ from .pasted_lines import START, Line
 
 BLOCK = 20  # lines of source that IPython shows of one frame, at most
 
-_HEADING = re.compile(rf"^[A-Za-z_][\w.]* {{2,}}{re.escape(START)}")
+_HEADING = re.compile(rf"^[A-Za-z_][\w.]*(?: {{2,}}|(?<=Error) |(?<=Exception) ){re.escape(START)}")
 _CELL = re.compile(
     r"^ {0,4}(?:Cell|Input) In ?\[(?P<cell>\d+)\](?:, line (?P<line>\d+))?(?:,? in (?P<function>.+))?$"
 )
@@ -17,6 +17,9 @@ _FILE = re.compile(r"^(?P<plain>  )?File (?P<file>[^\s\"].*?):(?P<line>\d+)(?:,?
 _OLD = re.compile(  # before IPython 8, and in Colab: the line's number stands only at the arrow
     r"^(?P<file><ipython-input-[^>]+>|<timed \w+>|(?:~|[A-Za-z]:)?[\\/.]\S.*?\.pyx?) in "
     r"(?P<function><[^>]*>|[\w.<>]+)(?:\(.*)?$"
+)
+_VSCODE = re.compile(  # counts the cells from the notebook's top, not as they were run
+    r"^(?P<file>\S.*\.ipynb Cell \d+)(?: line (?P<line>\d+)|,? in (?P<function>.+))?$"
 )
 _ARROW = re.compile(r"^-+> ?(?P<line>\d+)(?: (?P<code>.*))?$")
 _CONTEXT = re.compile(r"^ +\d+(?: .*)?$")
@@ -45,7 +48,7 @@ def rewritten(lines: list[Line]) -> list[Line]:
             found.append(line)
             continue
         file = f"In[{named['cell']}]" if "cell" in named else named["file"]
-        found.append(Line(line.number, f'  File "{file}", line {number}, in {_bare(named["function"])}'))
+        found.append(Line(line.number, f'  File "{file}", line {number}, in {_bare(named.get("function"))}'))
         if arrow is not None:
             found.append(Line(line.number, f"    {(arrow['code'] or '').strip()}"))
             passed = index + 1 + length
@@ -58,6 +61,8 @@ def _head(text: str) -> re.Match[str] | None:
         return cell
     if text.startswith(("File ", "  File ")):
         return _FILE.match(text)
+    if ".ipynb Cell " in text:
+        return _VSCODE.match(text)
     return _OLD.match(text) if " in " in text else None
 
 

@@ -28,6 +28,7 @@ _INVISIBLE = {0: None, 8: None, 0x200B: None, 0xFEFF: None, 0xA0: " "}
 _ESCAPED = re.compile(rf"(?P<quote>[\"']?)(?P<start>{re.escape(START)}:(?:\\+r)?\\+n\s*(?:\\t)?\s*File )")
 _ESCAPE = re.compile(r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>[nrt\"'/\\]))")
 _LETTERS = {"n": "\n", "r": "", "t": "\t"}
+_LINK = re.compile(r"\[([^\]\n]+)\]\((?:https?|file|vscode[\w-]*):[^)\n]*\)")  # as Colab and VS Code copy a place
 _CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
 
 _TIME = (
@@ -122,6 +123,10 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
     for number, line in enumerate(text.split("\n"), first):
         for part in line.rstrip("\r").split("\r"):
             part = part[:LONGEST_LINE]
+            if "](" in part:
+                part = _LINK.sub(r"\1", part)
+            elif ":" in part and part[:1].isdigit() and TIME.fullmatch(part.strip()):
+                continue  # a viewer of logs puts the stamp on a line of its own
             if cut:
                 part, cut = (cut + part, "") if '", line ' in part else (part, "")
             if START in part and (escaped := _ESCAPED.search(part)):

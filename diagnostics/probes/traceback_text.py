@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -107,11 +108,14 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
     starts = [index for index, line in enumerate(lines) if START in line.text and not _is_within(lines, index)]
     found: list[Failure] = []
     chained = quoted = False
+    led_there: tuple[FrameFacts, ...] = ()  # frames of the main process, of a chain that a worker wrote
     for start, end in pairwise([-1, *starts, len(lines)]):  # of one that is cut off, the first line is missing
         crash = _parse_one(lines[start + 1 : end], headless=start < 0)
         before = [line.text for line in lines[max(0, start - 2) : max(0, start)]]
         if crash is not None:
-            crash = unwrapped(crash)
+            inherited = led_there if chained else ()
+            led_there = crash.frames if _FROM_WORKER.search(crash.message) else inherited
+            crash = unwrapped(replace(crash, frames=(*inherited, *crash.frames)))
             if chained and found:
                 *others, cause = found[-1].chain
                 chain = (_joined(crash, cause),) if quoted else (cause, crash)
@@ -144,7 +148,9 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
     """Return the error within the message of another: of a data loader's worker, or of a graph of TensorFlow's."""
     wrapped = _FROM_WORKER.search(crash.message)
     if wrapped is not None:
-        original = _parse_one([Line(0, line) for line in wrapped["original"].split("\n")])
+        said = [part.split("\n") for part in wrapped["original"].split(f"\n{START}:\n")]
+        parsed = (_parse_one([Line(0, line) for line in lines]) for lines in reversed(said))
+        original = next((crash for crash in parsed if crash is not None), None)
         if original is not None:
             frames = (*crash.frames, *original.frames)
             return replace(crash, exception=original.exception, message=original.message, frames=frames)
@@ -173,7 +179,7 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
         line = text if texts is None else texts[index]
         if not line.strip() or line[0].isspace():
             continue
-        exception = _EXCEPTION.match(line)
+        exception = None if keyword.iskeyword(line) else _EXCEPTION.match(line)
         named = exception is not None and _is_exception(exception["name"])
         if exception is not None and (right_after or (named and not headless)):
             rest = [line.text for line in lines[index + 1 :]] if texts is None else texts[index + 1 :]
