@@ -56,7 +56,6 @@ class ClassImbalance(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "its cage, the majority class, is planned and not built yet"
 
     def from_dataset(self, dataset: DatasetFacts, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
         """Count the labels of the rows that were read."""

@@ -49,7 +49,7 @@ class SingleClassLabels(Rule):
     """
 
     severity = "error"
-    no_exhibit = "one look at the labels shows it; the cage of class-imbalance is to teach that look"
+    no_exhibit = "one look at the labels shows it; cage 18, where one class has nearly all, teaches that look"
 
     def from_dataset(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
         """Compare the labels of the rows that were read with each other."""

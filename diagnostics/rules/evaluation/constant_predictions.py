@@ -66,7 +66,6 @@ class ConstantPredictions(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "its causes have cages of their own"
 
     def from_answers(self, history: HistoryFacts, answers: AnswerFacts) -> Finding | None:
         """Look at the answers over the second half of the run, and in the last evaluations."""
