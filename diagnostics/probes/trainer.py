@@ -154,7 +154,7 @@ class TrainerPipeline(PyTorchPipeline):
     def evaluation(self) -> Iterator[Fact]:
         """Hand `compute_metrics` predictions that are all right: as logits, and as classes."""
         metric = self.trainer.compute_metrics
-        classes = self._recognised.num_classes
+        classes = self._recognised.num_classes or configured_classes(self.model)
         if metric is None:
             raise CannotJudge("the Trainer has no compute_metrics")
         labels = to_array(self._target)
