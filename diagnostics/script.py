@@ -21,6 +21,7 @@ from .errors import InvalidInput
 from .probes.frames import FROZEN
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 # What stands in a traceback between the interpreter and the script's first line.
 _BEFORE = (__file__, "<frozen runpy>", runpy.__file__ or "")
 
@@ -180,11 +181,21 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
         first = first.tb_next
     before = first
     while before is not None and before.tb_next is not None:
-        if _file(before.tb_next) == FROZEN:
+        if _is_between(before.tb_next):
             before.tb_next = before.tb_next.tb_next
         else:
             before = before.tb_next
     return first
+
+
+def _is_between(trace: TracebackType) -> bool:
+    """Whether a frame is one of a hook's, or leads from the framework through this library and on."""
+    if _file(trace) == FROZEN:
+        return True
+    inner: TracebackType | None = trace
+    while inner is not None and _file(inner).startswith(_OURS):
+        inner = inner.tb_next
+    return inner is not None and inner is not trace
 
 
 def _file(trace: TracebackType) -> str:

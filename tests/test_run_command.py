@@ -40,16 +40,16 @@ TOO_FEW_OUTPUTS = HEALTHY.replace("LABELS = 3", "LABELS = 2")
 def diagnose(tmp_path):
     """Run `diagnose run OPTIONS train.py` on a text; return the process that ended."""
 
-    def diagnose(text, *options, arguments=(), env=None):
+    def diagnose(text, *options):
         (tmp_path / "train.py").write_text(textwrap.dedent(text))
         return subprocess.run(
-            [sys.executable, "-m", "diagnostics", "run", *options, "train.py", *arguments],
+            [sys.executable, "-m", "diagnostics", "run", *options, "train.py"],
             cwd=tmp_path,
-            env={**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1", **(env or {})},
+            env={**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=400,
         )
 
     return diagnose
@@ -109,6 +109,83 @@ class TestReport:
         )
         assert ended.returncode == 0
         assert ended.stdout.endswith("watched 128 steps of Sequential\n")
+
+
+TRAINER = """
+    import torch
+    from transformers import Trainer, TrainingArguments
+
+
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, OUTPUTS)
+
+        def forward(self, features, labels):
+            logits = self.layer(features)
+            return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+    torch.manual_seed(0)
+    features = torch.randn(96, 4)
+    rows = [{"features": row, "labels": row[:3].argmax()} for row in features]
+    arguments = TrainingArguments("out", max_steps=2, report_to=[], save_strategy="no", disable_tqdm=True)
+    trainer = Trainer(Classifier(), arguments, train_dataset=rows)
+    trainer.train()
+    print("trained")
+    """
+KERAS = """
+    import keras
+    import numpy as np
+
+    keras.utils.set_random_seed(0)
+    features = np.random.default_rng(0).normal(size=(96, 4)).astype("float32")
+    labels = features[:, :3].argmax(axis=1)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(OUTPUTS)])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=loss)
+    model.fit(features, labels, epochs=2, verbose=0)
+    print("trained")
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [TRAINER, KERAS], ids=["Trainer", "Keras"])
+class TestFrameworks:
+    def test_a_training_is_examined_and_watched(self, diagnose, tmp_path, text):
+        ended = diagnose(text.replace("OUTPUTS", "3"), "--output", "r.json", "--quiet")
+        report = json.loads((tmp_path / "r.json").read_text())
+        assert (ended.returncode, ended.stdout.endswith("trained\n")) == (0, True)
+        assert [finding for finding in report["findings"] if finding["severity"] != "note"] == []
+        assert report["faults"] == []
+        names = [stage["name"] for stage in report["stages"]]
+        assert ("one-batch overfit" in names, "updates" in names) == (True, True)
+
+    def test_the_exception_of_a_broken_one_is_explained_at_its_own_line(self, diagnose, tmp_path, text):
+        ended = diagnose(text.replace("OUTPUTS", "2"), "--output", "r.json", "--quiet")
+        report = json.loads((tmp_path / "r.json").read_text())
+        assert ended.returncode == 1
+        # No frame of ours stands between the script's and the framework's. TensorFlow's message lists all callers.
+        assert "diagnostics/" not in ended.stderr.split("Detected at node")[0]
+        (finding,) = [finding for finding in report["findings"] if finding["severity"] != "note"]
+        assert (finding["rule"], finding["where"]["file"]) == ("labels-out-of-range", "train.py")
+        assert report["faults"] == []
+
+
+@pytest.mark.slow
+def test_a_training_on_a_generator_cannot_be_examined_and_is_watched(diagnose, tmp_path):
+    text = KERAS.replace("OUTPUTS", "3").replace(
+        "model.fit(features, labels, epochs=2, verbose=0)",
+        "model.fit(((features, labels) for _ in range(4)), verbose=0)",
+    )
+    ended = diagnose(text, "--output", "r.json", "--quiet")
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert (ended.returncode, ended.stdout.endswith("trained\n")) == (0, True)
+    assert (report["findings"], report["faults"]) == ([], [])
+    stages = {stage["name"]: stage for stage in report["stages"]}
+    assert stages["examination"]["status"] == "not judged"
+    assert stages["examination"]["detail"].startswith("examine() was given a generator as data")
+    assert stages["updates"]["status"] == "passed"
 
 
 class TestFormat:
