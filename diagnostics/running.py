@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import diagnostics
 
+from .errors import InvalidInput
 from .import_hooks import after_import
 from .probes.frames import FROZEN
-from .report import Report
+from .report import Report, StageResult
 
 if TYPE_CHECKING:
     from .probes.loop_examination import FirstStep
@@ -210,6 +211,9 @@ class Run:
         try:
             training.examined = diagnostics.examine(**arguments_of(*arguments, **options))
             self._on_examined(training.examined)
+        except InvalidInput as reason:  # it trains in a way that cannot be examined, as fit(generator) does
+            unjudged = StageResult("examination", "not judged", str(reason))
+            training.examined = Report(f"examined {type(arguments[0]).__name__}", stages=(unjudged,))
         except Exception as fault:
             self._fault(fault)
 
