@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
@@ -128,7 +129,7 @@ class FirstSteps:
             value: the same free of any graph, and as it was before a scaler multiplied it.
         """
         self._age()
-        if not self._calls or self._thread != threading.get_ident():
+        if not self._calls or not self._is_mine():
             return
         calls, heard = list(self._calls.values()), self._losses.heard
         self.end()
@@ -183,7 +184,10 @@ class FirstSteps:
         return None
 
     def _is_mine(self) -> bool:
-        return self._thread == threading.get_ident() and not self._left_alone()
+        # Within `torch.func` a tensor stands for many, and in a CUDA graph for what will be: neither can be read.
+        within = torch._C._functorch.peek_interpreter_stack() is not None
+        captured = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+        return self._thread == threading.get_ident() and not (within or captured or self._left_alone())
 
     def _before_loss(self, heard: LossCall) -> None:
         """Speak before a loss fails: on an accelerator nothing can be asked after that."""

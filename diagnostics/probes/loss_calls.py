@@ -192,7 +192,12 @@ def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Los
     given = dict(zip(_PARAMETERS[name], arguments, strict=False)) | options
     prediction, target = given.pop("input", None), given.pop("target", None)
     # A tensor of another type is one that a compiler traces with, or does things of its own.
-    if type(prediction) is not Tensor or type(target) is not Tensor or not prediction.requires_grad:
+    if (
+        type(prediction) is not Tensor
+        or type(target) is not Tensor
+        or not prediction.requires_grad
+        or prediction.is_meta
+    ):
         return None
     if given.get("size_average") is not None or given.get("reduce") is not None:
         given["reduction"] = "other"

@@ -265,6 +265,21 @@ class TestScript:
         gc.collect()
         assert [[reference() for reference in references] for references in kept] == [[None] * 3] * 8
 
+    def test_may_compute_gradients_of_single_examples(self, run):
+        model = classifier()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+        def loss_of(weights, inputs, label):
+            return F.cross_entropy(torch.func.functional_call(model, weights, (inputs[None],)), label[None])
+
+        each = torch.func.vmap(torch.func.grad(loss_of), (None, 0, 0))(
+            dict(model.named_parameters()), FEATURES[:8], CLASSES[:8]
+        )
+        for name, parameter in model.named_parameters():
+            parameter.grad = each[name].mean(0)
+        optimizer.step()
+        assert run.examined == []
+
     def test_has_its_losses_given_back_after_the_step(self, run):
         plain = F.cross_entropy.__code__
         train(classifier(), loader(FEATURES, CLASSES), F.cross_entropy)
