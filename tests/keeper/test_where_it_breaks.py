@@ -120,3 +120,52 @@ class TestFirstFinding:
         assert rule == "optimizer-misses-parameters"
         assert truth["not_held"]
         assert sorted(first["evidence"]["missing"]) == sorted(truth["not_held"])
+
+
+TRAINER_PROGRAM = """\
+import contextlib, io, json, runpy, sys
+
+from diagnostics.running import Run
+
+run = Run()
+with contextlib.redirect_stdout(io.StringIO()):
+    script = runpy.run_path(sys.argv[1], run_name="__main__")
+    run.close()
+    trainer = script["trainer"]
+    trainer.compute_metrics = None
+    logits, labels, _ = trainer.predict(trainer.eval_dataset)
+(examined,), (watched,) = run.examined, run.watched()
+truth = {
+    "share": float(script["share"]),
+    "answers": sorted(set(logits.argmax(axis=-1).tolist())),
+    "examples": len(labels),
+    "complaints": int(labels.sum()),
+    "steps": trainer.state.global_step,
+}
+reports = [json.loads(report.to_json()) for report in (examined, watched)]
+print(json.dumps({"truth": truth, "faults": run.faults, "reports": reports}))
+"""
+
+
+@pytest.mark.slow
+def test_of_cage_18_the_counts_of_labels_and_answers_are_those_of_the_dataset_and_of_the_model() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TRAINER_PROGRAM, str(ROOT / "bugs" / "18_majority_class" / "train.py")],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    truth, (before, beside) = said["truth"], [report["findings"][0] for report in said["reports"]]
+    assert said["faults"] == []
+    assert (before["rule"], before["severity"]) == ("class-imbalance", "warning")
+    assert before["evidence"]["majority_share"] == pytest.approx(1 - truth["share"], abs=0.02)
+    assert (beside["rule"], beside["severity"], beside["step"]) == ("constant-predictions", "note", truth["steps"])
+    assert truth["answers"] == [0]
+    assert beside["evidence"] == {
+        "class": 0,
+        "examples": truth["examples"],
+        "labels": [truth["examples"] - truth["complaints"], truth["complaints"]],
+    }
