@@ -19,7 +19,7 @@ class TestFires:
             "data than it seems to."
         )
         assert finding.fix == (
-            "split before augmenting or copying rows, and take these rows out of one of the two sets"
+            "split once, with a seed, before any row is augmented or copied; or take these rows out of one set"
         )
         assert finding.evidence == {
             "shared": 60,
