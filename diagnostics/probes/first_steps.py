@@ -135,7 +135,9 @@ class FirstSteps:
         self.end()
         if not any(call.wanted for call in calls):
             return
-        reached = _leaves(loss)
+        nodes = _graph(loss)
+        reached = {id(variable) for node in nodes if (variable := getattr(node, "variable", None)) is not None}
+        heard = [call for call in heard if _is_part(call, nodes)]
         trained = [call for call in calls if self._is_trained(call, reached)]
         for call in trained:
             module = call.module()
@@ -252,15 +254,18 @@ def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
     return next(iter(exact or [call for call in heard if call.broadcast]), None)
 
 
-def _leaves(loss: Tensor) -> set[int]:
-    """Return the ids of the tensors without a history that a loss depends on."""
-    waiting, seen, found = [loss.grad_fn], set[Any](), set[int]()
+def _graph(loss: Tensor) -> set[Any]:
+    """Return the nodes of the graph that a loss hangs in; those of parameters have a ``variable``."""
+    waiting, seen = [loss.grad_fn], set[Any]()
     while waiting and len(seen) < MOST_NODES:
         node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if (variable := getattr(node, "variable", None)) is not None:
-            found.add(id(variable))
-        waiting += [following for following, _ in node.next_functions]
-    return found
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    return seen
+
+
+def _is_part(call: LossCall, nodes: set[Any]) -> bool:
+    """Whether a loss may be part of what is learned from: one that is only printed is still there, and is not."""
+    result = None if call.result is None else call.result()
+    return result is None or result.grad_fn in nodes

@@ -47,7 +47,7 @@ class LoaderBatches:
 
 def _same(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors hold the same numbers in the same order, whatever their shape, dtype and device."""
-    if one.numel() != other.numel() or one.numel() < 2 or torch.strided not in {one.layout, other.layout}:
+    if one.numel() != other.numel() or one.numel() < 2 or {one.layout, other.layout} != {torch.strided}:
         return False
     if one.device == other.device and one.data_ptr() == other.data_ptr():
         return True

@@ -173,6 +173,41 @@ class TestSilent:
         train(nn.Linear(4, 1), loader(FEATURES, CLASSES), lambda output, _: F.mse_loss(output, torch.tensor(1.0)))
         assert "broadcast-loss" not in shown(run)[0]
 
+    def test_of_a_loss_that_is_only_printed(self, run):
+        printed = []
+
+        def compute(output, target):
+            printed.append(F.mse_loss(output[:, :1], target.float()))
+            return F.cross_entropy(output, target)
+
+        with pytest.warns(UserWarning, match="Using a target size"):
+            train(classifier(), loader(FEATURES, CLASSES), compute)
+        findings, stages = shown(run)
+        assert findings == {}
+        assert stages["forward and loss"].detail.endswith("cross entropy")
+
+    def test_of_a_sparse_input(self, run):
+        layer, links = nn.Linear(4, 4), torch.eye(256).to_sparse()
+
+        class Graph(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = layer
+
+            def forward(self, features, links):
+                return links @ self.layer(features)
+
+        model = Graph()
+        rows = loader(torch.eye(256), CLASSES, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in rows:
+            optimizer.zero_grad()
+            F.cross_entropy(model(FEATURES, links)[:100], CLASSES[:100]).backward()
+            optimizer.step()
+        findings, stages = shown(run)
+        assert findings == {}
+        assert stages["batch"].detail == "256 examples: input (256, 4), target (100,)"
+
     def test_of_what_a_judge_says_of_made_points(self, run):
         maker, judge = nn.Linear(2, 4), nn.Linear(4, 1)
         making, judging = (torch.optim.Adam(part.parameters(), lr=1e-3) for part in (maker, judge))
