@@ -89,7 +89,7 @@ class LeakedEvaluationRows(Rule):
             fix=(
                 "evaluation and training hold the same rows: split them first, train_test_split(test_size=0.1)"
                 if shared == compared
-                else "split once, with a seed, before any row is augmented or copied; or take these rows out of one set"
+                else "split once, with a seed, before rows are augmented or copied; or take these out of one set"
             ),
             evidence={
                 "shared": shared,

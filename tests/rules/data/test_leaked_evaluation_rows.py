@@ -19,7 +19,7 @@ class TestFires:
             "data than it seems to."
         )
         assert finding.fix == (
-            "split once, with a seed, before any row is augmented or copied; or take these rows out of one set"
+            "split once, with a seed, before rows are augmented or copied; or take these out of one set"
         )
         assert finding.evidence == {
             "shared": 60,
