@@ -64,6 +64,8 @@ def recognise_loss(
     )
     if axis is not None:
         return _classification(value, prediction.movedim(axis, 1), target, loss_fn, ignore_index)
+    if isinstance(loss_fn, nn.SmoothL1Loss | nn.HuberLoss) or loss_fn in (F.smooth_l1_loss, F.huber_loss):
+        return Recognised(broadcast=bool(_broadcast(prediction, target)))
     if target.is_floating_point() and prediction.numel() and target.numel():
         return recognise(value, _elementwise(prediction, target.float()))
     return Recognised()

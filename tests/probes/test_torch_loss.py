@@ -127,6 +127,15 @@ class TestRegression:
         found = recognised(lambda p, t: F.mse_loss(p.squeeze(1), t), VALUES[:, :1], TARGETS[:, 0])
         assert (found.kind, found.broadcast) == ("mean_squared_error", False)
 
+    @pytest.mark.filterwarnings("ignore:Using a target size")
+    @pytest.mark.parametrize(
+        "loss_fn", [nn.SmoothL1Loss(), F.smooth_l1_loss, nn.HuberLoss(delta=2.0), F.huber_loss]
+    )
+    def test_a_loss_between_the_two_is_known_to_be_broadcast_and_no_more(self, loss_fn):
+        found = recognised(loss_fn, VALUES[:, :1], TARGETS[:, 0])
+        assert (found.kind, found.floor, found.broadcast) == ("other", None, True)
+        assert not recognised(loss_fn, VALUES[:, :1], TARGETS[:, :1]).broadcast
+
     def test_a_prediction_that_is_broadcast(self):
         with pytest.warns(UserWarning, match="different to the input size"):
             found = recognised(nn.MSELoss(), VALUES[:, :1], TARGETS[:, 0])
