@@ -109,7 +109,7 @@ def printed(project, command):
         stderr=subprocess.STDOUT,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
     )
     return done.stdout
 
