@@ -52,6 +52,20 @@ class History:
         self._ring[place] = row
         self.total += 1
 
+    def extend(self, count: int, **fields: Any) -> None:
+        """Add many rows at once, which costs less than one by one: for each field its values (count, ...)."""
+        rows = np.empty(count, self._ring.dtype)
+        for name in rows.dtype.names or ():
+            rows[name] = fields[name]
+        while len(rows):
+            place = self.total % len(self._ring)
+            fitting = rows[: len(self._ring) - place]
+            for leaving in range(max(self.total, len(self._ring)), self.total + len(fitting)):
+                self._keep(leaving % len(self._ring), leaving - len(self._ring))
+            self._ring[place : place + len(fitting)] = fitting
+            self.total += len(fitting)
+            rows = rows[len(fitting) :]
+
     def last(self) -> Any:
         """Return the latest row, by reference: what is written to its fields is kept.
 

@@ -44,6 +44,17 @@ class TestHistory:
         assert (kept["losses"] == kept["steps"] / 2).all()
         assert (kept["norms"] == kept["steps"][:, None]).all()
 
+    @pytest.mark.parametrize("at_once", [1, 5, 20])
+    def test_rows_that_come_at_once_are_kept_as_one_by_one(self, at_once):
+        history = History(FIELDS, recent=8, older=16)
+        for first in range(0, 300, at_once):
+            steps = np.arange(first, first + at_once)
+            history.extend(at_once, steps=steps, losses=steps / 2, norms=steps[:, None])
+        expected = fed(300, recent=8, older=16)
+        assert (history.total, history.stride) == (300, expected.stride)
+        for name, values in expected.arrays().items():
+            assert np.array_equal(history.arrays()[name], values), name
+
     def test_an_odd_number_of_older_rows_works_too(self):
         history = fed(500, recent=3, older=5)
         steps = history.arrays()["steps"].tolist()

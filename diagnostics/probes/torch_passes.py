@@ -22,7 +22,7 @@ PLAIN = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.d
 Names = tuple[str, ...]
 
 
-@dataclass
+@dataclass(slots=True, weakref_slot=True)
 class Pass:
     """One call of the model, its inputs held by reference.
 
@@ -123,15 +123,15 @@ def fingerprints(passes: list[Pass]) -> list[int]:
 
     All samples come to the host in one copy for each device.
     """
-    raw = [_bytes_of(sample) for kept in passes for sample in kept.sample]
-    arrays = to_host(dict(enumerate(raw)))
-    host = iter([arrays[number] for number in range(len(raw))])
+    samples = [sample for kept in passes for sample in kept.sample]
+    host = to_host({number: _bytes_of(sample) for number, sample in enumerate(samples)})
+    arrays = iter([np.ascontiguousarray(host[number]) for number in range(len(samples))])
     prints = []
     for kept in passes:
         digest = hashlib.blake2b(digest_size=8)
         for sample in kept.sample:
             digest.update(b"%d %d" % (sample.ndim, sample.numel()))
-            digest.update(np.ascontiguousarray(next(host)).data)
+            digest.update(next(arrays).data)
         prints.append(int.from_bytes(digest.digest(), "little") if kept.sample else 0)
     return prints
 

@@ -22,7 +22,7 @@ from .torch_passes import Pass, fingerprints
 LOSSES = 1024  # of one step, remembered: where no optimizer steps any more it is a step without an end
 
 
-@dataclass
+@dataclass(slots=True)
 class Gradient:
     """The gradients that one optimizer stepped on: norms (k,), and the numbers of their parameters.
 
@@ -36,8 +36,15 @@ class Gradient:
     scale: Tensor | None = None
     overflow: Tensor | None = None
 
+    @property
+    def plain(self) -> bool:
+        """Whether the norms are on the host, finite and not scaled."""
+        if isinstance(self.norms, Tensor) or self.scale is not None or self.overflow is not None:
+            return False
+        return math.isfinite(sum(self.norms))
 
-@dataclass
+
+@dataclass(slots=True)
 class Row:
     """One step, as far as it is known; tensors stay where they are until the row is read."""
 
@@ -106,26 +113,45 @@ class Table:
         )
         self._sizes = layers.sizes()
         self._layer_sizes = np.bincount(layers.of_parameter, self._sizes, minlength=len(layers.names))
-        self._plain: dict[int, Array] = {}
         self.skipped = 0
         self.scaled = False
 
     def read(self, rows: list[Row], device: torch.device) -> Failure | None:
         """Bring rows to the host and keep them. Return the first failure among them."""
-        memory = process_memory()
-        if device.type == "cuda":
-            memory = float(torch.cuda.memory_allocated(device))
-        host = to_host(dict(enumerate(_tensors(rows))))
-        values = iter(host[key] for key in range(len(host)))
-        with_pass = [row for row in rows if row.kept is not None]
-        prints = iter(fingerprints([row.kept for row in with_pass if row.kept is not None]))
-        failure = None
+        reader = _Reader(to_host({id(tensor): tensor for tensor in _tensors(rows)}))
+        kept = [row.kept for row in rows]
+        prints = iter(fingerprints([one for one in kept if one is not None]))
+        found = [0 if one is None else next(prints) for one in kept]
+        losses = [[reader.number(loss) for loss in row.losses] for row in rows]
+        means = [sum(own) / len(own) if own else math.nan for own in losses]
+        rates = [[reader.number(rate) for rate in row.rates] for row in rows]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            self._plain = self._plain_gradients(rows)
-            for row in rows:
-                found = self._keep(row, _Reader(values), next(prints) if row.kept is not None else 0, memory)
-                failure = failure or found
-        return failure
+            norms, known, bad = self._gradients(rows, reader)
+            # All rows at once: reading is a good part of what it costs to watch a small model.
+            self.steps.extend(
+                len(rows),
+                steps=[row.step for row in rows],
+                losses=means,
+                loss_known=[bool(own) for own in losses],
+                gradient_norms=np.sqrt(np.square(norms).sum(axis=1)),
+                layer_gradient_norms=norms,
+                gradient_known=known,
+                learning_rates=rates,
+                training_mode=[-1 if one is None else one.training for one in kept],
+                passes=[row.backwards or row.passes for row in rows],
+                gradients_zeroed=[_zeroed(row, reader) for row in rows],
+                batch_fingerprints=found,
+                batch_sizes=[0 if one is None else one.size for one in kept],
+            )
+            self._read_samples(rows, reader, device)
+        for place, row in enumerate(rows):
+            loss_bad = bool(losses[place]) and not math.isfinite(means[place])
+            if loss_bad or bad[place]:
+                return Failure(
+                    row.step, means[place] if losses[place] else None, loss_bad, bad[place], found[place],
+                    row.kept.size if row.kept is not None else 0, max(rates[place], default=None),
+                )  # fmt: skip
+        return None
 
     def unfinished(self, row: Row, step: int, latest: int) -> Failure | None:
         """Look at the latest losses of a step that no optimizer has taken yet, as loss scalers leave them out."""
@@ -164,55 +190,32 @@ class Table:
             **known,
         )
 
-    def _keep(self, row: Row, reader: _Reader, fingerprint: int, memory: float) -> Failure | None:
-        norms, bad, known = self._gradient(row, reader)
-        rates = [reader.number(rate) for rate in row.rates]
-        losses = [reader.number(loss) for loss in row.losses]
-        loss = sum(losses) / len(losses) if losses else math.nan
-        leftovers = [reader.number(tensor) for tensor in row.leftovers]
-        zeroed = 1 if row.clean or 0.0 in leftovers else 0 if leftovers else -1
-        whole = math.sqrt(float(norms @ norms))
-        self.steps.append(
-            (
-                row.step, loss, bool(losses), whole, norms, known, rates,
-                -1 if row.kept is None else int(row.kept.training), row.backwards or row.passes, zeroed,
-                fingerprint, row.kept.size if row.kept else 0,
-            )
-        )  # fmt: skip
-        for update in row.updates:
-            self._sample(row.step, update, reader, memory)
-        loss_bad = bool(losses) and not math.isfinite(loss)
-        if not loss_bad and not bad:
-            return None
-        return Failure(
-            row.step, loss if losses else None, loss_bad, bad, fingerprint,
-            row.kept.size if row.kept else 0, max(rates, default=None),
-        )  # fmt: skip
-
-    def _plain_gradients(self, rows: list[Row]) -> dict[int, Array]:
-        """Combine by layer, all rows at once, what is on the host, finite, and of one optimizer: most of it."""
-        found: list[tuple[int, list[float]]] = []
+    def _gradients(self, rows: list[Row], reader: _Reader) -> tuple[Array, list[bool], list[tuple[int, ...]]]:
+        """Return for each row: norms (n, layers), whether they are known, which parameters' are not finite."""
+        norms = np.zeros((len(rows), len(self.layers.names)))
+        known = [False] * len(rows)
+        bad: list[tuple[int, ...]] = [()] * len(rows)
+        plain: list[int] = []
         which: tuple[int, ...] | None = None
-        for row in rows:
-            only = row.gradients[0] if len(row.gradients) == 1 else None
+        for place, row in enumerate(rows):
+            # On the host, finite, and of one optimizer: most of them, and combined by layer all at once.
             if (
-                only is None
-                or isinstance(only.norms, Tensor)
-                or only.scale is not None
-                or only.overflow is not None
+                len(row.gradients) == 1
+                and (only := row.gradients[0]).plain
+                and only.which == (which or only.which)
             ):
-                continue
-            which = which or only.which
-            if only.which == which and math.isfinite(sum(only.norms)):
-                found.append((row.step, only.norms))
-        if which is None or not found:
-            return {}
-        layers = self.layers.over_layers(np.array([norms for _, norms in found]), which)
-        return {step: layers[place] for place, (step, _) in enumerate(found)}
+                which = only.which
+                known[place] = True
+                plain.append(place)
+            elif row.gradients:
+                norms[place], bad[place], known[place] = self._gradient(row, reader)
+        if which is not None:
+            norms[plain] = self.layers.over_layers(
+                np.array([rows[place].gradients[0].norms for place in plain]), which
+            )
+        return norms, known, bad
 
     def _gradient(self, row: Row, reader: _Reader) -> tuple[Array, tuple[int, ...], bool]:
-        if row.step in self._plain:
-            return self._plain[row.step], (), True
         layers: Array | None = None
         bad: list[int] = []
         for gradient in row.gradients:
@@ -229,6 +232,16 @@ class Table:
                 bad += [gradient.which[place] for place in np.flatnonzero(~np.isfinite(norms))]
         known = layers is not None
         return np.zeros(len(self.layers.names)) if layers is None else layers, tuple(bad), known
+
+    def _read_samples(self, rows: list[Row], reader: _Reader, device: torch.device) -> None:
+        if not any(row.updates for row in rows):
+            return
+        memory = process_memory()
+        if device.type == "cuda":
+            memory = float(torch.cuda.memory_allocated(device))
+        for row in rows:
+            for update in row.updates:
+                self._sample(row.step, update, reader, memory)
 
     def _sample(self, step: int, update: Update, reader: _Reader, memory: float) -> None:
         weights = self.layers.over_layers(reader.array(update.weights), update.which)
@@ -259,17 +272,25 @@ def loss_number(loss: Any) -> float | Tensor | None:
         return None
 
 
-class _Reader:
-    """Takes the values of tensors one after the other, in the order of `_tensors`."""
+def _zeroed(row: Row, reader: _Reader) -> int:
+    """Return 1 if the gradients were zeroed before the backward pass, 0 if not, -1 if that is not known."""
+    if row.clean or not row.leftovers:
+        return 1 if row.clean else -1
+    return int(0.0 in [reader.number(tensor) for tensor in row.leftovers])
 
-    def __init__(self, values: object) -> None:
-        self._values = values
+
+class _Reader:
+    """Looks up what became of tensors on the host.
+
+    Args:
+        host: by the identity of the tensor.
+    """
+
+    def __init__(self, host: dict[int, Array]) -> None:
+        self._host = host
 
     def array(self, values: Tensor | list[float]) -> Array:
-        if not isinstance(values, Tensor):
-            return np.array(values)
-        value: Array = next(self._values)  # type: ignore[call-overload]
-        return value
+        return self._host[id(values)] if isinstance(values, Tensor) else np.array(values)
 
     def number(self, value: float | Tensor) -> float:
         if type(value) is float:
@@ -278,13 +299,16 @@ class _Reader:
 
 
 def _tensors(rows: list[Row]) -> list[Tensor]:
-    """List every tensor of the rows in the order in which `Table` asks for them."""
+    """List every tensor of the rows."""
     found: list[object] = []
     for row in rows:
         for gradient in row.gradients:
-            found += [gradient.norms, gradient.scale, gradient.overflow]
-        found += [*row.rates, *row.losses, *row.leftovers]
+            found += (gradient.norms, gradient.scale, gradient.overflow)
+        found += row.rates
+        found += row.losses
+        found += row.leftovers
         for update in row.updates:
-            found += [update.weights, update.change]
-            found += [update.nonzero[0]] if update.nonzero is not None else []
-    return [value for value in found if isinstance(value, torch.Tensor)]
+            found += (update.weights, update.change)
+            if update.nonzero is not None:
+                found.append(update.nonzero[0])
+    return [value for value in found if isinstance(value, Tensor)]

@@ -8,6 +8,7 @@ of the last steps; see `torch_evidence`.
 
 from __future__ import annotations
 
+import functools
 import math
 import weakref
 from collections import deque
@@ -84,6 +85,7 @@ class TorchWatch:
         self._inner: nn.Module = getattr(model, "_orig_mod", model)
         self._optimizers = [getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers]
         self._every = every
+        self._look = self._sampled(0)  # whether this step is looked at more closely
         self._device = device_of(self._inner)
         self.steps = 0
         self.faults: dict[str, str] = {} if faults is None else faults
@@ -214,11 +216,8 @@ class TorchWatch:
     def _attach_to_model(self) -> None:
         self._detach_from_model = hook_around(self._model, self._before_forward, self._after_forward)
 
-    def _hook(self, part: Part, work: Callable[[int], None], number: int) -> Callable[..., None]:
-        def hook(*_: Any) -> None:
-            self._safely(part, work, number)
-
-        return hook
+    def _hook(self, part: Part, work: Callable[..., None], number: int) -> Callable[..., None]:
+        return functools.partial(self._safely, part, work, number)
 
     def _safely(self, part: Part, work: Callable[..., None], *arguments: Any) -> None:
         if part in self.faults:
@@ -247,9 +246,9 @@ class TorchWatch:
                 self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
                 self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
-            elif self.steps < FIRST or self._sampled(self.steps):
+            elif self._look or self.steps < FIRST:
                 self._safely("backward passes", self._listen, output)
-                if self._sampled(self.steps):
+                if self._look:
                     self._safely("predictions", self._look_at, output)
             self._labels = None
 
@@ -268,11 +267,11 @@ class TorchWatch:
         self._evidence.hold(kept)
         if self._evidence.always:
             self._safely("weights", self._evidence.before_pass, self.steps)
-        if self._next.passes == 1 and self._sampled(self.steps):
+        if self._look and self._next.passes == 1:
             self._labels = labels_in(kwargs)
             if not self.compiled:
                 self._safely("activations", self._samples.open, self.steps)
-        if self._next.passes == 1 and self.steps in self._trace.steps and not self.compiled:
+        if self.steps in self._trace.steps and self._next.passes == 1 and not self.compiled:
             self._safely("trace", self._trace.open, self.steps, (args, kwargs))
 
     def _look_at(self, output: Any) -> None:
@@ -306,7 +305,7 @@ class TorchWatch:
             if gradients:
                 row.leftovers.append(self._layers.norms(gradients).max())
 
-    def _before_step(self, number: int) -> None:
+    def _before_step(self, number: int, *_: Any) -> None:
         if self._leader is None:
             self._leader = number
         if number == self._leader:
@@ -316,7 +315,7 @@ class TorchWatch:
         assert self._open is not None or number != self._leader
         row = self._open or self._next
         nonzero = self._measure(row, self._held[number], self._optimizers[number])
-        if self._sampled(self.steps) and self._evidence.small and self._moved[number]:
+        if self._look and self._evidence.small and self._moved[number]:
             self._before[number] = copies(self._moved[number])
             self._nonzero = nonzero
 
@@ -327,9 +326,11 @@ class TorchWatch:
                 self._rows.clear()
         row, self._next = self._next, Row()
         row.step = self.steps
-        rates = [group.get("lr", math.nan) for optimizer in self._optimizers for group in optimizer.param_groups]
-        rates = (rates or [math.nan])[: self._table.groups]  # groups added since have no place in the history
-        row.rates = [rate.detach().clone() if isinstance(rate, Tensor) else float(rate) for rate in rates]
+        row.rates = [
+            rate if type(rate) is float else rate.detach().clone() if isinstance(rate, Tensor) else float(rate)
+            for optimizer in self._optimizers
+            for rate in [group.get("lr", math.nan) for group in optimizer.param_groups]
+        ][: self._table.groups] or [math.nan]  # groups added since have no place in the history
         self._rows.append(row)
         self._open = row
 
@@ -345,24 +346,28 @@ class TorchWatch:
         if self._evidence.note(norms, overflow):
             self._safely("weights", self._evidence.copy_now)
         row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
-        if not self._sampled(self.steps):
+        if not self._look:
             return None
         self._safely("activations", self._samples.gradients, self.steps, gradients, which)
         return nonzero_counts(gradients), which
 
-    def _after_step(self, number: int) -> None:
+    def _after_step(self, number: int, *_: Any) -> None:
         before = self._before.pop(number, None)
         if before is not None and self._open is not None:
             update = measure_update(self._layers, self._moved[number], before, self._nonzero)
             self._open.updates.append(update)
         if number == self._leader:
-            self.steps += 1
+            self._advance()
 
     def _step_without_optimizer(self) -> None:
         self._begin_row()
         assert self._open is not None
         self._measure(self._open, self._layers.everything(), None)
+        self._advance()
+
+    def _advance(self) -> None:
         self.steps += 1
+        self._look = self._sampled(self.steps)
 
     def _sampled(self, step: int) -> bool:
         return looks_closer(step, self._every)
