@@ -1,0 +1,105 @@
+"""What `diagnose run` costs a whole program, start-up included, against plain `python`.
+
+$ python tests/benchmarks/run_cost.py
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+BOUND = 1.10
+RUNS = 3
+ROOT = Path(__file__).resolve().parents[2]
+# Each takes about half a minute on two cores.
+PROGRAMS = {
+    "a CNN in a plain PyTorch loop": """
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        images, labels = torch.randn(2048, 1, 28, 28), torch.randint(10, (2048,))
+        images[torch.arange(2048), 0, labels * 2, :] += 1
+        model = nn.Sequential(
+            nn.Conv2d(1, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3136, 10),
+        )
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(images, labels), 64, shuffle=True)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        for epoch in range(STEPS // 32):
+            for batch, target in loader:
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(batch), target)
+                loss.backward()
+                optimizer.step()
+        """,
+    "DistilBERT under a Trainer": """
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
+        from bugs import lab
+
+        raw, tokenizer = lab.corpus(), AutoTokenizer.from_pretrained(lab.checkpoint())
+        tokenized = raw.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"]), batched=True)
+        model = AutoModelForSequenceClassification.from_pretrained(lab.checkpoint(), num_labels=3)
+        arguments = TrainingArguments(
+            tempfile.mkdtemp(), max_steps=STEPS, per_device_train_batch_size=32, learning_rate=5e-4,
+            warmup_steps=50, report_to=[], save_strategy="no", disable_tqdm=True,
+        )
+        Trainer(model, arguments, train_dataset=tokenized["train"], processing_class=tokenizer).train()
+        """,
+    "a CNN under Keras' fit": """
+        import keras
+        import numpy as np
+
+        keras.utils.set_random_seed(0)
+        labels = np.random.randint(10, size=2048)
+        images = np.random.normal(size=(2048, 28, 28, 1)).astype("float32")
+        images[np.arange(2048), labels * 2] += 1
+        model = keras.Sequential([
+            keras.Input((28, 28, 1)), keras.layers.Conv2D(32, 3, activation="relu"), keras.layers.MaxPooling2D(),
+            keras.layers.Conv2D(64, 3, activation="relu"), keras.layers.Flatten(), keras.layers.Dense(10),
+        ])
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(1e-3), loss, metrics=["accuracy"])
+        model.fit(images, labels, batch_size=64, epochs=STEPS // 32, verbose=0)
+        """,
+}
+LENGTHS = {"a CNN in a plain PyTorch loop": 1280, "DistilBERT under a Trainer": 900, "a CNN under Keras' fit": 960}
+
+
+def seconds(command, folder):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    started = time.perf_counter()
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if ended.returncode:
+        sys.exit(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stderr}")
+    return time.perf_counter() - started
+
+
+def main():
+    worst = 0.0
+    for name, text in PROGRAMS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"import tempfile\nSTEPS = {LENGTHS[name]}\n{textwrap.dedent(text)}"
+            Path(folder, "train.py").write_text(script)
+            plain, observed = [], []
+            for run in range(RUNS + 1):
+                pair = (
+                    seconds([sys.executable, "train.py"], folder),
+                    seconds([sys.executable, "-m", "diagnostics", "run", "train.py"], folder),
+                )
+                if run:  # the first loads the files, and may build the lab's data
+                    plain.append(pair[0])
+                    observed.append(pair[1])
+        alone = statistics.median(plain)
+        ratio = statistics.median(observed) / alone
+        worst = max(worst, ratio)
+        print(f"{name}: diagnose run / python = {ratio:.3f} (at most {BOUND}); {alone:.1f} s alone", flush=True)
+    return 0 if worst <= BOUND else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
