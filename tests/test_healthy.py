@@ -10,7 +10,7 @@ import diagnostics
 HEALTHY = Path(__file__).parent / "healthy"
 PROGRAMS = sorted(HEALTHY.glob("*.py"))
 # Loops that `examine` does not take: of several optimizers or none, without a loader, or called in parts.
-ONLY_WATCHED = [path for path in PROGRAMS if path.stem.startswith("watched_")]
+ONLY_WATCHED = [path for path in PROGRAMS if path.stem.startswith(("watched_", "script_"))]
 LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -15,7 +15,7 @@ HEALTHY = Path(__file__).parent / "healthy"
 PROGRAMS = [path for path in sorted(HEALTHY.glob("*.py")) if not path.stem.startswith(("keras_", "trainer_"))]
 # By program: how many loops with an optimizer it has, where it is not one, and how many of them learn from a loss
 # that begins in their own module.
-LOOPS = {"watched_by_hand": (0, 0), "watched_scripted": (0, 0), "watched_adversarial": (2, 1)}
+LOOPS = {"script_by_hand": (0, 0), "watched_scripted": (0, 0), "watched_adversarial": (2, 1)}
 
 
 def run(path):
@@ -47,16 +47,16 @@ def test_there_are_loops_of_every_shape_that_a_script_may_have():
     shapes = {path.stem for path in PROGRAMS}
     assert {
         "accumulation",
-        "watched_actor_critic",
-        "watched_adversarial",
-        "watched_by_hand",
-        "watched_closure",
-        "watched_compiled",
-        "watched_features",
-        "watched_pairs",
-        "watched_policy_gradient",
-        "watched_scripted",
+        "script_actor_critic",
+        "script_adversarial",
+        "script_by_hand",
+        "script_closure",
+        "script_compiled",
+        "script_features",
+        "script_pairs",
+        "script_policy_gradient",
+        "script_scripted",
         "watched_two_networks",
-        "watched_two_tasks",
-        "watched_variational",
+        "script_two_tasks",
+        "script_variational",
     } <= shapes

@@ -16,7 +16,7 @@ from diagnostics import tensor_probe
 from diagnostics.probes import torch_watch
 
 HEALTHY = Path(__file__).parent / "healthy"
-PROGRAMS = sorted(p for p in HEALTHY.glob("*.py") if not p.stem.startswith(("keras_", "trainer_")))
+PROGRAMS = sorted(p for p in HEALTHY.glob("*.py") if not p.stem.startswith(("keras_", "trainer_", "script_")))
 
 
 class Network(nn.Module):

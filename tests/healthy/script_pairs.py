@@ -2,7 +2,7 @@
 
 The loss is a cross entropy over similarities, sharpened so that it starts far above that of a guess.
 
-$ python tests/healthy/watched_pairs.py
+$ python tests/healthy/script_pairs.py
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Two heads on one body, their losses weighed and added, small batches added up, and the step in a function.
 
-$ python tests/healthy/watched_two_tasks.py
+$ python tests/healthy/script_two_tasks.py
 """
 
 import torch

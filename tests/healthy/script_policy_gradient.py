@@ -2,7 +2,7 @@
 
 A walk along a line of ten places, from the middle, with a reward at the right end (REINFORCE).
 
-$ python tests/healthy/watched_policy_gradient.py
+$ python tests/healthy/script_policy_gradient.py
 """
 
 import torch

@@ -1,6 +1,6 @@
 """LBFGS, whose step calls a closure several times, on all rows at once.
 
-$ python tests/healthy/watched_closure.py
+$ python tests/healthy/script_closure.py
 """
 
 import torch

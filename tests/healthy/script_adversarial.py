@@ -1,6 +1,6 @@
 """Two networks that compete, called apart: the judge's loss is made of two backward passes, as in DCGAN.
 
-$ python tests/healthy/watched_adversarial.py
+$ python tests/healthy/script_adversarial.py
 """
 
 import torch

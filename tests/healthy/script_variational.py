@@ -1,6 +1,6 @@
 """A variational autoencoder whose loss is a sum over the batch: binary cross entropy, and a divergence by hand.
 
-$ python tests/healthy/watched_variational.py
+$ python tests/healthy/script_variational.py
 """
 
 import torch

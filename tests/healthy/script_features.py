@@ -1,6 +1,6 @@
 """A frozen network makes features without gradients, and a head alone is called, from a generator of batches.
 
-$ python tests/healthy/watched_features.py
+$ python tests/healthy/script_features.py
 """
 
 import torch

@@ -1,6 +1,6 @@
 """An actor and a critic on one body: several games side by side that all begin alike, and a loss of many parts.
 
-$ python tests/healthy/watched_actor_critic.py
+$ python tests/healthy/script_actor_critic.py
 """
 
 import torch

@@ -1,16 +1,19 @@
-"""A compiled model, and a compiled function around its loss.
+"""A model and a loss in TorchScript; the loss is scripted late, when training has begun.
 
-$ python tests/healthy/watched_compiled.py
+$ python tests/healthy/script_scripted.py
 """
+
+import warnings
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+warnings.filterwarnings("ignore", category=DeprecationWarning)  # of TorchScript itself
+
 FEATURES, CLASSES = 8, 3
 EPOCHS = 8
-BACKEND = "aot_eager"  # compiles no C++, which not every machine can
 
 
 def points(rows, seed):
@@ -21,21 +24,22 @@ def points(rows, seed):
 
 def build():
     torch.manual_seed(0)
-    inner = nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, CLASSES))
+    model = torch.jit.script(nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Linear(32, CLASSES)))
     loader = DataLoader(TensorDataset(*points(1024, seed=1)), batch_size=32, shuffle=True)
-    model = torch.compile(inner, backend=BACKEND)
-    loss_fn = torch.compile(lambda scores, labels: F.cross_entropy(scores, labels), backend=BACKEND)
-    return model, loader, loss_fn, torch.optim.AdamW(model.parameters(), lr=3e-3)
+    return model, loader, nn.CrossEntropyLoss(label_smoothing=0.1), torch.optim.AdamW(model.parameters(), lr=3e-3)
 
 
 def train(model, loader, loss_fn, optimizer):
     features, labels = points(512, seed=2)
     with torch.no_grad():
         before = F.cross_entropy(model(features), labels).item()
+    scripted = None
     for _ in range(EPOCHS):
         for batch, target in loader:
             optimizer.zero_grad()
-            loss_fn(model(batch), target).backward()
+            scores = model(batch)
+            scripted = scripted or torch.jit.script(loss_fn)
+            scripted(scores, target).backward()
             optimizer.step()
     with torch.no_grad():
         after = F.cross_entropy(model(features), labels).item()

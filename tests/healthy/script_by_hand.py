@@ -1,6 +1,6 @@
 """Weights that are moved by hand, without an optimizer.
 
-$ python tests/healthy/watched_by_hand.py
+$ python tests/healthy/script_by_hand.py
 """
 
 import torch
