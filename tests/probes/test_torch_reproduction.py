@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import diagnostics
+from tests import tiny_bert
 
 INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(7))
 LABELS = INPUTS[:, :3].argmax(1)
@@ -29,6 +30,11 @@ class Noise(nn.Module):
 def model(draw=lambda noise, shape: torch.zeros(shape), **kept):
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), Noise(draw, **kept), nn.Linear(8, 3))
+
+
+class Unseeded(nn.Dropout):
+    def forward(self, states):
+        return states + float(np.random.default_rng().normal())
 
 
 class Augmented(TensorDataset):
@@ -119,6 +125,17 @@ class TestOnlyOnRequest:
         assert found(report) == []
         assert "unseeded-randomness" not in report.not_applicable
         assert report.stages[-1].name == "evaluation metric"
+
+
+class TestTrainer:
+    @pytest.mark.parametrize(("kind", "expected"), [(nn.Dropout, []), (Unseeded, ["unseeded-randomness"])])
+    def test_its_step_is_made_twice(self, kind, expected):
+        trainer = tiny_bert.trainer(tiny_bert.tokenized_rows(), processing_class=tiny_bert.tokenizer())
+        trainer.model.dropout = kind(0.2)
+        report = diagnostics.examine(trainer, check_reproducible=True)
+        assert [finding.rule for finding in found(report)] == expected
+        assert report.stages[-1].status == "passed"
+        assert report.faults == ()
 
 
 def test_the_users_own_stays_as_it_is():
