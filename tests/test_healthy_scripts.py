@@ -15,7 +15,7 @@ HEALTHY = Path(__file__).parent / "healthy"
 PROGRAMS = [path for path in sorted(HEALTHY.glob("*.py")) if not path.stem.startswith(("keras_", "trainer_"))]
 # By program: how many loops with an optimizer it has, where it is not one, and how many of them learn from a loss
 # that begins in their own module.
-LOOPS = {"script_by_hand": (0, 0), "watched_scripted": (0, 0), "watched_adversarial": (2, 1)}
+LOOPS = {"script_by_hand": (0, 0), "script_scripted": (0, 0), "script_adversarial": (2, 1)}
 
 
 def run(path):
