@@ -9,6 +9,7 @@ from .consequences import follows
 from .finding import SEVERITIES, Finding, Severity
 from .report import Report, StageResult, Status
 
+LINES = 8  # trainings of one script that have a line of their own
 WORST: tuple[Status, ...] = ("failed", "stopped", "not judged", "not reached", "passed")
 
 
@@ -144,10 +145,14 @@ def _stages(trainings: Sequence[TrainingReports]) -> list[StageResult]:
     """Show the walk through the only training, or one line for each."""
     if len(trainings) == 1:
         return [stage for report in trainings[0].both for stage in report.stages]
-    return [
+    lines = [
         StageResult(f"training {number}", _status(training), "; ".join(report.title for report in training.both))
-        for number, training in enumerate(trainings, 1)
+        for number, training in enumerate(trainings[:LINES], 1)
     ]
+    if len(trainings) > LINES:
+        status = min((_status(training) for training in trainings[LINES:]), key=WORST.index)
+        lines.append(StageResult("trainings", status, f"and {len(trainings) - LINES} more"))
+    return lines
 
 
 def _status(training: TrainingReports) -> Status:

@@ -29,6 +29,9 @@ _Joined = tuple[Any, Any, Any, Callable[[], object]]
 _Join = Callable[[Any, Any, Any], _Joined]
 
 
+OFTEN = 4  # trainings of one model that are watched; to begin takes a second, and some call `fit` for each step
+
+
 @dataclass
 class Training:
     """One training of the script.
@@ -61,6 +64,8 @@ class Run:
     plain PyTorch loop from its first forward pass on, and its first step is examined as it is made. No framework
     is imported that the script does not import, and nothing that goes wrong in here is raised into the script.
 
+    What calls `train` or `fit` again and again is examined once, and watched the first few times.
+
     Attributes:
         trainings: in the order in which they began.
         faults: what went wrong in the library itself, as tracebacks.
@@ -78,6 +83,7 @@ class Run:
         self._loops: LoopFinder | None = None
         self._of_loops: weakref.WeakKeyDictionary[Any, Training] = weakref.WeakKeyDictionary()  # by who watches
         self._tapes: TapeFinder | None = None
+        self._times: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # that each was trained
         self._undo: list[Callable[[], object]] = []
         self._undo += [
             after_import("torch", self._with_torch),  # at once, if it was imported before
@@ -172,13 +178,17 @@ class Run:
 
         @functools.wraps(train)
         def looked_at(*arguments: Any, **options: Any) -> Any:
-            training = Training()
-            run.trainings.append(training)
-            run._examine(training, arguments_of, arguments, options)
+            times = run._times[arguments[0]] = run._times.get(arguments[0], 0) + 1
             with contextlib.ExitStack() as until_it_ends:
                 for finder in (run._loops, run._tapes):
                     if finder is not None:  # the loop within is the framework's, not one of the script's own
                         until_it_ends.enter_context(finder.left_alone())
+                if times > OFTEN:
+                    return train(*arguments, **options)
+                training = Training()
+                run.trainings.append(training)
+                if times == 1:
+                    run._examine(training, arguments_of, arguments, options)
                 try:
                     training.watching, arguments, options, leave = join(train, arguments, options)
                     until_it_ends.callback(leave)

@@ -113,6 +113,11 @@ class TestStages:
         )
 
 
+    def test_of_many_only_the_first_few(self):
+        stages = merged("", [training(report()) for _ in range(20)]).stages
+        assert (len(stages), stages[-1]) == (9, StageResult("trainings", "passed", "and 12 more"))
+
+
 class TestCourse:
     def test_of_several_that_one_is_drawn_in_which_something_was_found(self):
         calm, bad = history(np.full(50, 0.5)), history(np.full(20, 1.1))

@@ -150,6 +150,17 @@ KERAS = """
 
 
 @pytest.mark.slow
+def test_a_model_that_is_fitted_again_and_again_is_examined_once_and_watched_a_few_times(diagnose, tmp_path):
+    text = KERAS.replace("OUTPUTS", "3").replace(
+        "model.fit(features, labels, epochs=2", "for _ in range(20):\n        model.fit(features, labels, epochs=1"
+    )
+    assert diagnose(text, "--output", "r.json").returncode == 0
+    report = json.loads((tmp_path / "r.json").read_text())
+    watched = "watched 3 steps of Sequential"
+    assert [stage["detail"] for stage in report["stages"]] == [f"examined Sequential; {watched}", *[watched] * 3]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TRAINER, KERAS], ids=["Trainer", "Keras"])
 class TestFrameworks:
     def test_a_training_is_examined_and_watched(self, diagnose, tmp_path, text):
