@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-OFTEN = 32  # looks, after which only every fourth is taken: of a long run that is plenty, and costs less
-SELDOM = 4
+OFTEN = 32  # looks, after which only every eighth is taken: of a long run that is plenty, and costs less
+SELDOM = 8
 
 
 def looks_closer(step: int, every: int) -> bool:
