@@ -406,7 +406,7 @@ class TestLeavesNothingBehind:
             loss.backward()
             optimizer.step()
             watch.step(loss)
-            if step in (119, 184):  # each time four steps after one that was looked at
+            if step in (119, 164):  # each time four steps after one that was looked at
                 watch.course()  # counts the answers that were put by
                 counts.append(held())
         watch.close()
