@@ -139,7 +139,7 @@ def watch(
         optimizer: a `torch.optim.Optimizer`, or a list of several. A step of the run is a step of the one that
             steps first. None: a step is a call of `Watch.step`, made while the gradients are still there.
         every: steps between two reads from the device; weights, updates and activations are looked at in one of
-            as many, and in a long run in one of eight times as many. 1 looks at all steps, and finds a NaN at once.
+            as many, in a long run in one of eight times as many. 1 looks at all steps, and finds a NaN at once.
         stop_after: steps after which to stop watching, counted at `Watch.step`; None to watch to the end.
         trace_steps: steps, counted from 0, of which every module's call is recorded: the smallest and largest
             absolute value of its weights, inputs and outputs, in the first forward pass. They are in the printed

@@ -18,7 +18,8 @@ class TestFromOption:
         with pytest.raises(InvalidInput) as raised:
             from_option("loss-plato")
         assert str(raised.value) == (
-            "--ignore names 'loss-plato', and there is no such rule. Did you mean loss-plateau or loss-oscillation?"
+            "--ignore names 'loss-plato', and there is no such rule. "
+            "Did you mean loss-plateau or loss-oscillation?"
         )
 
 

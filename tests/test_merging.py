@@ -112,7 +112,6 @@ class TestStages:
             StageResult("training 2", "passed", "examined Net"),
         )
 
-
     def test_of_many_only_the_first_few(self):
         stages = merged("", [training(report()) for _ in range(20)]).stages
         assert (len(stages), stages[-1]) == (9, StageResult("trainings", "passed", "and 12 more"))

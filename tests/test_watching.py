@@ -393,7 +393,7 @@ class TestRefuses:
         return str(error.value)
 
     def test_a_model_of_torchscript(self):
-        with pytest.warns(DeprecationWarning):
+        with pytest.warns(DeprecationWarning, match="torch.jit.script"):
             scripted = torch.jit.script(nn.Linear(2, 2))
         assert self.refused(scripted) == (
             "watch() was given a model that torch.jit.script or torch.jit.trace has made, which takes no hooks. "

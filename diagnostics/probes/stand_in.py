@@ -8,8 +8,8 @@ from typing import Any
 def stand_in(original: Any) -> Any:
     """Return another object of the same class that shares all attributes, now and later.
 
-    Whoever held a module or an optimizer itself would keep it alive, with all its memory, and would never learn that
-    its owner has let go of it. What the owner sets on the one is set on the other.
+    Whoever held a module or an optimizer itself would keep it alive, with all its memory, and would never learn
+    that its owner has let go of it. What the owner sets on the one is set on the other.
 
     Returns:
         The object itself where that cannot be had: without a ``__dict__``, or with a ``__del__``, which would run

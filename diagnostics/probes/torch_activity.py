@@ -83,4 +83,4 @@ def _has_units(output: Any) -> bool:
     """Whether there is a value for each example and unit, which a sparse and a ragged batch do not have."""
     if not isinstance(output, Tensor) or output.layout is not torch.strided or output.is_nested:
         return False
-    return output.ndim >= 2 and output.numel() > 0
+    return bool(output.ndim >= 2 and output.numel() > 0)

@@ -96,8 +96,8 @@ def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
 def _bytes_in(tensor: Tensor) -> int:
     """Return what a tensor holds; of a sparse one, which may not say, its values and a place in each dimension."""
     if not tensor.is_sparse:
-        return tensor.nbytes
-    return int(tensor._nnz()) * (tensor.element_size() + 8 * tensor.ndim)
+        return int(tensor.nbytes)
+    return int(tensor._nnz() * (tensor.element_size() + 8 * tensor.ndim))
 
 
 def settings_of(kept: Pass, device: torch.device) -> ExitStack:
