@@ -241,6 +241,8 @@ class LoopFinder:
         called = [root for root in roots if held.intersection(map(id, root.parameters()))]
         if not called:
             called = [root for root in roots if self._is_meant_for(optimizer, root)]
+        parts = {id(part) for root in called for part in root.modules() if part is not root}
+        called = [root for root in called if id(root) not in parts]  # a layer may be tried before it is built in
         if called:
             self._begin(called[0] if len(called) == 1 else _together(called), [optimizer], called)
 

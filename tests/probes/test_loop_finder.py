@@ -81,6 +81,14 @@ class TestLoop:
         train(lambda: model(INPUTS), sgd(model))
         assert [len(watch.losses) for watch in finder.watches] == [3]
 
+    def test_a_layer_that_was_tried_before_it_became_part_of_the_model(self, finder):
+        model = network()
+        model[0](INPUTS)
+        model(INPUTS)
+        model[2].bias.requires_grad_(False)
+        train(lambda: model(INPUTS), sgd(model))
+        assert [watch.model for watch in finder.watches] == [model]
+
     def test_evaluation_is_none(self, finder):
         model = network()
         optimizer = sgd(model)
