@@ -115,7 +115,7 @@ def _finding(finding: Finding, width: int) -> Padding:
     body.add_row(Padding(Text(_laid_out(finding.message, width - 2)), (0, 0, 0, 2)))
     rows = [("fix: ", finding.fix, "green")]
     if finding.consequences:
-        rows.append(("hence: ", "; ".join(map(_in_short, finding.consequences)), ""))
+        rows.append(("hence: ", "; ".join(map(in_short, finding.consequences)), ""))
     if finding.other_trainings:
         trainings = "training" if finding.other_trainings == 1 else "trainings"
         rows.append(("also: ", f"in {finding.other_trainings} other {trainings} of this script", ""))
@@ -128,7 +128,8 @@ def _finding(finding: Finding, width: int) -> Padding:
     return Padding(body, (0, 0, 1, 0))
 
 
-def _in_short(finding: Finding) -> str:
+def in_short(finding: Finding) -> str:
+    """Name a finding and its step."""
     return finding.rule if finding.step is None else f"{finding.rule} (step {finding.step})"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import html_charts, html_heat_map
-from .display import SENTENCE
+from .display import SENTENCE, in_short
 from .html_charts import Axis, Dots
 from .html_ranges import ranges_section
 from .origin_words import words
@@ -75,11 +75,19 @@ def _parts(report: Report) -> Iterator[str]:
         yield _section("How large the activations became", ranges_section(report.ranges))
     if report.not_applicable:
         yield _section("What could not be judged", _unjudged(report.not_applicable))
+    if report.ignored or report.ignored_in_vain:
+        yield _section("Ignored", _ignored(report))
     if report.faults:
         said = "These are faults of diagnostics itself, not of your program."
         yield _section(
             "Faults", f"<p>{said}</p><ul>{''.join(f'<li>{escape(f)}</li>' for f in report.faults)}</ul>"
         )
+
+
+def _ignored(report: Report) -> str:
+    found = [f"{rule} ({reason})" if reason else rule for rule, reason in report.ignored.items()]
+    items = [*found, *(f"{rule}: not found" for rule in report.ignored_in_vain)]
+    return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
 
 
 def _section(title: str, body: str) -> str:
@@ -123,10 +131,22 @@ def _finding(finding: Finding) -> str:
         f'<span class="place">{escape(place)}</span></header><p>{escape(said)}</p>'
         + (f'<pre tabindex="0">{escape(table)}</pre>' if table else "")
         + f'<p class="label">What to change</p><pre class="fix"><code>{escape(finding.fix)}</code></pre>'
+        + _consequences(finding)
         + (f"<details><summary>Evidence</summary>{evidence}</details>" if finding.evidence else "")
         + _why(finding.rule)
         + "</article>"
     )
+
+
+def _consequences(finding: Finding) -> str:
+    """List what follows from a finding, and say in how many other trainings the same was found."""
+    rows = [
+        f"<dt>{escape(in_short(following))}</dt><dd>{escape(following.message.partition(chr(10))[0])}</dd>"
+        for following in finding.consequences
+    ]
+    listed = f'<p class="label">It explains</p><dl>{"".join(rows)}</dl>' if rows else ""
+    others = f"<p>The same in {finding.other_trainings} other trainings of this script.</p>"
+    return listed + (others if finding.other_trainings else "")
 
 
 def _why(name: str) -> str:

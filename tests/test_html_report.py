@@ -165,6 +165,19 @@ class TestPage:
         assert "step 5, train.py:31 in main" in text
         assert "learning_rate 0.01" in text
 
+    def test_lists_under_a_cause_what_follows_from_it_and_says_what_is_ignored(self):
+        following = Finding("loss-plateau", "warning", "optimizer", "It stays at 1.1.\nAnd more.", "wait", step=40)
+        cause = Finding(
+            "dead-units", "warning", "model", "All are zero.", "revive them", consequences=(following,)
+        )
+        report = Report("ran train.py", (dataclasses.replace(cause, other_trainings=3),))
+        report = dataclasses.replace(
+            report, ignored={"overfitting": "tiny data"}, ignored_in_vain=("no-gradient",)
+        )
+        words = Page(page(report)).words
+        assert "It explains loss-plateau (step 40) It stays at 1.1. The same in 3 other trainings" in words
+        assert "Ignored overfitting (tiny data) no-gradient: not found" in words
+
     def test_escapes_what_comes_from_the_user(self):
         raw = page(WATCHED)
         for harmful in ("<script", "Net<T>", "<b>0", "<i>", "<oops>", "why <not>", "body.<b>"):
