@@ -109,8 +109,9 @@ def _verdict(report: Report) -> str:
         tone, said = "warning", "No rule has anything to say, but a stage could not run"
     else:
         tone, said = "good", "Nothing found"
-    script = f" in {escape(report.script)}" if report.script else ""
-    code = f", which ended with exit code {report.exit_code}" if report.exit_code else ""
+    named = not report.script or report.script in report.title  # as `diagnose run` does
+    script = "" if named else f" in {escape(report.script or '')}"
+    code = f", which ended with exit code {report.exit_code}" if report.exit_code and not named else ""
     return f'<p class="verdict {tone}">{said}{script}{code}.</p>'
 
 
