@@ -15,7 +15,7 @@ from diagnostics.rhythm import looks_closer
 from diagnostics.watch_facts import HistoryFacts, OriginFacts, OriginKind
 from diagnostics.watch_report import watch_report
 
-from .keras_run import memory_held
+from .keras_run import memory_held, sample_fields
 from .keras_weights import Weights, not_finite
 
 _NO_REPLAY = "a step of this loop cannot be run again by somebody else"
@@ -49,7 +49,7 @@ class KerasLoop:
         if not self._weights.small:
             self.uncovered["updates"] = "the weights are too many to be copied"
         self._rows = History(_row(len(self._weights.layers)))
-        self._samples = History(_sample(len(self._weights.layers)))
+        self._samples = History(sample_fields(len(self._weights.layers)))
         self._counted = _count(optimizer)
         self._values: list[Any] | None = None
 
@@ -146,15 +146,6 @@ def _row(layers: int) -> list[Any]:
         ("gradient_norms", np.float32),
         ("layer_gradient_norms", np.float32, (layers,)),
         ("gradient_known", np.bool_),
-    ]
-
-
-def _sample(layers: int) -> list[Any]:
-    return [
-        ("sampled_steps", np.int64),
-        ("update_ratios", np.float32, (layers,)),
-        ("weight_norms", np.float32, (layers,)),
-        ("memory_bytes", np.float64),
     ]
 
 

@@ -71,7 +71,7 @@ class KerasRun:
         self._fit = getattr(model, "history", None)  # each has one of its own
         self._begun_at = _iterations(model)
         self._rows = History(_ROW)
-        self._samples = History(_sample(0))
+        self._samples = History(sample_fields(0))
         self._pending: list[tuple[Kept, Any]] = []
         self._begun: list[Kept] = []  # the batches of the step that is under way
         self._read_of: list[Kept] = []  # the same, of the step that is being read
@@ -219,7 +219,7 @@ class KerasRun:
     def _build(self) -> None:
         model = self._model
         self._weights = Weights(model.trainable_variables, model.non_trainable_variables, model.name)
-        self._samples = History(_sample(len(self._weights.layers)))
+        self._samples = History(sample_fields(len(self._weights.layers)))
         if not self._weights.small:
             why = f"they take more than {LIMIT // 2**20} MiB and were not copied"
             self.uncovered["weights"] = self.uncovered["updates"] = why
@@ -296,7 +296,8 @@ _ROW: list[Any] = [
 ]
 
 
-def _sample(layers: int) -> list[Any]:
+def sample_fields(layers: int) -> list[Any]:
+    """Return the fields of a closer look, for `History`."""
     return [
         ("sampled_steps", np.int64),
         ("update_ratios", np.float32, (layers,)),
