@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import diagnostics
 
 from .errors import InvalidInput
+from .exhaustion import ran_out_of_memory
 from .import_hooks import after_import
 from .probes.frames import FROZEN
 from .report import Report, StageResult
@@ -228,6 +229,8 @@ class Run:
             self._fault(fault)
 
     def _fault(self, fault: Exception) -> None:
+        if ran_out_of_memory(fault):
+            return  # the script's failure, not ours
         self.faults.append("".join(traceback.format_exception(fault)).strip())
 
 

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from diagnostics.exhaustion import ran_out_of_memory
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.history import History
 from diagnostics.rhythm import looks_closer
@@ -158,6 +159,9 @@ class KerasRun:
             try:
                 work(given)
             except Exception as fault:  # ours: a line in the report, never an exception in the user's `fit`
+                if ran_out_of_memory(fault):  # the script's failure, not ours
+                    self.faults[part], self.uncovered[part] = "", "memory ran out"
+                    return
                 self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
 
         return guarded

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diagnostics.exhaustion import ran_out_of_memory
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.rhythm import looks_closer
 from diagnostics.watch_facts import (
@@ -67,7 +68,7 @@ class TorchWatch:
 
     Attributes:
         steps: optimizer steps seen so far, of the optimizer that stepped first.
-        faults: by part, what went wrong in the watcher itself; empty where the device failed under it.
+        faults: by part, what went wrong in the watcher itself; empty where the script had broken what it needs.
         uncovered: by part, why it could not be watched.
         on_read: called whenever something was brought to the host.
     """
@@ -228,8 +229,10 @@ class TorchWatch:
             self._ended(part, fault)
 
     def _ended(self, part: Part, fault: Exception) -> None:
-        if isinstance(fault, DEVICE_FAILED):  # the script's failure, not ours
-            self.faults[part], self.uncovered[part] = "", "the device failed, and nothing can be read from it now"
+        failed = isinstance(fault, DEVICE_FAILED)
+        if failed or ran_out_of_memory(fault):  # the script's failure, not ours
+            lacking = "the device failed, and nothing can be read from it now" if failed else "memory ran out"
+            self.faults[part], self.uncovered[part] = "", lacking
             return
         self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
 

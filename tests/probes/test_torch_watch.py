@@ -379,6 +379,19 @@ class TestLeavesNothingBehind:
         assert len(watch._rows) <= 5
         assert watch.faults == {"readings": "watching the readings ended: ZeroDivisionError: on purpose"}
 
+    def test_the_end_of_the_memory_is_no_fault_of_ours(self, monkeypatch):
+        def no_room(*_):
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 295424 bytes.")
+
+        monkeypatch.setattr("diagnostics.probes.torch_rows.Table.read", no_room)
+        watch = TorchWatch(model := mlp(), [optimizer := torch.optim.SGD(model.parameters(), lr=0.05)], 2)
+        for step in range(4):
+            inputs, labels = batch(step)
+            nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+        watch.close()
+        assert (watch.faults, watch.uncovered["readings"]) == ({"readings": ""}, "memory ran out")
+
     def test_hooks_are_gone_after_closing(self):
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
