@@ -8,7 +8,9 @@ class TestRanOutOfMemory:
         "error",
         [
             MemoryError(),
-            RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory"),
+            RuntimeError(
+                "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory"
+            ),
             RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB."),
             RuntimeError("OOM when allocating tensor with shape[90,262144] and type float"),
         ],
