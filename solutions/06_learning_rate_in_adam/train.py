@@ -13,8 +13,8 @@ from bugs import lab
 
 # -----------------------------------------------------------------------------
 MODEL = lab.checkpoint(width=512, layers=4)  # as wide as real ones; set ZOO_MODEL for another
-MAX_WORDS = 24  # only short pairs, for a wide model takes its time on a CPU
-MAX_LENGTH = 32  # tokens; every row is padded or cut to it, so that one compiled step serves all batches
+MAX_WORDS = 23  # only short pairs, for a wide model takes its time on a CPU
+MAX_LENGTH = 30  # tokens; every row is padded or cut to it, so that one compiled step serves all batches
 BATCH_SIZE = 8
 EPOCHS = 1
 SEED = int(os.environ.get("ZOO_SEED", 0))
