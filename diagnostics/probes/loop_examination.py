@@ -80,6 +80,7 @@ class FirstStep:
         self._seen = seen
         self._recognised = Recognised()
         self._target: Tensor | None = None
+        self._read: DatasetFacts | None = None
         self.name = f"the first step of {type(self._model).__name__}"
 
     @contextlib.contextmanager
@@ -100,7 +101,8 @@ class FirstStep:
             raise CannotJudge("to read rows beside the training might change what it reads")
         try:
             with random_states_kept(loader):
-                yield _rows(loader, shuffled)
+                self._read = _rows(loader, shuffled)
+            yield self._read
         except (StageFailed, UsersCodeRaised) as reason:
             raise CannotJudge(f"rows could not be read: {reason}") from None
 
@@ -175,7 +177,7 @@ class FirstStep:
         """Find out which loss it is, and of which target."""
         seen = self._seen
         if seen.call is not None:
-            self._target, self._recognised = seen.call.target, seen.call.recognised()
+            self._target, self._recognised = seen.call.target, seen.call.recognised(self._of_classes(seen.call))
             return
         named = [seen.inputs[name] for name in LABEL_NAMES if name in seen.inputs]
         target = named[0] if named else None if seen.batch is None else split_batch(seen.batch)[1]
@@ -186,6 +188,20 @@ class FirstStep:
         found = recognise_loss(seen.loss, seen.prediction, target)
         if found.kind != "other":
             self._target, self._recognised = target, found
+
+    def _of_classes(self, call: LossCall) -> bool:
+        """Whether a target of zeros stood in the batch, and other rows have other classes.
+
+        That is how a first batch looks which happens to hold one class only, as it does where few rows are of
+        another; the place of the true pair is made beside the loss, or is the same in all rows.
+        """
+        classes, labels = call.num_classes, None if self._read is None else self._read.labels
+        given = None if self._seen.batch is None else split_batch(self._seen.batch)[1]
+        if classes is None or labels is None or labels.dtype.kind not in "iu" or not isinstance(given, Tensor):
+            return False
+        if given.numel() != call.target.numel() or bool(given.any()) or bool(call.target.any()):
+            return False
+        return bool(labels.min() >= 0 and labels.max() < classes and (labels != labels[0]).any())
 
     def _labels(self, inputs: Mapping[str, Array]) -> Array | None:
         """Return the target, in the shape of the inputs where it is that of the loss, flattened."""

@@ -107,8 +107,13 @@ class LossCall:
         counted = self.target[self.target != self.ignore_index]
         return bool(counted.numel()) and bool((counted.min() < 0) | (counted.max() >= self.num_classes))
 
-    def recognised(self) -> Recognised:
-        """Say which loss it is, by its name and options; how its terms are weighed and added must be known."""
+    def recognised(self, of_classes: bool = False) -> Recognised:
+        """Say which loss it is, by its name and options; how its terms are weighed and added must be known.
+
+        Args:
+            of_classes: whether the target is known to hold classes. Otherwise labels that are all 0, or count
+                the rows, may be places of true pairs.
+        """
         kind, reads = KINDS[self.name]
         classes = self.num_classes
         as_read = Recognised(num_classes=classes, reads=reads, broadcast=self.broadcast)
@@ -116,7 +121,7 @@ class LossCall:
         if self.reduction not in ("mean", "sum") or targets is None or not targets.size:
             return as_read
         if self.name in INDEXED:
-            return self._of_indices(as_read, targets)
+            return as_read if not of_classes and self.may_be_of_pairs() else self._of_indices(as_read, targets)
         weighed = any(self.options.get(name) is not None for name in ("weight", "pos_weight"))
         if kind not in FLOORS or weighed or not targets.ndim:
             return as_read
@@ -126,20 +131,14 @@ class LossCall:
     def _of_indices(self, as_read: Recognised, targets: Any) -> Recognised:
         classes = as_read.num_classes
         labels = targets[targets != self.ignore_index]
-        if (
-            classes is None
-            or not labels.size
-            or labels.min() < 0
-            or labels.max() >= classes
-            or self._is_of_pairs()
-        ):
+        if classes is None or not labels.size or labels.min() < 0 or labels.max() >= classes:
             return as_read
         terms = labels.size if self.reduction == "sum" else 1
         floor = entropy_floor(labels, classes, self.options.get("label_smoothing", 0.0)) * terms
         return Recognised("cross_entropy", floor, classes, self.options.get("weight") is not None, as_read.reads)
 
-    def _is_of_pairs(self) -> bool:
-        """Whether it tells the true pair from others, as contrastive losses do: there are no classes."""
+    def may_be_of_pairs(self) -> bool:
+        """Whether it may tell the true pair from others, as contrastive losses do: then there are no classes."""
         if self.prediction.ndim != 2 or len(self.target) < 2:
             return False
         in_order = torch.arange(len(self.target), device=self.target.device)

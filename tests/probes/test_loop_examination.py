@@ -13,6 +13,7 @@ from diagnostics.running import Run
 
 FEATURES = torch.randn(256, 4, generator=torch.Generator().manual_seed(0))
 CLASSES = FEATURES.argmax(1)
+RARE = (torch.arange(256) % 64 > 59).long()
 
 
 @pytest.fixture
@@ -150,6 +151,13 @@ class TestFound:
         train(classifier(), loader(FEATURES[order], CLASSES[order]), F.cross_entropy)
         assert set(shown(run)[0]) == {"sorted-by-label"}
 
+    def test_a_rare_class_that_the_first_batch_has_nothing_of(self, run):
+        train(classifier(outputs=2), loader(FEATURES, RARE), F.cross_entropy)
+        assert shown(run)[0]["class-imbalance"].message == (
+            "240 of the 256 rows read carry label 0. A model that always gives that answer scores an accuracy of "
+            "0.94 without having looked at its input."
+        )
+
     def test_rows_that_are_moved_and_reshaped_on_the_way_are_known_again(self, run):
         images = torch.randn(256, 2, 2, generator=torch.Generator().manual_seed(1)).double()
         order = CLASSES.argsort()
@@ -159,6 +167,20 @@ class TestFound:
 
 
 class TestSilent:
+    def test_of_a_rare_class_that_is_given_more_weight(self, run):
+        weight = torch.tensor([0.5, 8.0])
+        train(classifier(outputs=2), loader(FEATURES, RARE), nn.CrossEntropyLoss(weight))
+        assert shown(run)[0] == {}
+
+    def test_where_the_true_pair_stands_first_beside_labels_of_classes(self, run):
+        def compute(scores, _):
+            return F.cross_entropy(scores, torch.zeros(32, dtype=torch.int64))
+
+        train(classifier(outputs=8), loader(FEATURES, RARE.flip(0)), compute)
+        findings, stages = shown(run)
+        assert findings == {}
+        assert "cross entropy" not in stages["forward and loss"].detail
+
     def test_where_the_loss_is_made_of_several(self, run):
         def both(output, target):
             return F.cross_entropy(output, target) + F.mse_loss(output.softmax(1), torch.full_like(output, 0.25))

@@ -120,6 +120,11 @@ class TestRecognised:
         F.cross_entropy(similar, torch.arange(4))
         assert heard(calls).recognised().kind == "other"
 
+    def test_zeros_are_places_of_true_pairs_unless_they_are_known_to_be_classes(self, calls):
+        F.cross_entropy(SCORES, torch.zeros(4, dtype=torch.int64))
+        call = heard(calls)
+        assert (call.recognised().kind, call.recognised(of_classes=True).kind) == ("other", "cross_entropy")
+
     @pytest.mark.filterwarnings("ignore:Using a target size")
     @pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss])
     def test_stretched_shapes(self, calls, loss):
