@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from .crash_facts import CrashFacts
     from .failed_batch import FailedBatch
     from .finding import Finding
+    from .origin_facts import FrameFacts, OriginFacts
     from .report import Report, StageResult
-    from .watch_facts import FrameFacts, HistoryFacts, OriginFacts, TraceFacts
+    from .watch_facts import HistoryFacts, TraceFacts
 
 CODE = r"<code>\1</code>"
 

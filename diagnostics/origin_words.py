@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .origin_facts import FrameFacts, OriginFacts, ValueRange
 from .parameter_names import describe_parameters
-from .watch_facts import FrameFacts, OriginFacts, ValueRange
 
 FRAMES_SHOWN = 4  # in a message; the evidence holds them all
 WIDTH = 96  # columns that a message has

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from .crash_facts import CrashFacts
     from .failed_batch import FailedBatch
-    from .watch_facts import HistoryFacts, OriginFacts, RangeFacts, TraceFacts
+    from .origin_facts import OriginFacts
+    from .watch_facts import HistoryFacts, RangeFacts, TraceFacts
 
 JSON_VERSION = 1
 

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from .facts import Array
+from .origin_facts import OriginFacts
 from .report import Report, StageResult
 from .rule import Judge
-from .watch_facts import WATCHED, HistoryFacts, OriginFacts, RangeFacts
+from .watch_facts import WATCHED, HistoryFacts, RangeFacts
 
 
 class Watcher(Protocol):

@@ -12,16 +12,10 @@ from diagnostics.crash_facts import FrameFacts as Line
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.finding import Finding, Where
 from diagnostics.html_report import page
+from diagnostics.origin_facts import FrameFacts, OriginFacts, ValueRange
 from diagnostics.report import Report, StageResult
 from diagnostics.rule import all_rules
-from diagnostics.watch_facts import (
-    FrameFacts,
-    HistoryFacts,
-    OriginFacts,
-    RangeFacts,
-    TraceFacts,
-    ValueRange,
-)
+from diagnostics.watch_facts import HistoryFacts, RangeFacts, TraceFacts
 
 VOID = {"meta", "br", "path", "polyline", "polygon"}
 FETCHING = {"href", "src", "srcset", "xlink:href", "action", "data", "poster", "background"}

@@ -10,9 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.history import History
+from diagnostics.origin_facts import OriginFacts, OriginKind
 from diagnostics.report import Report
 from diagnostics.rhythm import looks_closer
-from diagnostics.watch_facts import HistoryFacts, OriginFacts, OriginKind
+from diagnostics.watch_facts import HistoryFacts
 from diagnostics.watch_report import watch_report
 
 from .keras_run import memory_held, sample_fields

@@ -11,7 +11,7 @@ import numpy as np
 
 from diagnostics.errors import InvalidInput
 from diagnostics.failed_batch import FailedBatch
-from diagnostics.watch_facts import OriginFacts
+from diagnostics.origin_facts import OriginFacts
 
 from .keras_data import named, unpack
 from .keras_replay import Replayed, replay

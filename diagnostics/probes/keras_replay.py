@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.watch_facts import FrameFacts, OriginKind, ValueRange
+from diagnostics.origin_facts import FrameFacts, OriginKind, ValueRange
 
 from .keras_data import named, unpack
 from .keras_model import has_own_train_step

@@ -16,8 +16,9 @@ import tensorflow as tf
 from diagnostics.exhaustion import ran_out_of_memory
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.history import History
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.rhythm import looks_closer
-from diagnostics.watch_facts import HistoryFacts, OriginFacts
+from diagnostics.watch_facts import HistoryFacts
 
 from .keras_batch_loss import BatchLoss
 from .keras_batches import Tap

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diagnostics.origin_facts import FrameFacts, ValueRange
 from diagnostics.tensor_probe import listening
-from diagnostics.watch_facts import FrameFacts, ValueRange
 
 from .torch_passes import tensors
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.failed_batch import FailedBatch
-from diagnostics.watch_facts import OriginFacts
+from diagnostics.origin_facts import OriginFacts
 
 from . import torch_snapshot
 from .torch_gradients import Layers

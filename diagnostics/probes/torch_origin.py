@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.own_runs import own_run
-from diagnostics.watch_facts import OriginFacts
 
 from .torch_overflow import in_float32
 from .torch_passes import Pass

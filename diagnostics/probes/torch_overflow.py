@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from diagnostics.watch_facts import OverflowFacts
+from diagnostics.origin_facts import OverflowFacts
 
 from .torch_calls import calls_seen
 from .torch_passes import Pass, settings_of

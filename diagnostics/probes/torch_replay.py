@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from diagnostics.watch_facts import FrameFacts, OriginKind
+from diagnostics.origin_facts import FrameFacts, OriginKind
 
 from .torch_calls import Call, Point, broken_rows, calls_seen, value_range
 from .torch_passes import Pass, named_tensors, settings_of, tensors

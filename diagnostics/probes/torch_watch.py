@@ -21,13 +21,9 @@ from torch import Tensor, nn
 
 from diagnostics.exhaustion import ran_out_of_memory
 from diagnostics.failed_batch import FailedBatch
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.rhythm import looks_closer
-from diagnostics.watch_facts import (
-    HistoryFacts,
-    OriginFacts,
-    RangeFacts,
-    TraceFacts,
-)
+from diagnostics.watch_facts import HistoryFacts, RangeFacts, TraceFacts
 
 from .torch_evidence import Evidence
 from .torch_gradients import Layers, copies, measure_update, nonzero_counts

@@ -6,9 +6,9 @@ import numpy as np
 
 from diagnostics.facts import Array, BatchFacts, GradientFacts, LossFacts
 from diagnostics.finding import Finding
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.origin_words import examples
 from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import OriginFacts
 
 MAX_ROWS_NAMED = 8  # a message is read, not searched: the evidence holds every row
 

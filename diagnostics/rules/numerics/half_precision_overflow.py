@@ -6,8 +6,9 @@ import numpy as np
 
 from diagnostics import origin_words
 from diagnostics.finding import Finding
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import OriginFacts, RangeFacts
+from diagnostics.watch_facts import RangeFacts
 
 NEAR = 0.5  # of the largest number: one doubling away from it
 NAMED = 4  # modules named in the message; the evidence holds them all

@@ -6,8 +6,9 @@ import numpy as np
 
 from diagnostics import origin_words
 from diagnostics.finding import Finding
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts, OriginFacts
+from diagnostics.watch_facts import HistoryFacts
 
 
 class NonFiniteActivations(Rule):

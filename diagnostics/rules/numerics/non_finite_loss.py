@@ -9,9 +9,10 @@ import numpy as np
 from diagnostics import origin_words
 from diagnostics.facts import BatchFacts, LossFacts, OutputFacts
 from diagnostics.finding import Finding
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.rule import NotApplicable, Rule
 from diagnostics.shared_trait import shared_trait
-from diagnostics.watch_facts import HistoryFacts, OriginFacts
+from diagnostics.watch_facts import HistoryFacts
 
 NAMED = 8  # examples named in the message; the evidence holds them all
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from diagnostics.facts import BatchFacts, GradientFacts, LossFacts
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.non_finite_inputs import NonFiniteInputs
-from diagnostics.watch_facts import OriginFacts
 
 RULE = NonFiniteInputs()
 NAN, INF = float("nan"), float("inf")

@@ -3,9 +3,10 @@ import json
 import numpy as np
 import pytest
 
+from diagnostics.origin_facts import FrameFacts, OriginFacts, ValueRange
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.gradient.non_finite_gradients import NonFiniteGradients
-from diagnostics.watch_facts import FrameFacts, HistoryFacts, OriginFacts, ValueRange
+from diagnostics.watch_facts import HistoryFacts
 
 AGAIN = " Seen by running that step again on a copy, with the weights, batch and random state it had."
 

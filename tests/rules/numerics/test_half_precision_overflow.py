@@ -4,10 +4,11 @@ import json
 import numpy as np
 import pytest
 
+from diagnostics.origin_facts import FrameFacts, OriginFacts, OverflowFacts, ValueRange
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.numerics.half_precision_overflow import HalfPrecisionOverflow
 from diagnostics.rules.numerics.non_finite_activations import NonFiniteActivations
-from diagnostics.watch_facts import FrameFacts, OriginFacts, OverflowFacts, RangeFacts, ValueRange
+from diagnostics.watch_facts import RangeFacts
 
 RULE = HalfPrecisionOverflow()
 FRAMES = (

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from diagnostics.facts import BatchFacts, LossFacts, OutputFacts
+from diagnostics.origin_facts import OriginFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
-from diagnostics.watch_facts import OriginFacts
 
 FEATURES = np.arange(32, dtype=np.float32).reshape(8, 4)
 LABELS = np.array([0, 2, 1, 0, 2, 1, 2, 0])
