@@ -125,8 +125,9 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
 
 def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    from .facts import Fact, ReproductionFacts
+    from .facts import Fact
     from .rule import Judge
+    from .trial_facts import ReproductionFacts
 
     stages: dict[str, Callable[[], Iterator[Fact]]] = {
         "dataset": pipeline.dataset,

@@ -6,8 +6,9 @@ import math
 import statistics
 from typing import Any
 
-from .facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from .facts import LossFacts, ModelFacts, OptimizerFacts
 from .rule import NotApplicable
+from .trial_facts import TrialFacts
 
 BELOW = 0.9  # of the best constant answer's loss: who stays above it has not told the examples apart
 BELOW_IN_TURNS = 0.7  # the same for several batches, of which one may be learned and the next not

@@ -8,13 +8,11 @@ from .facts import (
     Fact,
     GradientFacts,
     LossFacts,
-    MetricFacts,
     ModelFacts,
     OptimizerFacts,
     OutputFacts,
-    OverfitFacts,
-    ReproductionFacts,
 )
+from .trial_facts import MetricFacts, OverfitFacts, ReproductionFacts
 
 
 def detail(fact: Fact) -> str:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diagnostics.facts import Array, OverfitFacts, TrialFacts
+from diagnostics.facts import Array
+from diagnostics.trial_facts import OverfitFacts, TrialFacts
 
 from .loss_recognition import entropy_floor
 from .pipeline import CannotJudge

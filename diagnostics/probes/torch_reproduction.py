@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from diagnostics.facts import ReproductionFacts
+from diagnostics.trial_facts import ReproductionFacts
 
 from .own_generators import OwnGenerator, generators_within
 from .rereading import seed_globals

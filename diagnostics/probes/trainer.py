@@ -13,7 +13,8 @@ from torch import nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
 from transformers import EvalPrediction, Trainer
 
-from diagnostics.facts import Fact, MetricFacts, ModelFacts
+from diagnostics.facts import Fact, ModelFacts
+from diagnostics.trial_facts import MetricFacts
 
 from .pipeline import CannotJudge, StageFailed, users_code
 from .pytorch import PyTorchPipeline, kept

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import OverfitFacts, TrialFacts
 from diagnostics.probes import overfitting
 from diagnostics.probes.overfitting import (
     LARGE_UPDATE,
@@ -21,6 +20,7 @@ from diagnostics.probes.overfitting import (
     pool_of,
 )
 from diagnostics.probes.pipeline import CannotJudge
+from diagnostics.trial_facts import OverfitFacts, TrialFacts
 
 FLOOR = 1.0
 LEARNS, STALLS = (1.4, 0.9, 0.4), (1.4, 1.2) + (1.1,) * 28

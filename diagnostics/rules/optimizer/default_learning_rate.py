@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from diagnostics import learning_rates, trajectory
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 from diagnostics.rules.optimizer import learning_rate_too_high
+from diagnostics.trial_facts import TrialFacts
 from diagnostics.watch_facts import AnswerFacts, HistoryFacts
 
 # Keras keeps rates in float32, where 0.001 is 0.0010000000475: 5e-8 off. Two rates that people choose differ by

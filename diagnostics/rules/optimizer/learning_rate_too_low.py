@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics import learning_rates, trajectory
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
+from diagnostics.trial_facts import TrialFacts
 from diagnostics.watch_facts import AnswerFacts, HistoryFacts
 
 STEPS = 100  # of a watched run

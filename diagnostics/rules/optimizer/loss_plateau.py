@@ -6,9 +6,10 @@ import math
 import statistics
 
 from diagnostics import learning_rates, trajectory
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
+from diagnostics.trial_facts import TrialFacts
 from diagnostics.watch_facts import AnswerFacts, HistoryFacts
 
 AT_FLOOR = 0.05  # of the floor: how far the middle of the last losses may lie from it

@@ -3,9 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, LossFacts, ModelFacts, OutputFacts, TrialFacts
+from diagnostics.facts import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
+from diagnostics.trial_facts import TrialFacts
 
 RULE = UnscaledInputs()
 TORCH = ModelFacts("Sequential", "torch", 1000, 1000)

@@ -1,8 +1,9 @@
 import pytest
 
-from diagnostics.facts import GradientFacts, ModelFacts, OverfitFacts
+from diagnostics.facts import GradientFacts, ModelFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.model.symmetric_initialization import SymmetricInitialization
+from diagnostics.trial_facts import OverfitFacts
 
 RULE = SymmetricInitialization()
 

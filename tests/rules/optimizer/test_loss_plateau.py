@@ -3,9 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts, TrialFacts
+from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.rule import NotApplicable
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
+from diagnostics.trial_facts import TrialFacts
 from tests.courses import answers, history
 
 RULE = LossPlateau()
