@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics import trajectory
+from diagnostics import step_sizes, trajectory
 from diagnostics.facts import Array
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
@@ -170,8 +170,8 @@ class ConstantPredictions(Rule):
 
 def _check_moved(history: HistoryFacts) -> None:
     """Raise NotApplicable for a run that may merely be slow."""
-    moved = trajectory.moved(history)
-    if trajectory.warms_up(history) or moved is None or moved < loss_plateau.MOVED:
+    moved = step_sizes.moved(history)
+    if step_sizes.warms_up(history) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable("needs a run whose weights have moved by their own size, at a rate that rises no more")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from diagnostics import learning_rates, trajectory
+from diagnostics import learning_rates, step_sizes, trajectory
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
@@ -98,13 +98,13 @@ class DefaultLearningRate(Rule):
         default = optimizer.default_rate
         if default is None:
             raise NotApplicable("needs an optimizer that has a learning rate by default")
-        if trajectory.update_size(history) is None:
+        if step_sizes.update_size(history) is None:
             raise NotApplicable("needs steps before and after which the weights were compared")
         seen = trajectory.worst_course(history, answers, learning_rate_too_high.STEPS)
-        if seen is None or not trajectory.large_updates(history, seen[1].since):
+        if seen is None or not step_sizes.large_updates(history, seen[1].since):
             return None
         what, course = seen
-        if not math.isclose(trajectory.rate_until(history, course.until), default, rel_tol=SAME):
+        if not math.isclose(step_sizes.rate_until(history, course.until), default, rel_tol=SAME):
             return None
         return self.found(
             f"{_origin(optimizer, default, model)} That is too high for this model. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from diagnostics import learning_rates, trajectory
+from diagnostics import learning_rates, step_sizes, trajectory
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
@@ -109,14 +109,14 @@ class LearningRateTooHigh(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Look for a bad course of the loss that steps too large explain."""
-        if trajectory.update_size(history) is None:
+        if step_sizes.update_size(history) is None:
             raise NotApplicable("needs steps before and after which the weights were compared")
         seen = trajectory.worst_course(history, answers, STEPS)
-        update = trajectory.large_updates(history, seen[1].since) if seen is not None else None
+        update = step_sizes.large_updates(history, seen[1].since) if seen is not None else None
         if seen is None or update is None:
             return None
         what, course = seen
-        rate = trajectory.rate_until(history, course.until)
+        rate = step_sizes.rate_until(history, course.until)
         much = "more than its own size" if update > 1 else f"{update:.1%} of its size"
         return self.found(
             f"{trajectory.in_words(what, course)} At a learning rate of {rate:.3g} a step changed a layer by "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics import learning_rates, trajectory
+from diagnostics import learning_rates, step_sizes, trajectory
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
@@ -100,27 +100,27 @@ class LearningRateTooLow(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Look whether any step of the run was large enough to get anywhere."""
-        largest = trajectory.largest_update(history)
+        largest = step_sizes.largest_update(history)
         if largest is None:
             raise NotApplicable("needs steps before and after which the weights were compared")
         if history.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
-        if trajectory.warms_up(history):
+        if step_sizes.warms_up(history):
             raise NotApplicable("needs a run whose learning rate has stopped rising")
         steps, losses = trajectory.finite_losses(history)
-        if not trajectory.tiny_updates(history) or trajectory.has_learned(answers):
+        if not step_sizes.tiny_updates(history) or trajectory.has_learned(answers):
             return None
         tenth = len(losses) // 10
         began, ended = float(np.median(losses[:tenth])), float(np.median(losses[-tenth:]))
-        taken_off = (began - ended) / (steps[-1] - steps[0]) * trajectory.LONG_RUN
+        taken_off = (began - ended) / (steps[-1] - steps[0]) * step_sizes.LONG_RUN
         if taken_off > abs(began):
             return None
-        rate = trajectory.rate_until(history, int(steps[-1]))
+        rate = step_sizes.rate_until(history, int(steps[-1]))
         at_chance = trajectory.at_chance(answers)
         return self.found(
             f"At a learning rate of {rate:.3g} no step looked at changed a layer by more than {largest:.2g} of "
-            f"its size (the median over layers); {trajectory.LONG_RUN:,} such steps, all the same way, would "
-            f"change it by {largest * trajectory.LONG_RUN:.2%}. In {history.total_steps:,} steps the loss went "
+            f"its size (the median over layers); {step_sizes.LONG_RUN:,} such steps, all the same way, would "
+            f"change it by {largest * step_sizes.LONG_RUN:.2%}. In {history.total_steps:,} steps the loss went "
             f"from {began:.5g} to {ended:.5g}"
             + (", which is what one and the same answer for everything has." if at_chance else "."),
             fix=learning_rates.fix(rate * 100, model, optimizer)

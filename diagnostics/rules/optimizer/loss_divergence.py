@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostics import trajectory
+from diagnostics import step_sizes, trajectory
 from diagnostics.finding import Finding
 from diagnostics.rule import Rule
 from diagnostics.watch_facts import AnswerFacts, HistoryFacts
@@ -53,9 +53,9 @@ class LossDivergence(Rule):
     def from_history(self, history: HistoryFacts, answers: AnswerFacts | None = None) -> Finding | None:
         """Look at the end of the run, against its beginning and its best."""
         course = trajectory.diverged(history, answers)
-        if course is None or trajectory.large_updates(history, course.since):
+        if course is None or step_sizes.large_updates(history, course.since):
             return None
-        update = trajectory.update_size(history, course.since)
+        update = step_sizes.update_size(history, course.since)
         steps = (
             ""
             if update is None

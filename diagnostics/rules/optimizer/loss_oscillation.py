@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostics import trajectory
+from diagnostics import step_sizes, trajectory
 from diagnostics.finding import Finding
 from diagnostics.rule import Rule
 from diagnostics.watch_facts import HistoryFacts
@@ -53,9 +53,9 @@ class LossOscillation(Rule):
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Follow the batch that came most often."""
         course = trajectory.oscillates(history)
-        if course is None or trajectory.large_updates(history, course.since):
+        if course is None or step_sizes.large_updates(history, course.since):
             return None
-        update = trajectory.update_size(history, course.since)
+        update = step_sizes.update_size(history, course.since)
         beside = "" if update is None else f", although they change a layer by only {update:.2g} of its size"
         return self.found(
             f"{trajectory.in_words('oscillates', course)} The batches are not the reason, so the steps are: they "

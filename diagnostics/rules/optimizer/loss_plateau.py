@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 
-from diagnostics import learning_rates, trajectory
+from diagnostics import learning_rates, step_sizes, trajectory
 from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
@@ -111,10 +111,10 @@ class LossPlateau(Rule):
     def from_answers(self, history: HistoryFacts, answers: AnswerFacts) -> Finding | None:
         """Look whether a classifier has stayed at the chance level, however far its weights have moved."""
         course = trajectory.stuck(history, answers, STEPS)
-        moved = trajectory.moved(history)
+        moved = step_sizes.moved(history)
         if moved is None:
             raise NotApplicable("needs steps before and after which the weights were compared")
-        if course is None or trajectory.large_updates(history, course.since):
+        if course is None or step_sizes.large_updates(history, course.since):
             return None
         assert course.chance is not None  # or it would not be stuck
         if moved < MOVED or course.ended > trajectory.AT_CHANCE[1] * course.chance:
