@@ -8,18 +8,16 @@ of the last steps; see `torch_evidence`.
 
 from __future__ import annotations
 
-import functools
 import math
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagnostics.exhaustion import ran_out_of_memory
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.origin_facts import OriginFacts
 from diagnostics.rhythm import looks_closer
@@ -31,30 +29,16 @@ from .torch_graphs import LiveGraphs
 from .torch_hooks import hook_around
 from .torch_model import device_of
 from .torch_modes import Modes
+from .torch_parts import Parts
 from .torch_passes import Pass, keep, tensors
 from .torch_predictions import Predictions, labels_in
 from .torch_rows import Failure, Gradient, Row, Table, loss_number
 from .torch_samples import Samples
 from .torch_trace import Trace
 
-# What every call raises once a kernel has failed. Before PyTorch 2.8 it was a RuntimeError like many others.
-DEVICE_FAILED: tuple[type[Exception], ...] = tuple(filter(None, [getattr(torch, "AcceleratorError", None)]))
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
 EVALUATIONS = 4096  # evaluation losses remembered
-
-Part = Literal[
-    "forward passes",
-    "backward passes",
-    "gradients",
-    "updates",
-    "weights",
-    "activations",
-    "recurrences",
-    "predictions",
-    "readings",
-    "trace",
-]
 
 
 class TorchWatch:
@@ -85,9 +69,10 @@ class TorchWatch:
         self._look = self._sampled(0)  # whether this step is looked at more closely
         self._device = device_of(self._inner)
         self.steps = 0
-        self.faults: dict[str, str] = {} if faults is None else faults
         self.on_read: Callable[[], None] | None = None
-        self.uncovered: dict[str, str] = {}
+        parts = Parts(faults)
+        self.faults, self.uncovered = parts.faults, parts.uncovered
+        self._safely, self._hook = parts.run, parts.hook
         self.compiled = self._inner is not model
         self._layers = Layers(self._inner)
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
@@ -95,7 +80,7 @@ class TorchWatch:
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
         self._table = Table(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
         self._samples = Samples(self._inner, self._layers, self._safely)
-        self._trace = Trace(self._inner, trace_steps, lambda fault: self._ended("trace", fault))
+        self._trace = Trace(self._inner, trace_steps, lambda fault: parts.ended("trace", fault))
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile has made one piece of the modules: trace the model without it"
         self._predictions = Predictions()
@@ -212,25 +197,6 @@ class TorchWatch:
 
     def _attach_to_model(self) -> None:
         self._detach_from_model = hook_around(self._model, self._before_forward, self._after_forward)
-
-    def _hook(self, part: Part, work: Callable[..., None], number: int) -> Callable[..., None]:
-        return functools.partial(self._safely, part, work, number)
-
-    def _safely(self, part: Part, work: Callable[..., None], *arguments: Any) -> None:
-        if part in self.faults:
-            return
-        try:
-            work(*arguments)
-        except Exception as fault:  # ours: a line in the report, never an exception in the user's loop
-            self._ended(part, fault)
-
-    def _ended(self, part: Part, fault: Exception) -> None:
-        failed = isinstance(fault, DEVICE_FAILED)
-        if failed or ran_out_of_memory(fault):  # the script's failure, not ours
-            lacking = "the device failed, and nothing can be read from it now" if failed else "memory ran out"
-            self.faults[part], self.uncovered[part] = "", lacking
-            return
-        self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
         if not _is_recorded():
