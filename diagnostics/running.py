@@ -23,6 +23,7 @@ from .report import Report, StageResult
 if TYPE_CHECKING:
     from .probes.loop_examination import FirstStep
     from .probes.loop_finder import LoopFinder
+    from .probes.pipeline import Pipeline
     from .probes.tape_finder import TapeFinder
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
@@ -173,7 +174,7 @@ class Run:
             self._fault(fault)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_model, self._join_fit)
 
-    def _look_on(self, owner: Any, method: str, arguments_of: Callable[..., dict[str, Any]], join: _Join) -> None:
+    def _look_on(self, owner: Any, method: str, pipeline_of: Callable[..., Pipeline], join: _Join) -> None:
         """Have each call of a method that trains examined first, and watched."""
         train, run = getattr(owner, method), self
 
@@ -189,7 +190,7 @@ class Run:
                 training = Training()
                 run.trainings.append(training)
                 if times == 1:
-                    run._examine(training, arguments_of, arguments, options)
+                    run._examine(training, pipeline_of, arguments, options)
                 try:
                     training.watching, arguments, options, leave = join(train, arguments, options)
                     until_it_ends.callback(leave)
@@ -217,10 +218,12 @@ class Run:
         return callback, call.args, call.kwargs, lambda: None
 
     def _examine(
-        self, training: Training, arguments_of: Callable[..., dict[str, Any]], arguments: Any, options: Any
+        self, training: Training, pipeline_of: Callable[..., Pipeline], arguments: Any, options: Any
     ) -> None:
+        from .examination import walk
+
         try:
-            training.examined = diagnostics.examine(**arguments_of(*arguments, **options))
+            training.examined = walk(pipeline_of(*arguments, **options))
             self._on_examined(training.examined)
         except InvalidInput as reason:  # it trains in a way that cannot be examined, as fit(generator) does
             unjudged = StageResult("examination", "not judged", str(reason))
@@ -234,11 +237,24 @@ class Run:
         self.faults.append("".join(traceback.format_exception(fault)).strip())
 
 
-def _of_trainer(trainer: Any, *_: Any, **__: Any) -> dict[str, Any]:
-    return {"target": trainer}
+def _of_trainer(trainer: Any, *_: Any, **__: Any) -> Pipeline:
+    from .probes.trainer import TrainerPipeline
+
+    return TrainerPipeline(trainer)
 
 
 def _of_keras_model(
-    model: Any, x: Any = None, y: Any = None, *_: Any, validation_data: Any = None, **__: Any
-) -> dict[str, Any]:
-    return {"target": model, "loader": x if y is None else (x, y), "evaluation": validation_data}
+    model: Any,
+    x: Any = None,
+    y: Any = None,
+    *others: Any,
+    validation_data: Any = None,
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    **_: Any,
+) -> Pipeline:
+    from .probes.keras_input import keras_pipeline
+
+    data = x if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
+    class_weights = True if class_weight else None if others else False  # who knows what was given by place
+    return keras_pipeline(model, data, None, None, validation_data, class_weights)

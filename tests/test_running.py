@@ -147,3 +147,56 @@ class TestRun:
     @pytest.mark.parametrize("forward", [recomputed, in_bfloat16], ids=lambda function: function.__name__)
     def test_leaves_a_forward_pass_alone(self, forward):
         assert self.same(forward=forward) == ["watched 12 steps of Network"]
+
+
+@pytest.mark.slow
+class TestFit:
+    """An imbalanced set that a Keras model is fitted to, with something that makes up for it and without."""
+
+    FEATURES = torch.randn(256, 4, generator=torch.Generator().manual_seed(0)).numpy()
+    RARE = (FEATURES[:, 0] > 1.5).astype("int64")  # 11 of the 256
+
+    @staticmethod
+    def said(given, loss=None, **options):
+        keras = pytest.importorskip("keras")
+        pytest.importorskip("tensorflow")
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(16, "relu"), keras.layers.Dense(2)])
+        indices = keras.losses.SparseCategoricalCrossentropy
+        loss = indices(from_logits=True) if loss is None else loss(indices)(from_logits=True)
+        model.compile(keras.optimizers.Adam(1e-2), loss)
+        run = Run()
+        try:
+            model.fit(*given, verbose=0, **options)
+        finally:
+            run.close()
+        assert run.faults == []
+        (examined,) = run.examined
+        return {finding.rule: finding.severity for finding in examined.findings}
+
+    def test_without_class_weights_is_told_of_the_imbalance(self):
+        assert self.said((self.FEATURES, self.RARE)) == {"class-imbalance": "warning"}
+
+    def test_with_class_weights_is_not(self):
+        assert self.said((self.FEATURES, self.RARE), class_weight={0: 1.0, 1: 12.0}) == {}
+
+    @pytest.mark.filterwarnings("ignore:`shuffle=True` was passed")
+    def test_with_class_weights_for_a_dataset_is_not(self):
+        tf = pytest.importorskip("tensorflow")
+        rows = tf.data.Dataset.from_tensor_slices((self.FEATURES, self.RARE)).shuffle(256).batch(32)
+        assert self.said((rows,), class_weight={0: 1.0, 1: 12.0}) == {}
+
+    def test_with_a_weight_for_each_example_is_not(self):
+        weights = 1.0 + 11.0 * self.RARE
+        assert self.said((self.FEATURES, self.RARE), sample_weight=weights) == {}
+
+    def test_with_arguments_by_place_may_have_class_weights(self):
+        assert self.said((self.FEATURES, self.RARE, 32)) == {"class-imbalance": "note"}
+
+    def test_with_a_loss_of_its_own_may_weigh_them_itself(self):
+        def weighing(indices):
+            return type(
+                "Weighing", (indices,), {"call": lambda self, y, scores: super(type(self), self).call(y, scores)}
+            )
+
+        assert self.said((self.FEATURES, self.RARE), weighing) == {"class-imbalance": "note"}

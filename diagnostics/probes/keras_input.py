@@ -22,8 +22,10 @@ def is_keras_model(target: Any) -> bool:
     return isinstance(model, type) and isinstance(target, model)
 
 
-def keras_pipeline(model: Any, data: Any, loss_fn: Any, optimizer: Any, evaluation: Any) -> KerasPipeline:
-    """Build the pipeline of a Keras model.
+def keras_pipeline(
+    model: Any, data: Any, loss_fn: Any, optimizer: Any, evaluation: Any, class_weights: bool | None = None
+) -> KerasPipeline:
+    """Build the pipeline of a Keras model; `class_weights`: whether `fit` is given any, None if not known.
 
     Raises:
         InvalidInput: another backend than TensorFlow, a model that is not compiled, or no data.
@@ -61,7 +63,7 @@ def keras_pipeline(model: Any, data: Any, loss_fn: Any, optimizer: Any, evaluati
             raise InvalidInput(f"examine() was given {what(given)} as {word}{why} {PASS_DATA}")
     from .keras_pipeline import KerasPipeline
 
-    return KerasPipeline(model, data, evaluation)
+    return KerasPipeline(model, data, evaluation, class_weights)
 
 
 _BACKENDS = {"jax": "JAX", "torch": "PyTorch", "numpy": "NumPy", "openvino": "OpenVINO"}

@@ -69,12 +69,16 @@ class KerasPipeline:
         model: compiled. It is neither trained nor changed.
         data: what `fit` would be given: a `tf.data.Dataset`, a `PyDataset`, or arrays ``(x, y)``.
         evaluation: the same for evaluation, to be held against the training rows.
+        class_weights: whether `fit` is given class weights; None if that is not known.
     """
 
-    def __init__(self, model: keras.Model, data: Any, evaluation: Any = None) -> None:
+    def __init__(
+        self, model: keras.Model, data: Any, evaluation: Any = None, class_weights: bool | None = None
+    ) -> None:
         self.model = model
         self._given = data
         self._evaluation = evaluation
+        self._class_weights = class_weights
         self.name = f"{type(model).__name__} with {kind_of(data)}"
         self._data: KerasData | None = None
         self._unread = "the stage before failed"
@@ -176,7 +180,7 @@ class KerasPipeline:
             value=value,
             kind=self._recognised.kind,
             floor=self._recognised.floor,
-            class_weights=self._weights is not None or None,
+            class_weights=self._weighs_classes(),
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,
             name=as_written(self.model.loss),
@@ -278,6 +282,12 @@ class KerasPipeline:
         if penalty > LARGE_PENALTY * found.floor:
             return Recognised()
         return replace(found, floor=found.floor + penalty)
+
+    def _weighs_classes(self) -> bool | None:
+        """Say whether rare classes may count for more; what a loss of the user's own does is not known."""
+        loss = self.model.loss
+        kerass = isinstance(loss, str) or getattr(loss, "__module__", "").startswith("keras.")
+        return self._weights is not None or self._class_weights or (self._class_weights if kerass else None)
 
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""

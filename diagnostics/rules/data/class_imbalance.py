@@ -45,9 +45,10 @@ class ClassImbalance(Rule):
     ## Known problems
     The share may be what the world looks like, and a model that ranks well needs no weights; then judge it
     by a metric that a constant answer cannot satisfy, and ignore this rule. Where something may make up for the
-    imbalance and cannot be seen, it is a note: in Keras, whose `fit` is told of class weights later; with a
-    loss of your own, if the batch looked at happens to hold one class only; with a `Trainer` that draws its
-    rows in a way of its own. Rows from the beginning only are not judged: they may be sorted.
+    imbalance and cannot be seen, it is a note: in Keras before `fit`, which is told of class weights only then
+    (`diagnose run` sees them); with a loss of your own, in PyTorch if the batch looked at happens to hold one
+    class only; with a `Trainer` that draws its rows in a way of its own. Rows from the beginning only are not
+    judged: they may be sorted.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (what would chance score);
