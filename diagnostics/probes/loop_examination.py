@@ -18,13 +18,12 @@ from diagnostics.facts import Array, BatchFacts, DatasetFacts, Fact, LossFacts
 from .loss_calls import LossCall
 from .loss_recognition import Recognised
 from .pipeline import CannotJudge, StageFailed, UsersCodeRaised
-from .pytorch import IGNORE_INDEX
 from .split_comparison import compared_rows
 from .tensors import LABEL_NAMES, to_array
 from .torch_activations import last_activation, output_facts
 from .torch_batch import split_batch
 from .torch_data import dataset_facts, first_labels, is_shuffled, private, sample_rows
-from .torch_loss import recognise_loss
+from .torch_loss import IGNORE_INDEX, recognise_loss
 from .torch_model import describe_model
 from .torch_optimizer import facts_together
 from .torch_state import random_states_kept

@@ -36,6 +36,7 @@ from .torch_batch import (
     checked_loss,
     describe_source,
     distinct_rows,
+    is_single,
     loss_in,
     one_row,
     prediction_in,
@@ -52,17 +53,13 @@ from .torch_data import (
     sample_rows,
     to_device,
 )
-from .torch_loss import REGRESSIONS, class_axis, recognise_loss, unit_scale_loss
+from .torch_loss import IGNORE_INDEX, REGRESSIONS, class_axis, is_indexed, recognise_loss, unit_scale_loss
 from .torch_model import accepts, check_runnable, describe_model, device_of, parameter_names
 from .torch_optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from .torch_overfit import CopyTrainer
 from .torch_reproduction import reproduce
 from .torch_rereading import reread_batch
-from .torch_state import random_states_kept, tensors_kept
-
-IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
-
-_INDEXED_LOSSES: tuple[Any, ...] = (nn.functional.cross_entropy, nn.functional.nll_loss)
+from .torch_state import kept
 
 
 class PyTorchPipeline:
@@ -149,8 +146,7 @@ class PyTorchPipeline:
 
     def known_classes(self) -> int | None:
         """Return the number of classes if it is certain before the loss runs: an indexed loss by its type."""
-        indexed = isinstance(self.loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) or self.loss_fn in _INDEXED_LOSSES
-        if not indexed or self._prediction is None or not isinstance(self._target, Tensor):
+        if not is_indexed(self.loss_fn) or self._prediction is None or not isinstance(self._target, Tensor):
             return None
         axis = class_axis(self._prediction, self._target, likely=1)
         return None if axis is None else self._prediction.shape[axis]
@@ -226,7 +222,7 @@ class PyTorchPipeline:
         sized = [value for value in (self._target, *inputs.values()) if is_tensor(value) and value.ndim]
         labels = None if self._target is None else to_array(self._target)
         yield BatchFacts(
-            size=1 if _is_single(self._target) else int(sized[0].shape[0]) if sized else 0,
+            size=1 if is_single(self._target) else int(sized[0].shape[0]) if sized else 0,
             inputs=arrays,
             labels=labels if labels is None else np.atleast_1d(labels),
             labels_name=target_name(self._batch),
@@ -302,7 +298,7 @@ class PyTorchPipeline:
             yield from overfit(
                 trainer.run,
                 floor=self._recognised.floor,
-                distinct_inputs=1 if _is_single(self._target) else distinct_rows(split_batch(self._batch)[0]),
+                distinct_inputs=1 if is_single(self._target) else distinct_rows(split_batch(self._batch)[0]),
                 their_rate=their_rate if build is not None else None,
                 warms_up=warming,
                 pool=self._pool,
@@ -402,20 +398,3 @@ class PyTorchPipeline:
         finally:
             self._copy.train()
         return tuple(rows)
-
-
-@contextmanager
-def kept(roots: tuple[Any, ...], *modules: Any) -> Iterator[None]:
-    """Keep states and tensors, and let gradients be computed whatever the mode around is."""
-    with (
-        random_states_kept(*roots),
-        tensors_kept(*modules),
-        torch.inference_mode(False),
-        torch.enable_grad(),
-    ):
-        yield
-
-
-def _is_single(target: Any) -> bool:
-    """Whether this is the target of one example that no axis counts, as a loader with batch_size=None may give."""
-    return not getattr(target, "shape", (1,))

@@ -34,6 +34,11 @@ def split_batch(batch: Any) -> tuple[dict[str, Any], Any]:
     return inputs, None if name is None else inputs.pop(name)
 
 
+def is_single(target: Any) -> bool:
+    """Whether this is the target of one example that no axis counts, as a loader with batch_size=None may give."""
+    return not getattr(target, "shape", (1,))
+
+
 def one_row(batch: Any, row: int, size: int) -> Any:
     """Cut one example out of a batch, keeping its first axis."""
     if is_tensor(batch):

@@ -22,7 +22,9 @@ from .loss_recognition import (
     squared_floor,
 )
 
+IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
 REDUCTIONS = ("mean", "sum")
+INDEXED: tuple[Any, ...] = (F.cross_entropy, F.nll_loss)
 REGRESSIONS = ("mean_squared_error", "mean_absolute_error")
 
 
@@ -42,8 +44,13 @@ def class_axis(prediction: Tensor, target: Tensor, likely: int = -1) -> int | No
     return axis if prediction.shape[axis] > 1 else None
 
 
+def is_indexed(loss_fn: Any) -> bool:
+    """Whether this loss takes class indices as its target, by its type."""
+    return isinstance(loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) or loss_fn in INDEXED
+
+
 def recognise_loss(
-    value: float, prediction: Any, target: Any, loss_fn: Any = None, ignore_index: int = -100
+    value: float, prediction: Any, target: Any, loss_fn: Any = None, ignore_index: int = IGNORE_INDEX
 ) -> Recognised:
     """Find the loss that gives `value` for this prediction and target.
 

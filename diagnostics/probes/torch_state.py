@@ -69,6 +69,18 @@ def tensors_kept(*modules: Any) -> Iterator[None]:
                     buffer.copy_(saved)
 
 
+@contextmanager
+def kept(roots: tuple[Any, ...], *modules: Any) -> Iterator[None]:
+    """Keep random states and tensors, and let gradients be computed whatever the mode around is."""
+    with (
+        random_states_kept(*roots),
+        tensors_kept(*modules),
+        torch.inference_mode(False),
+        torch.enable_grad(),
+    ):
+        yield
+
+
 def _saved(buffer: Tensor) -> Tensor | None:
     """Copy a buffer; None where there are no values, as in a lazy or a meta buffer."""
     if buffer.is_meta or isinstance(buffer, nn.parameter.UninitializedTensorMixin):

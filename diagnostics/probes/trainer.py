@@ -17,13 +17,14 @@ from diagnostics.facts import Fact, ModelFacts
 from diagnostics.trial_facts import MetricFacts
 
 from .pipeline import CannotJudge, StageFailed, users_code
-from .pytorch import PyTorchPipeline, kept
+from .pytorch import PyTorchPipeline
 from .split_comparison import compared_rows
 from .tensors import LABEL_NAMES, configured_classes, fields, to_array
 from .torch_batch import split_batch
 from .torch_data import collate_batch, dataset_facts, is_iterable_only, sample_rows
 from .torch_model import describe_model, parameter_names
 from .torch_optimizer import OptimizerBuilder, full_rate, like, warms_up
+from .torch_state import kept
 
 STEPS_IN_A_RUN = 1000  # for a warm-up that is given as a share of them; any number will do
 _FALLING = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "reduce_lr_on_plateau")
