@@ -9,6 +9,7 @@ import traceback
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from .probes.frames import FROZEN
 from .report import Report, StageResult
 
 if TYPE_CHECKING:
+    from .probes.kept_batches import KeptBatches
     from .probes.loop_examination import FirstStep
     from .probes.loop_finder import LoopFinder
     from .probes.pipeline import Pipeline
@@ -73,11 +75,19 @@ class Run:
         faults: what went wrong in the library itself, as tracebacks.
     """
 
-    def __init__(self, on_examined: Callable[[Report], object] = lambda report: None) -> None:
+    def __init__(
+        self,
+        on_examined: Callable[[Report], object] = lambda report: None,
+        *,
+        keep_batches: bool = False,
+        first_batches: Path | None = None,
+    ) -> None:
         """Look on from now on.
 
         Args:
             on_examined: is called with each report of an examination, before the training that it is about.
+            keep_batches: whether the latest batches of PyTorch's loaders are kept, for `save_batches`.
+            first_batches: a file that `save_batches` wrote: what the first loader gives first.
         """
         self.trainings: list[Training] = []
         self.faults: list[str] = []
@@ -87,6 +97,8 @@ class Run:
         self._tapes: TapeFinder | None = None
         self._times: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # that each was trained
         self._undo: list[Callable[[], object]] = []
+        self._keep_batches, self._first_batches = keep_batches, first_batches
+        self._kept: KeptBatches | None = None
         self._undo += [
             after_import("torch", self._with_torch),  # at once, if it was imported before
             after_import("transformers.trainer", self._with_transformers),
@@ -111,6 +123,10 @@ class Run:
             return None
         return report
 
+    def save_batches(self, path: Path) -> int:
+        """Write the latest batches to a file; return how many; 0 if there are none to be written."""
+        return 0 if self._kept is None else self._kept.save(path)
+
     def close(self) -> None:
         """Take all hooks off. The reports can still be had."""
         while self._undo:
@@ -118,6 +134,7 @@ class Run:
 
     def _with_torch(self, _torch: ModuleType) -> None:
         try:
+            self._with_loaders()
             from .probes.loop_finder import LoopFinder
 
             self._loops = LoopFinder(
@@ -126,6 +143,17 @@ class Run:
             self._undo.append(self._loops.close)
         except Exception as fault:
             self._fault(fault)
+
+    def _with_loaders(self) -> None:
+        if self._keep_batches:
+            from .probes.kept_batches import KeptBatches
+
+            self._kept = KeptBatches()
+            self._undo.append(self._kept.close)
+        if self._first_batches is not None:
+            from .probes.kept_batches import GivenBatches
+
+            self._undo.append(GivenBatches(self._first_batches).close)
 
     def _watch(self, model: Any, optimizers: list[Any]) -> diagnostics.Watch:
         from .probes.stand_in import stand_in

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,22 +29,51 @@ class SecondRun:
     failed: bool
 
 
-def run_again(command: Sequence[str], folder: str, steps: int, patience: float) -> SecondRun:
-    """Run it in a fresh process, from its start, to one step past the one that failed.
+def run_again(
+    command: Sequence[str],
+    folder: str,
+    steps: int,
+    patience: float,
+    save_batches: Callable[[Path], int] = lambda path: 0,
+) -> SecondRun:
+    """Run it in a fresh process, from its start, with the batches first that it had when it failed.
 
-    Its output goes nowhere; what it writes to files it writes again.
+    If that brings no failure, it is run once more with its batches in their order, to one step past the one that
+    failed. The weights are those that the script starts with, and in the second case those that it comes to: what
+    was on the device cannot be read any longer. Its output goes nowhere; what it writes to files it writes again.
 
     Args:
         command: the script and its arguments, as `diagnose run` takes them.
         folder: the working directory that it was started in.
         steps: optimizer steps that it made before it failed.
-        patience: seconds after which it is given up.
+        patience: seconds after which each run is given up.
+        save_batches: writes the last batches before the failure to a file, and returns how many there are.
     """
     with tempfile.TemporaryDirectory(prefix="diagnose-") as scratch:
+        batches = Path(scratch) / "batches.pt"
+        if kept := save_batches(batches):
+            _announce(command, f"with the last {kept} batches first" if kept > 1 else "with the last batch first")
+            again = _run_once(["--first-batches", str(batches)], command, folder, kept, patience)
+            if again.failed:
+                return again
+        _announce(command, f"up to step {steps}")
+        return _run_once([], command, folder, steps + 1, patience)
+
+
+def _announce(command: Sequence[str], how: str) -> None:
+    script = " ".join(command[: 2 if command[0] == "-m" else 1])
+    print(f"diagnose: running {script} once more, on the CPU, {how} (Ctrl-C to stop)", file=sys.stderr)
+
+
+def _run_once(
+    options: Sequence[str], command: Sequence[str], folder: str, steps: int, patience: float
+) -> SecondRun:
+    with tempfile.TemporaryDirectory(prefix="diagnose-") as scratch:
         output = Path(scratch) / "report.json"
-        options = ["--output", str(output), "--fail-on", "never", "--quiet", "--max-steps", str(steps + 1)]
+        limits = ["--max-steps", str(steps), "--time-limit", f"{patience:.0f}"]
+        said = ["--output", str(output), "--fail-on", "never", "--quiet"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "diagnostics", "run", *options, "--time-limit", f"{patience:.0f}", *command],
+            [sys.executable, "-m", "diagnostics", "run", *said, *limits, *options, *command],
             cwd=folder,
             env={**os.environ, **ON_CPU},
             stdin=subprocess.DEVNULL,
@@ -67,7 +96,7 @@ def _told(report: Mapping[str, Any], steps: int) -> SecondRun:
     crash = report["crash"]
     if crash is None:
         return SecondRun(
-            f"on the CPU it came past step {steps} without an exception: the failure needs the device", False
+            f"on the CPU it came past step {steps - 1} without an exception: the failure needs the device", False
         )
     own = [frame for frame in crash["frames"] if frame["yours"]]
     said = f"{crash['exception']}: {crash['message'].splitlines()[0] if crash['message'] else ''}".rstrip(": ")

@@ -306,7 +306,7 @@ class TestReplayOnCpu:
         )
         report = json.loads((tmp_path / "r.json").read_text())
         assert ended.returncode == 1
-        assert "once more, on the CPU, up to step" in ended.stderr
+        assert "once more, on the CPU, with the last batch first (Ctrl-C to stop)" in ended.stderr
         assert "asynchronous-error" in [finding["rule"] for finding in report["findings"]]
         again = report["stages"][-1]
         assert (again["name"], again["status"]) == ("run again", "stopped")
