@@ -2,11 +2,8 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import textwrap
-import time
 
 import pytest
 
@@ -20,40 +17,9 @@ from bugs.lab.shared_card import (
     pytorch_reserves,
     tensorflow_reserves,
 )
+from tests.lab.processes import said, start
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs file locks")
-QUIET = {
-    "OMP_NUM_THREADS": "1",
-    "TF_NUM_INTRAOP_THREADS": "1",
-    "TF_NUM_INTEROP_THREADS": "1",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-}
-
-
-def start(program: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        env={**os.environ, **QUIET, **environment},
-        stdin=subprocess.PIPE,  # an inherited one may be at its end, and a program that waits on it would go on
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def said(program: str, **environment: str) -> dict:
-    """What the program printed as JSON; it must end well."""
-    process = start(program, **environment)
-    out, err = process.communicate(timeout=240)
-    assert process.returncode == 0, err
-    return json.loads(out.splitlines()[-1])
-
-
-@pytest.fixture
-def card(monkeypatch):
-    """A new card, which the processes that the test starts find, too."""
-    monkeypatch.setenv("ZOO_CARD", "")  # what it was comes back after the test, whatever the card writes there
-    return open_card()
 
 
 class TestLedger:
@@ -363,44 +329,3 @@ class TestSharedCard:
             "TensorFlow had made tensors before this process was put on the simulated card, and its allocator "
             "cannot be changed any more. Call lab.shared_card() right after the imports."
         )
-
-
-class TestOpenNotebook:
-    def test_it_keeps_what_it_has_until_it_is_closed(self, card):
-        program = (
-            "from bugs import lab; from bugs.lab.shared_card import open_card\n"
-            "cells = 'from bugs.lab.shared_card import *; open_card().hold(9, \"PyTorch\")'\n"
-            "notebook = lab.open_notebook(cells)\n"
-            "before = open_card().holders()[0].size; notebook.close(); notebook.close()\n"
-            "print(f'[{before}, {len(open_card().holders())}]')"
-        )
-        assert said(program) == [9, 0]
-
-    def test_what_it_prints_is_passed_on(self, card):
-        process = start("from bugs import lab\nlab.open_notebook('print(1); print(2)')")
-        assert process.communicate(timeout=60) == ("", "notebook: 1\nnotebook: 2\n")
-
-    def test_cells_that_fail_are_an_error_here(self, card):
-        process = start("from bugs import lab\nlab.open_notebook('int(\"x\")')")
-        error = process.communicate(timeout=60)[1]
-        assert process.returncode == 1
-        assert "ValueError: invalid literal for int() with base 10: 'x'" in error
-        assert error.endswith("The notebook ended with exit code 1 before its last cell was done.\n")
-
-    @pytest.mark.parametrize(
-        "cells", ["print('waiting')", "print('busy', flush=True); import time; time.sleep(60)"]
-    )
-    @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-    def test_it_ends_in_good_order_with_the_process_that_opened_it(self, card, tmp_path, cells, how):
-        mark = tmp_path / "mark"
-        at_exit = f"import atexit, pathlib; atexit.register(pathlib.Path({str(mark)!r}).write_text, 'ended')\n"
-        process = start(
-            f"from bugs import lab; import time\nlab.open_notebook({at_exit + cells!r})\ntime.sleep(60)"
-        )
-        assert process.stderr.readline() in ("notebook: waiting\n", "notebook: busy\n")
-        process.send_signal(how)
-        process.communicate(timeout=30)
-        until = time.monotonic() + 10
-        while not mark.exists() and time.monotonic() < until:
-            time.sleep(0.02)
-        assert mark.read_text() == "ended"
