@@ -133,23 +133,39 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemory | None
     if tensor is None and tried is None and exhausted is None:
         return None
     both = f"{log}\n{message}"
-    limit = _bytes_or_size(r"memory_limit_: ", both)
     shape = None if tensor is None else _shape(tensor["shape"])
     dtype = None if tensor is None else tensor["dtype"]
     if tried is None:
-        tried = _size(r"ran out of memory trying to allocate SIZE", both)
+        tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
     if shape is not None and dtype in _TF_BYTES:
         tried = math.prod(shape) * _TF_BYTES[dtype]
+    capacity, free, allocated, reserved = _of_pool(both, tried)
     return OutOfMemory(
         framework="TensorFlow",
         device=_tf_device(message if tensor is None else tensor["device"]),
         tried=tried,
-        capacity=limit,
-        free=_bytes_or_size(r"available (?:size|bytes): ", both),
-        allocated=_size(r"Sum Total of in-use chunks: SIZE", both),
+        capacity=capacity,
+        free=free,
+        allocated=allocated,
+        reserved=reserved,
         shape=shape,
         dtype=dtype,
     )
+
+
+def _of_pool(text: str, tried: int | None) -> tuple[int | None, int | None, int | None, int | None]:
+    """Read the report of TensorFlow's allocator: what it may have, has free, has handed out, and holds.
+
+    What it calls available is what its pool may still grow by; there is room within the pool, too.
+    """
+    limit = _bytes_or_size(r"memory_limit_: ", text)
+    growth = _bytes_or_size(r"available (?:size|bytes): ", text)
+    allocated = _bytes_or_size(r"Sum Total of in-use chunks: ", text)
+    held = _bytes_or_size(r"(?:Total size in pool|total_region_allocated_bytes_): ", text)
+    if tried is not None and growth is not None and held is not None and growth >= tried:
+        limit = held  # it was refused what it may have: others hold it, and this is all that there was
+    free = growth if limit is None or allocated is None else max(0, limit - allocated)
+    return limit, free, allocated, held
 
 
 def _bytes_or_size(prefix: str, text: str) -> int | None:

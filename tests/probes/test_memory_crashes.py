@@ -289,12 +289,48 @@ class TestTensorFlow:
 
     def test_is_completed_from_the_allocators_own_report(self):
         symptom = read(TF_REPORT)
-        assert (symptom.tried, symptom.capacity, symptom.free) == (152 * MIB, 300 * MIB, 10 * MIB)
-        assert symptom.allocated == 272 * MIB
+        assert (symptom.tried, symptom.capacity, symptom.free) == (152 * MIB, 300 * MIB, 28 * MIB)
+        assert (symptom.allocated, symptom.reserved) == (272 * MIB, 290 * MIB)
 
     def test_of_older_versions_reports_bare_bytes(self):
-        text = TF_REPORT.replace("300.00MiB available size: 10.00MiB", "314572800 available bytes: 1024")
-        assert (read(text).capacity, read(text).free) == (300 * MIB, 1024)
+        text = TF_REPORT.replace(
+            "Total size in pool: 290.00MiB memory_limit_: 300.00MiB available size: 10.00MiB",
+            "total_region_allocated_bytes_: 304087040 memory_limit_: 314572800 available bytes: 10485760",
+        )
+        assert read(text) == read(TF_REPORT)
+
+    def test_is_read_from_the_last_of_several_reports(self):
+        earlier = "".join(TF_REPORT.splitlines(keepends=True)[:3]).replace("272.00", "52.00")
+        assert read(earlier + TF_REPORT) == read(TF_REPORT)
+
+    def test_has_no_more_than_its_pool_where_that_was_not_let_grow(self):
+        symptom = read(
+            TF_REPORT.replace(
+                "limit_: 300.00MiB available size: 10.00", "limit_: 790.00MiB available size: 500.00"
+            )
+        )
+        assert (symptom.capacity, symptom.free) == (290 * MIB, 18 * MIB)
+
+    @pytest.mark.slow
+    def test_is_read_from_the_whole_output_of_a_real_failure(self):
+        script = """
+            import tensorflow as tf
+            held = [tf.zeros(2**19) + 1.0 for _ in range(140)]  # of 2 MiB each
+            del held[::2]
+            held.append(tf.zeros(2**24))
+            """
+        environment = {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "300"}
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env=os.environ | {"OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "0"} | environment,
+        )
+        symptom = read(done.stderr)
+        assert (symptom.tried, symptom.capacity, symptom.reserved) == (64 * MIB, 300 * MIB, 300 * MIB)
+        assert 64 * MIB < symptom.free == 300 * MIB - symptom.allocated
 
     def test_is_known_by_the_words_of_xla(self):
         text = (

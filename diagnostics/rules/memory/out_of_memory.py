@@ -160,6 +160,8 @@ def _fragments(symptom: Symptom) -> str:
     unused = _unused(symptom)
     if unused is None or symptom.tried is None or unused < symptom.tried:
         return ""
+    if symptom.free is not None and symptom.free >= max(unused, symptom.tried):
+        return f"That would be enough, but {symptom.framework} holds it in pieces that are each too small."
     return (
         f"{symptom.framework} itself holds {in_bytes(unused)} that no tensor uses, which would be enough, but in "
         "pieces that are each too small."
@@ -217,7 +219,10 @@ def _fix(symptom: Symptom, way: str) -> str:
         )
     if unused is not None and symptom.tried is not None and unused >= symptom.tried:
         return (
-            "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before torch is imported, which keeps the "
+            "set TF_GPU_ALLOCATOR=cuda_malloc_async in the environment, which has CUDA itself manage the pieces; "
+            "or a smaller batch"
+            if symptom.framework == "TensorFlow"
+            else "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before torch is imported, which keeps the "
             "pieces together; or a smaller batch"
         )
     if need is not None and need.batch_rows == 1:

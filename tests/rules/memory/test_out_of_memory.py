@@ -86,6 +86,18 @@ class TestFromCrash:
             "pieces together; or a smaller batch"
         )
 
+    def test_knows_pieces_of_what_is_free_within_tensorflows_pool(self):
+        symptom = Symptom("TensorFlow", "GPU 0", 64 * MIB, 300 * MIB, 160 * MIB, 140 * MIB, 300 * MIB)
+        finding = RULE.from_crash(TEXT, symptom)
+        assert finding.message == (
+            "The memory of GPU 0 ran out: 64.0 MiB more was asked for. Of 300.0 MiB there was 160.0 MiB free. "
+            "That would be enough, but TensorFlow holds it in pieces that are each too small."
+        )
+        assert finding.fix == (
+            "set TF_GPU_ALLOCATOR=cuda_malloc_async in the environment, which has CUDA itself manage the pieces; "
+            "or a smaller batch"
+        )
+
     def test_names_the_others_and_sends_to_them_where_they_hold_most(self):
         others = (Holder(4711, 3 * GIB, "ada", ("PyTorch",)), Holder(12, 3 * GIB))
         symptom = Symptom(
