@@ -22,7 +22,10 @@ _MEANING = {
     "nccl": "",
 }
 _LOST = " The device is lost to this process: every later call fails likewise, until it is started anew."
-_CPU = 'or run one batch on the CPU (device = "cpu"), which stops at the failing line and names the index'
+_CPU = (
+    'or run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
+    "failing line and names the index"
+)
 
 
 class AsynchronousError(Rule):

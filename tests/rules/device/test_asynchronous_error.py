@@ -24,7 +24,10 @@ DOUBT = (
     "that is only where the host heard of it. Work for a device is queued and the host goes on; it learns of a "
     f"failure where it next waits. {ASSERT}"
 )
-ON_THE_CPU = 'or run one batch on the CPU (device = "cpu"), which stops at the failing line and names the index'
+ON_THE_CPU = (
+    'or run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
+    "failing line and names the index"
+)
 
 
 class TestFromCrash:
