@@ -10,6 +10,8 @@ import functools
 from collections.abc import Mapping
 from typing import Final
 
+from .finding import Finding
+
 # The loss does not fall, and the model has nothing to say. Almost every silent bug ends so.
 _NO_LEARNING = ("loss-plateau", "constant-predictions", "cannot-overfit-one-batch")
 _NAN = ("non-finite-activations", "non-finite-loss", "non-finite-gradients")
@@ -26,8 +28,8 @@ LEADS_TO: Final[Mapping[str, tuple[str, ...]]] = {
     "unstable-batch": ("loss-divergence", "loss-oscillation", "ragged-batch", "truncated-inputs"),
     "repeated-batch": ("overfitting", "constant-predictions"),
     # model
-    "labels-out-of-range": ("initial-loss-off", *_NO_LEARNING, *_NAN),
-    "token-ids-out-of-range": _NAN,
+    "labels-out-of-range": ("asynchronous-error", "initial-loss-off", *_NO_LEARNING, *_NAN),
+    "token-ids-out-of-range": ("asynchronous-error", *_NAN),
     "probabilities-as-logits": ("initial-loss-off", "learning-rate-too-low", "vanishing-gradients", *_NO_LEARNING),
     "logits-as-probabilities": ("initial-loss-off", *_TOO_LARGE_STEPS),
     "broadcast-loss": _NO_LEARNING,
@@ -78,3 +80,24 @@ def follows(rule: str, cause: str) -> bool:
     Where two lead to each other, neither follows: they are told as two.
     """
     return rule in _all_of(cause) and cause not in _all_of(rule)
+
+
+def explains(cause: Finding, finding: Finding) -> bool:
+    """Whether one finding follows from another of the same training, as far as what was measured allows it."""
+    if not follows(finding.rule, cause.rule):
+        return False
+    if (cause.rule, finding.rule) == ("growing-memory", "out-of-memory"):
+        return _ran_full(cause.evidence, finding.evidence)
+    return True
+
+
+def _ran_full(growth: Mapping[str, object], end: Mapping[str, object]) -> bool:
+    """Whether the memory that ran out is the one that grew, by what would have been enough for the request.
+
+    Where it is known what is kept, the growth is not measured: then it goes on until the memory is full.
+    """
+    grew, tried = growth.get("grew_bytes"), end.get("tried_bytes")
+    if not isinstance(grew, int | float):
+        return True
+    same = (growth.get("memory_of") == "process") == (end.get("device") == "CPU")
+    return same and (not isinstance(tried, int | float) or grew >= tried)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .consequences import follows
+from .consequences import explains
 from .finding import SEVERITIES, Finding, Severity
 from .report import Report, StageResult, Status
 
@@ -83,13 +83,15 @@ def merged(
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:
-    """Tell what one rule found twice once: as it was told first, with the line and the step that either knows."""
+    """Tell what one rule found twice once, with the line and the step that either knows.
+
+    It is told as it was when it was worst, and of those first: a crash may name what a watch saw the effects of.
+    """
     once: dict[str, Finding] = {}
     for finding in findings:
         first = once.setdefault(finding.rule, finding)
         once[finding.rule] = replace(
-            first,
-            severity=_worse(first, finding),
+            min(first, finding, key=lambda one: SEVERITIES.index(one.severity)),
             where=first.where or finding.where,
             step=finding.step if first.step is None else first.step,
         )
@@ -100,18 +102,17 @@ def _causes(findings: list[Finding]) -> list[Finding]:
     """Put each finding under the first other one that it follows from."""
     under: dict[str, list[Finding]] = {}
     causes: list[Finding] = []
-    rules = [finding.rule for finding in findings]
     for finding in findings:
-        roots = [rule for rule in rules if follows(finding.rule, rule) and not _has_cause(rule, rules)]
+        roots = [one for one in findings if explains(one, finding) and not _has_cause(one, findings)]
         if roots:
-            under.setdefault(roots[0], []).append(finding)
+            under.setdefault(roots[0].rule, []).append(finding)
         else:
             causes.append(finding)
     return [_with(cause, under.get(cause.rule, [])) for cause in causes]
 
 
-def _has_cause(rule: str, among: list[str]) -> bool:
-    return any(follows(rule, other) for other in among)
+def _has_cause(finding: Finding, among: list[Finding]) -> bool:
+    return any(explains(other, finding) for other in among)
 
 
 def _with(cause: Finding, consequences: list[Finding]) -> Finding:

@@ -1,6 +1,7 @@
 import pytest
 
-from diagnostics.consequences import LEADS_TO, follows
+from diagnostics.consequences import LEADS_TO, explains, follows
+from diagnostics.finding import Finding
 from diagnostics.rule import all_rules
 
 NAMES = {rule.name for rule in all_rules()}
@@ -34,3 +35,32 @@ class TestFollows:
 
     def test_not_from_itself(self):
         assert not any(follows(name, name) for name in NAMES)
+
+
+class TestExplains:
+    @pytest.mark.parametrize(
+        ("grew", "ran_out", "explained"),
+        [
+            ({}, {"device": "GPU 0", "tried_bytes": 900}, True),
+            ({"memory_of": "process", "grew_bytes": 900.0}, {"device": "CPU", "tried_bytes": 900}, True),
+            ({"memory_of": "process", "grew_bytes": 900.0}, {"device": "CPU", "tried_bytes": None}, True),
+            ({"memory_of": "process", "grew_bytes": 900.0}, {"device": "CPU", "tried_bytes": 901}, False),
+            ({"memory_of": "process", "grew_bytes": 900.0}, {"device": "GPU 0", "tried_bytes": 1}, False),
+            ({"memory_of": "accelerator", "grew_bytes": 900.0}, {"device": "GPU 0", "tried_bytes": 1}, True),
+            ({"memory_of": "accelerator", "grew_bytes": 900.0}, {"device": "CPU", "tried_bytes": 1}, False),
+        ],
+        ids=[
+            "what is kept is known",
+            "as much as was asked for",
+            "nobody knows what was asked for",
+            "less than was asked for",
+            "on the host, not on the card",
+            "on the card",
+            "on the card, not on the host",
+        ],
+    )
+    def test_memory_that_ran_out_by_the_growth_of_the_same_memory(self, grew, ran_out, explained):
+        growth = Finding("growing-memory", "note", "memory", "It grows.", "keep less", evidence=grew)
+        end = Finding("out-of-memory", "error", "memory", "It ran out.", "take less", evidence=ran_out)
+        assert explains(growth, end) == explained
+        assert not explains(end, growth)

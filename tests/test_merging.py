@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,18 @@ class TestMerged:
         explained = report(finding("labels-out-of-range", "error", where=WHERE))
         (only,) = merged("", [training(examined, watched)], explained).findings
         assert (only.severity, only.where, only.step) == ("error", WHERE, 3)
+
+    def test_what_is_found_twice_is_told_as_it_was_when_it_was_worst(self):
+        watched = report(replace(finding("growing-memory", "note", step=3), message="The memory grows."))
+        explained = report(replace(finding("growing-memory", "error"), message="losses holds 300 graphs."))
+        (only,) = merged("", [training(None, watched)], explained).findings
+        assert (only.message, only.severity, only.step) == ("losses holds 300 graphs.", "error", 3)
+
+    def test_memory_that_grew_on_another_device_is_a_finding_beside_the_one_that_ran_out(self):
+        grew = finding("growing-memory", "note", evidence={"memory_of": "process", "grew_bytes": 1e9})
+        full = finding("out-of-memory", "error", evidence={"device": "GPU 0", "tried_bytes": 100})
+        whole = merged("", [training(None, report(grew))], report(full))
+        assert told(whole) == [("out-of-memory", "error", []), ("growing-memory", "note", [])]
 
     def test_a_consequence_stands_under_its_cause_and_lends_it_its_severity(self):
         watched = report(finding("non-finite-loss", "error"), finding("loss-plateau"))

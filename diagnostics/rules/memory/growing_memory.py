@@ -145,7 +145,13 @@ class GrowingMemory(Rule):
                 "look for lists, dicts and attributes that get longer with every step, and keep numbers or "
                 "tensor.detach().cpu() in them; data that is kept once read is no fault, if there is room for all"
             ),
-            evidence={"bytes_a_step": slope, "first_bytes": float(memory[0]), "last_bytes": float(memory[-1])},
+            evidence={
+                "memory_of": history.memory_of,
+                "bytes_a_step": slope,
+                "first_bytes": float(memory[0]),
+                "last_bytes": float(memory[-1]),
+                "grew_bytes": float(history.memory_bytes[-1] - history.memory_bytes[0]),
+            },
             step=int(steps[0]),
             severity="note" if history.memory_of == "process" else "warning",
         )
