@@ -119,7 +119,8 @@ class Visit:
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {fault}")
         report = merged(self._title(ending), trainings, explained, ignores=self._wishes.ignores, faults=faults)
         stages = report.stages or (NOTHING_TRAINED,)
-        if self._wishes.replay_on_cpu and any(f.rule == "asynchronous-error" for f in report.findings):
+        told = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
+        if self._wishes.replay_on_cpu and "asynchronous-error" in told:
             stages = (*stages, self._again(trainings))
         return dataclasses.replace(report, stages=stages, script=self._script.name, exit_code=ending.exit_code)
 

@@ -307,7 +307,8 @@ class TestReplayOnCpu:
         report = json.loads((tmp_path / "r.json").read_text())
         assert ended.returncode == 1
         assert "once more, on the CPU, with the last batch first (Ctrl-C to stop)" in ended.stderr
-        assert "asynchronous-error" in [finding["rule"] for finding in report["findings"]]
+        told = [(f["rule"], [c["rule"] for c in f["consequences"]]) for f in report["findings"]]
+        assert told == [("labels-out-of-range", ["asynchronous-error"])]
         again = report["stages"][-1]
         assert (again["name"], again["status"]) == ("run again", "stopped")
         line = "loss = torch.nn.functional.cross_entropy(model(**batch).logits, labels)"
