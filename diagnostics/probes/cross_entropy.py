@@ -46,12 +46,13 @@ def recognise(scores: Array, gradient: Array, starts: Array, tolerance: Array) -
         tolerance: float64 (n,), how far a gradient may be off, as a share of its own L1 norm.
     """
     rows, width = scores.shape
+    gradient = np.where(np.isfinite(gradient).all(axis=1, keepdims=True), gradient, 0.0)
     every, lowest = np.arange(rows), gradient.argmin(axis=1)
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     size = np.abs(gradient).sum(axis=1)
     # An example that the model is quite sure of, and rightly so, has a gradient of 0 at its label.
-    there = np.isfinite(size) & (gradient[every, lowest] < 0)
+    there = gradient[every, lowest] < 0
     rest = 1 - shares[every, lowest]
     telling = there & (rest > 1 - SURE)
     balanced = np.abs(gradient.sum(axis=1)) <= tolerance * size

@@ -22,6 +22,7 @@ from .torch_snapshot import Snapshot
 
 INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
 PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
+PASSES_OF_SKIPPED = 4  # that are run again, of a step that is left out again and again: the first may be as usual
 
 
 class Evidence:
@@ -127,7 +128,7 @@ class Evidence:
                 self._model,
                 self._layers.parameters,
                 self._snapshot.weights() if self._snapshot is not None and usable else None,
-                [kept for kept in self.passes if kept.step == failure.step],
+                self._led_to(failure),
                 device=self._device,
                 noticed=noticed,
                 why_no_weights=self.why_not or "the weights from before the step were not kept",
@@ -146,6 +147,10 @@ class Evidence:
             self._snapshot = None  # the first is the one that matters: no more needs to be held
             self._set_aside()
             self.passes.clear()
+
+    def _led_to(self, failure: Failure) -> list[Pass]:
+        passes = [kept for kept in self.passes if kept.step == failure.step]
+        return passes[-PASSES_OF_SKIPPED:] if failure.left_out else passes
 
     def look_at_weights(self, last: int, table: Table) -> None:
         """Look, at the end of a run, at the weights that no later pass has used."""

@@ -55,6 +55,7 @@ def locate(
             "batch_size": failure.size or None,
             "batch_fingerprint": failure.fingerprint or None,
             "learning_rate": failure.rate,
+            "left_out": failure.left_out,
         }
         return OriginFacts(kind=kind, replayed=replayed, noticed=noticed, **(known | more))  # type: ignore[arg-type]
 

@@ -20,6 +20,9 @@ from .torch_gradients import Layers, Update, to_host
 from .torch_passes import Pass, fingerprints
 
 LOSSES = 1024  # of one step, remembered: where no optimizer steps any more it is a step without an end
+# Steps in a row. A scaler begins at 65,536 and halves that with each step that it leaves out: some are how it
+# finds its scale, and after sixteen it multiplies by 1. Ours: after as many again it is not the scale.
+SKIPPED = 32
 
 
 @dataclass(slots=True)
@@ -68,6 +71,7 @@ class Failure:
         loss: of the step; None if not known.
         loss_bad: whether it is the loss that was not finite.
         gradients: numbers of the parameters whose gradient was not finite.
+        left_out: steps in a row that were not made for that.
     """
 
     step: int
@@ -77,6 +81,7 @@ class Failure:
     fingerprint: int
     size: int
     rate: float | None
+    left_out: int = 0
 
 
 class Table:
@@ -114,6 +119,7 @@ class Table:
         self._sizes = layers.sizes()
         self._layer_sizes = np.bincount(layers.of_parameter, self._sizes, minlength=len(layers.names))
         self.skipped = 0
+        self._left_out = 0  # of them, the latest in a row
         self.scaled = False
 
     def read(self, rows: list[Row], device: torch.device) -> Failure | None:
@@ -151,7 +157,17 @@ class Table:
                     row.step, means[place] if losses[place] else None, loss_bad, bad[place], found[place],
                     row.kept.size if row.kept is not None else 0, max(rates[place], default=None),
                 )  # fmt: skip
-        return None
+            self._left_out = self._left_out + 1 if row.gradients and not known[place] else 0
+        return self._never_made(rows[-1], reader) if self._left_out > SKIPPED else None
+
+    def _never_made(self, row: Row, reader: _Reader) -> Failure:
+        """Describe the latest of many steps in a row that a fused optimizer was told to leave out."""
+        bad = [
+            np.asarray(gradient.which)[~np.isfinite(reader.array(gradient.norms))] for gradient in row.gradients
+        ]
+        size = row.kept.size if row.kept is not None else 0
+        which = tuple(int(number) for number in np.concatenate(bad))
+        return Failure(row.step, None, False, which, 0, size, None, self._left_out)
 
     def unfinished(self, row: Row, step: int, latest: int) -> Failure | None:
         """Look at the latest losses of a step that no optimizer has taken yet, as loss scalers leave them out."""

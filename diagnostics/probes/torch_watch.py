@@ -23,6 +23,7 @@ from diagnostics.origin_facts import OriginFacts
 from diagnostics.rhythm import looks_closer
 from diagnostics.watch_facts import HistoryFacts, RangeFacts, TraceFacts
 
+from .skipped_steps import SkippedSteps
 from .torch_evidence import Evidence
 from .torch_gradients import Layers, copies, measure_update, nonzero_counts
 from .torch_graphs import LiveGraphs
@@ -86,6 +87,7 @@ class TorchWatch:
         self._predictions = Predictions()
         self._modes = Modes(self._inner)
         self._graphs = LiveGraphs()
+        self._skipped = SkippedSteps(self._layers)
         self._labels: Any = None
         self._leader: int | None = None
         self._rows: list[Row] = []
@@ -121,6 +123,8 @@ class TorchWatch:
             self._handles.pop().remove()
         self._samples.close()
         self._trace.abandon()
+        if self._skipped.failure(None) is not None:
+            self._safely("readings", self._look_at_unfinished)
         self.read()
 
     def step(self, loss: Any, labels: Any = None) -> None:
@@ -211,7 +215,7 @@ class TorchWatch:
                 self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
                 self._safely("predictions", self._predictions.evaluation, self.steps, output, self._labels)
-            elif self._look or self.steps < FIRST:
+            elif self._look or self.steps < FIRST or self._next.passes > FIRST:
                 self._safely("backward passes", self._listen, output)
                 if self._look:
                     self._safely("predictions", self._look_at, output)
@@ -258,6 +262,7 @@ class TorchWatch:
     def _backward_begins(self, kept: Pass | None) -> None:
         row = self._next
         row.backwards += 1
+        self._skipped.begins(self.steps, [pair for held in self._held for pair in held])
         self._modes.look(self.steps)
         row.kept = kept or row.kept
         if self.steps == 0 or self._leader is None or row.clean:
@@ -346,6 +351,8 @@ class TorchWatch:
         self._samples.read()
         self._safely("predictions", self._predictions.read, self.steps, False)
         if failure is not None and self.origin is None:
+            if failure.left_out:
+                self._evidence.copy_now()  # none of these steps has changed them
             self._find(failure)
         elif self._closed:
             self._evidence.look_at_weights(self.steps - 1, self._table)
@@ -355,8 +362,9 @@ class TorchWatch:
             self.on_read()
 
     def _look_at_unfinished(self) -> None:
-        """Look for a NaN loss where no optimizer steps: from the first NaN on a loss scaler sees to that."""
+        """Look for a NaN where no optimizer steps: from the first NaN on a loss scaler sees to that."""
         failure = self._table.unfinished(self._next, self.steps, self._every)
+        failure = failure or self._skipped.failure(self._next.kept)
         if failure is not None and self.origin is None:
             self._evidence.copy_now()  # no step has changed them since
             self._find(failure)

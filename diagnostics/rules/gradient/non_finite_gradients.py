@@ -38,8 +38,10 @@ class NonFiniteGradients(Rule):
 
     ## Known problems
     Gradients are seen as the optimizer's step sees them: after clipping, which spreads one NaN to all of them.
-    Steps that a loss scaler leaves out because of an overflow are not reported; they are how it works. The step
-    is run again with a gradient of ones at the model's output, not with that of the loss.
+    Steps that a loss scaler leaves out because of an overflow are how it works, and are reported only from 33 in a
+    row on: by then it has halved its scale so often that the scale is not the reason. They are not noticed where
+    gradients are set to zero instead of None. The step is run again with a gradient of ones at the model's output,
+    not with that of the loss.
 
     ## Sources
     PyTorch's documentation, "Autograd mechanics", gradients for non-differentiable functions;
@@ -104,4 +106,8 @@ class NonFiniteGradients(Rule):
 
 def _seen(origin: OriginFacts) -> str:
     which = origin_words.parameters(origin)
-    return f"In step {origin.step} the gradient of {which} is NaN or infinite."
+    seen = f"In step {origin.step} the gradient of {which} is NaN or infinite."
+    if not origin.left_out:
+        return seen
+    times = f"That was so {origin.left_out} times in a row"
+    return f"{seen} {times}, and each of these steps was left out for it, as a loss scaler does."

@@ -57,6 +57,14 @@ class TestFires:
         )
         assert finding.fix.startswith("look in the loss, and between the model's output and it")
 
+    def test_on_steps_that_are_left_out_for_it_again_and_again(self):
+        finding = NonFiniteGradients().from_origin(origin(left_out=40, loss=None))
+        assert finding.message == (
+            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. That was so 40 times in "
+            "a row, and each of these steps was left out for it, as a loss scaler does. The model's output is "
+            "finite; the model's own backward pass is finite, so it comes in from the loss." + AGAIN
+        )
+
     def test_where_the_step_could_not_be_run_again(self):
         finding = NonFiniteGradients().from_origin(origin(replayed=False, reason="no forward pass was seen"))
         assert finding.message == (
