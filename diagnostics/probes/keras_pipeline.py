@@ -285,9 +285,11 @@ class KerasPipeline:
 
     def _weighs_classes(self) -> bool | None:
         """Say whether rare classes may count for more; what a loss of the user's own does is not known."""
+        if self._weights is not None or self._class_weights:
+            return True
         loss = self.model.loss
-        kerass = isinstance(loss, str) or getattr(loss, "__module__", "").startswith("keras.")
-        return self._weights is not None or self._class_weights or (self._class_weights if kerass else None)
+        known = isinstance(loss, str) or getattr(loss, "__module__", "").startswith("keras.")
+        return self._class_weights if known else None
 
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""
