@@ -60,8 +60,8 @@ class TestFires:
     def test_on_steps_that_are_left_out_for_it_again_and_again(self):
         finding = NonFiniteGradients().from_origin(origin(left_out=40, loss=None))
         assert finding.message == (
-            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. That was so 40 times in "
-            "a row, and each of these steps was left out for it, as a loss scaler does. The model's output is "
+            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. That was so 40 times "
+            "in a row, and each of these steps was left out for it, as a loss scaler does. The model's output is "
             "finite; the model's own backward pass is finite, so it comes in from the loss." + AGAIN
         )
 
