@@ -5,6 +5,9 @@ Evidence that several rules share; `trajectory` says which of them speaks, and w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from .facts import Array
@@ -14,6 +17,7 @@ LARGE_UPDATE = 0.01  # of a layer's weights, in one step: ten times the 0.001 of
 LARGE_FIRST = 0.1  # the same in the first steps; small networks learn well at 3%
 FIRST_STEPS = 20
 TINY_UPDATE = 1e-5  # the same: 10,000 steps, all the same way, change the weights by a tenth
+FASTEST = 5 / 6  # of the layers are slower than the median of the fastest third
 LONG_RUN = 10_000  # steps
 
 
@@ -49,9 +53,15 @@ def large_updates(history: HistoryFacts, since: int = 0) -> float | None:
 
 
 def tiny_updates(history: HistoryFacts) -> bool:
-    """Whether not one step was large enough to get anywhere in a long run; False if nothing at all changed."""
+    """Whether not one step was large enough to get anywhere in a long run; False if nothing at all changed.
+
+    Where a third of the layers gets somewhere, it is not the size of the steps that holds the others back.
+    """
     largest = largest_update(history)
-    return largest is not None and 0 < largest < TINY_UPDATE
+    if largest is None or not 0 < largest < TINY_UPDATE:
+        return False
+    fastest = _update_sizes(history, 0, of_layers=lambda ratios: np.quantile(ratios, FASTEST))
+    return fastest is not None and float(np.median(fastest)) < TINY_UPDATE
 
 
 def warms_up(history: HistoryFacts) -> bool:
@@ -73,11 +83,13 @@ def rate_until(history: HistoryFacts, step: int) -> float:
     return float(top_rates(history)[history.steps <= step].max(initial=0.0))
 
 
-def _update_sizes(history: HistoryFacts, since: int, before: int | None = None) -> Array | None:
+def _update_sizes(
+    history: HistoryFacts, since: int, before: int | None = None, of_layers: Callable[[Array], Any] = np.median
+) -> Array | None:
     ratios = history.update_ratios
     if ratios is None or history.sampled_steps is None:
         return None
     steps = history.sampled_steps
     ratios = ratios[(steps >= since) & ((before is None) | (steps < (before or 0)))].astype(np.float64)
     finite = np.isfinite(ratios)
-    return np.array([np.median(row[there]) for row, there in zip(ratios, finite, strict=True) if there.any()])
+    return np.array([of_layers(row[there]) for row, there in zip(ratios, finite, strict=True) if there.any()])

@@ -48,8 +48,9 @@ class LearningRateTooLow(Rule):
 
     A watched run is judged by the same two limits, after 100 steps, if its rate has stopped rising. Even the
     largest step (the median over layers) must be below 1e-5, so that a schedule that goes down to 0 is no
-    alarm. A warning if a classifier is seen to be at the chance level; otherwise a note, for a model
-    may be near its best already.
+    alarm; and so must the usual step of the fastest third of the layers, for where these move it is not the rate
+    that holds the others back, but their gradient, as in `vanishing-gradients`. A warning if a classifier is seen
+    to be at the chance level; otherwise a note, for a model may be near its best already.
 
     ## Known problems
     Between this limit and a good rate lies a wide stretch of rates that are merely slow; they are silent.

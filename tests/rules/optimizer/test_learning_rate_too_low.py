@@ -109,6 +109,12 @@ class TestWhileTraining:
     def test_is_silent_on_a_run_that(self, losses, update):
         assert RULE.from_history(history(losses, update=update)) is None
 
+    @pytest.mark.parametrize(("fastest", "silent"), [(1e-3, True), (2e-6, False)])
+    def test_is_silent_where_the_last_layers_move_and_no_gradient_reaches_the_first(self, fastest, silent):
+        ratios = np.tile(fastest * np.geomspace(1e-8, 1, 12, dtype=np.float32), (20, 1))
+        run = history([0.7] * 400, layers=tuple("abcdefghijkl"), update_ratios=ratios)
+        assert (RULE.from_history(run, answers([0.7] * 20)) is None) == silent
+
     def test_is_silent_on_a_classifier_that_has_learned_already(self):
         assert RULE.from_history(history([0.1] * 400, update=1e-7), answers([0.1] * 20)) is None
 
