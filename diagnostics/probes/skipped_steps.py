@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,10 +19,14 @@ class SkippedSteps:
 
     Nothing tells of a step that a scaler leaves out, but gradients that are gone when the next pass begins. Where
     they are set to zero instead nothing is known, for to look would be to wait for the device.
+
+    Args:
+        layers: of the model.
+        safely: does work as the part "backward passes", so that a fault is not raised into the script.
     """
 
-    def __init__(self, layers: Layers) -> None:
-        self._layers = layers
+    def __init__(self, layers: Layers, safely: Callable[..., None]) -> None:
+        self._layers, self._safely = layers, safely
         self._step, self.count = -1, 0
         self._bad: Tensor | bool = True  # whether in all steps that were looked at
         self._latest: Gradient | None = None
@@ -38,7 +44,8 @@ class SkippedSteps:
             return  # one of the passes of an accumulation
         self.count += 1
         if self.count > SKIPPED:
-            torch.autograd.Variable._execution_engine.queue_callback(lambda: self._ends(held))
+            ends = functools.partial(self._safely, "backward passes", self._ends, held)
+            torch.autograd.Variable._execution_engine.queue_callback(ends)
 
     def failure(self, kept: Pass | None) -> Failure | None:
         """Return the step that is not made, with the size of the batch of `kept`; None if there is none."""

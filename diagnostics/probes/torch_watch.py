@@ -87,7 +87,7 @@ class TorchWatch:
         self._predictions = Predictions()
         self._modes = Modes(self._inner)
         self._graphs = LiveGraphs()
-        self._skipped = SkippedSteps(self._layers)
+        self._skipped = SkippedSteps(self._layers, self._safely)
         self._labels: Any = None
         self._leader: int | None = None
         self._rows: list[Row] = []
@@ -123,8 +123,7 @@ class TorchWatch:
             self._handles.pop().remove()
         self._samples.close()
         self._trace.abandon()
-        if self._skipped.failure(None) is not None:
-            self._safely("readings", self._look_at_unfinished)
+        self._safely("readings", self._look_at_unfinished, False)
         self.read()
 
     def step(self, loss: Any, labels: Any = None) -> None:
@@ -361,9 +360,9 @@ class TorchWatch:
         if rows and self.on_read is not None:
             self.on_read()
 
-    def _look_at_unfinished(self) -> None:
+    def _look_at_unfinished(self, losses: bool = True) -> None:
         """Look for a NaN where no optimizer steps: from the first NaN on a loss scaler sees to that."""
-        failure = self._table.unfinished(self._next, self.steps, self._every)
+        failure = self._table.unfinished(self._next, self.steps, self._every) if losses else None
         failure = failure or self._skipped.failure(self._next.kept)
         if failure is not None and self.origin is None:
             self._evidence.copy_now()  # no step has changed them since

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import diagnostics
+from diagnostics.probes.skipped_steps import SkippedSteps
 from diagnostics.probes.torch_rows import SKIPPED
 from tests.watched import batch
 
@@ -23,7 +24,14 @@ class Distance(nn.Module):
 
 
 def train(
-    steps, broken=lambda step: True, fused=False, accumulate=1, zero_first=True, init_scale=65536.0, clip=False
+    steps,
+    broken=lambda step: True,
+    fused=False,
+    accumulate=1,
+    zero_first=True,
+    init_scale=65536.0,
+    clip=False,
+    faults=(),
 ):
     """Return the findings of a run on the CPU that is watched."""
     torch.manual_seed(0)
@@ -49,7 +57,7 @@ def train(
             if not zero_first:
                 optimizer.zero_grad()
     report = watch.report()
-    assert report.faults == ()
+    assert report.faults == faults
     return {finding.rule: finding for finding in report.findings}
 
 
@@ -77,6 +85,14 @@ class TestFound:
 
     def test_where_passes_are_accumulated(self):
         assert "non-finite-gradients" in train(60, accumulate=4)
+
+
+def test_a_fault_of_the_look_is_a_line_in_the_report_and_no_exception_in_the_backward_pass(monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(SkippedSteps, "_ends", broken)
+    assert train(60, faults=("watching the backward passes ended: ZeroDivisionError: on purpose",)) == {}
 
 
 @pytest.mark.filterwarnings("error")
