@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -152,27 +153,32 @@ class Visit:
             try:
                 self._wishes.output.write_text(_text(report, self._wishes.kind) + "\n", encoding="utf-8")
             except OSError as error:
-                print(f"diagnose: {self._wishes.output} cannot be written: {error.strerror}.", file=sys.stderr)
+                _print(f"diagnose: {self._wishes.output} cannot be written: {error.strerror}.")
             else:
                 if not quiet:
-                    print(f"diagnose: the report is in {self._wishes.output}", file=sys.stderr)
+                    _print(f"diagnose: the report is in {self._wishes.output}")
                 return
-        if quiet:
-            return
-        if self._wishes.kind == "json":
-            print(report.to_json(), file=sys.stderr)
-            return
-        from rich.console import Console
-
-        console = Console(stderr=True, highlight=False)
-        console.print()
-        console.print(report)
+        if not quiet:
+            _print(report.to_json() if self._wishes.kind == "json" else report)
 
     def _fails(self, report: Report) -> bool:
         if self._wishes.fail_on == "never":
             return False
         bad = FAIL_ON[: FAIL_ON.index(self._wishes.fail_on) + 1]
         return any(finding.severity in bad for finding in report.findings)
+
+
+def _print(what: str | Report) -> None:
+    """Print to standard error, if it is there: the script may have closed it, and `| head` reads no more of it."""
+    from rich.console import Console
+
+    with contextlib.suppress(OSError, ValueError, SystemExit):  # SystemExit is what rich makes of a closed pipe
+        if isinstance(what, str):
+            print(what, file=sys.stderr)
+            return
+        console = Console(stderr=True, highlight=False)
+        console.print()
+        console.print(what)
 
 
 def _text(report: Report, kind: str) -> str:

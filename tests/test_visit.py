@@ -97,6 +97,20 @@ class TestReport:
         assert ended.returncode == 3
         assert json.loads(ended.stderr)["exit_code"] == 3
 
+    @pytest.mark.parametrize("options", [(), ("--format", "json"), ("--output", "report.txt")])
+    def test_the_exit_code_is_the_scripts_though_it_closed_standard_error(self, diagnose, options):
+        ended = diagnose("import sys; sys.stderr.close()", *options)
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+    def test_a_reader_who_has_seen_enough_costs_neither_exit_code_nor_output(self, tmp_path):
+        (tmp_path / "train.py").write_text("print('result')")
+        read, write = os.pipe()
+        os.close(read)
+        command = [sys.executable, "-m", "diagnostics", "run", "train.py"]
+        ended = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=write, text=True, timeout=60)
+        os.close(write)
+        assert (ended.returncode, ended.stdout) == (0, "result\n")
+
     def test_a_script_may_use_the_library_itself(self, diagnose):
         ended = diagnose(
             HEALTHY.replace(
