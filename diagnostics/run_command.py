@@ -35,6 +35,7 @@ def add_to(commands: Any) -> None:
         usage="diagnose run [options] SCRIPT | -m MODULE [arguments]",
         description=DESCRIPTION,
         epilog=EPILOG,
+        allow_abbrev=False,  # `split` knows whole names only
     )
     run.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` would")
     run.add_argument("script", metavar="SCRIPT", nargs="?", help="the script")

@@ -48,6 +48,7 @@ class TestBadInput:
                 ["--time-limit", "soon", "train.py"],
                 "diagnose run: error: argument --time-limit: 'soon' is no number of seconds above 0",
             ),
+            (["--max-step=3", "train.py"], "diagnose: error: unrecognized arguments: --max-step=3"),
             (
                 ["--ignore", "lost-plateau", "train.py"],
                 "diagnose: --ignore names 'lost-plateau', and there is no such rule. Did you mean loss-plateau?",
