@@ -269,6 +269,7 @@ class TestIgnore:
         done = diagnosed(text, "--diagnose", "-rN")
         done.assert_outcomes(errors=1)
         assert f"@pytest.mark.diagnose({given}){said}" in done.outlines
+        done.stdout.no_fnmatch_line("*another exception*")
 
 
 class TestFixture:
