@@ -226,16 +226,13 @@ def _ignored_by_mark(item: pytest.Item) -> dict[str, str]:
         given = ", ".join([*map(repr, mark.args), *(f"{key}={value!r}" for key, value in mark.kwargs.items())])
         place, usage = f"@pytest.mark.diagnose({given})", 'Write ignore=["RULE"], reason="…".'
         rules, why = mark.kwargs.get("ignore"), mark.kwargs.get("reason", "")
-        mistake = None
         try:
             if mark.args or set(mark.kwargs) - {"ignore", "reason"} or not isinstance(rules, list | tuple):
                 raise InvalidInput(f"{place} takes a list of rules and a reason, by name. {usage}")
             check_names(rules, place)
             if not isinstance(why, str) or not why.strip():
                 raise InvalidInput(f"{place} gives no reason. {usage}")
-        except InvalidInput as why_not:
-            mistake = str(why_not)
-        if mistake is not None:  # here, where pytest does not show the exception above as well
-            pytest.fail(mistake, pytrace=False)
+        except InvalidInput as mistake:
+            raise pytest.fail.Exception(str(mistake), pytrace=False) from None
         ignored |= dict.fromkeys(rules, why)
     return ignored
