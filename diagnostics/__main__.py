@@ -101,7 +101,9 @@ def _rules(options: argparse.Namespace) -> int:
             ]
             print(json.dumps(listing, indent=2))
             return CLEAN
-        table = Table("rule", "stage", "severity", "finds", box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("rule", "stage", "severity", "finds"):
+            table.add_column(column, overflow="fold")  # in a narrow terminal nothing is cut off
         for rule in rules.values():
             table.add_row(rule.name, rule.stage, rule.severity, rule.summary())
         console.print(table)

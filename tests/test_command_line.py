@@ -76,6 +76,11 @@ class TestRules:
         assert {"labels-out-of-range", "ragged-batch", "untokenized-dataset"} <= {r["rule"] for r in listed}
         assert all(r["summary"].endswith(".") for r in listed)
 
+    def test_cuts_nothing_off_in_a_narrow_terminal(self, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "40")
+        main(["rules"])
+        assert "…" not in capsys.readouterr().out
+
     def test_shows_one_page(self, capsys):
         assert main(["rules", "labels-out-of-range"]) == 0
         assert "A label names a class that the model does not have." in capsys.readouterr().out
