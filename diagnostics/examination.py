@@ -113,6 +113,10 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
                 f"examine() was given {what(loss_fn)} as loss_fn, which cannot be called. Pass a function of "
                 "(prediction, target), such as torch.nn.CrossEntropyLoss()."
             )
+        if isinstance(loss_fn, type) and issubclass(loss_fn, torch.nn.Module):
+            raise InvalidInput(
+                f"examine() was given {what(loss_fn)}, as loss_fn. Make one first: {loss_fn.__name__}()."
+            )
         if optimizer is not None and not hasattr(optimizer, "param_groups"):
             raise InvalidInput(
                 f"examine() was given {what(optimizer)} as optimizer, which has no param_groups. Pass a "

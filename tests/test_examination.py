@@ -276,6 +276,14 @@ class TestArguments:
             "target), such as torch.nn.CrossEntropyLoss()."
         )
 
+    def test_the_class_of_a_loss(self):
+        with pytest.raises(InvalidInput) as raised:
+            diagnostics.examine(classifier(), LOADER, nn.CrossEntropyLoss)
+        assert str(raised.value) == (
+            "examine() was given the class CrossEntropyLoss, not an object of it, as loss_fn. Make one first: "
+            "CrossEntropyLoss()."
+        )
+
     def test_an_optimizer_that_is_none(self):
         with pytest.raises(InvalidInput) as raised:
             diagnostics.examine(classifier(), LOADER, LOSS, "adam")
