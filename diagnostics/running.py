@@ -121,7 +121,7 @@ class Run:
         except Exception as fault:
             self._fault(fault)
             return None
-        return report
+        return None if report is None else _unaided(report)
 
     def save_batches(self, path: Path) -> int:
         """Write the latest batches to a file; return how many; 0 if there are none to be written."""
@@ -263,6 +263,16 @@ class Run:
         if ran_out_of_memory(fault):
             return  # the script's failure, not ours
         self.faults.append("".join(traceback.format_exception(fault)).strip())
+
+
+def _unaided(report: Report) -> Report:
+    """Leave out the advice to hand over the loss, which is for who calls `watch`: the script does not."""
+    from .watch_report import NO_LOSS
+
+    stages = (
+        replace(stage, detail="none was seen") if stage.detail == NO_LOSS else stage for stage in report.stages
+    )
+    return replace(report, stages=tuple(stages))
 
 
 def _of_trainer(trainer: Any, *_: Any, **__: Any) -> Pipeline:

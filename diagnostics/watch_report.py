@@ -13,6 +13,8 @@ from .report import Report, StageResult
 from .rule import Judge
 from .watch_facts import WATCHED, HistoryFacts, RangeFacts
 
+NO_LOSS = "the loop handed over none: watch.step(loss)"
+
 
 class Watcher(Protocol):
     """What a report needs of a probe that rides along, whatever its framework.
@@ -84,7 +86,7 @@ def _parts(history: HistoryFacts, probe: Watcher) -> list[StageResult]:
     passes = f"{probe.forwards:,}" + (f", batches of up to {size:,}" if size else "") if probe.forwards else ""
     return [
         part("forward passes", passes, "none was seen: hand over the model that the loop calls"),
-        part("loss", _range(history.losses, history.loss_known), "the loop handed over none: watch.step(loss)"),
+        part("loss", _range(history.losses, history.loss_known), NO_LOSS),
         part("gradients", _norms(history), "no gradient was there when an optimizer stepped"),
         part("updates", _updates(history), "no step was looked at"),
         part("weights", "kept, to run a broken step again", ""),

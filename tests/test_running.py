@@ -148,6 +148,21 @@ class TestRun:
     def test_leaves_a_forward_pass_alone(self, forward):
         assert self.same(forward=forward) == ["watched 12 steps of Network"]
 
+    def test_gives_no_advice_on_a_loss_that_only_a_call_of_watch_could_hand_over(self):
+        def fails(model, inputs):
+            raise ValueError(f"before the first loss of {len(model(inputs))}")
+
+        run = Run()
+        try:
+            with pytest.raises(ValueError, match="before the first loss"):
+                train(forward=fails)
+            (report,) = run.watched()
+        finally:
+            run.close()
+        assert [(s.status, s.detail) for s in report.stages if s.name == "loss"] == [
+            ("not judged", "none was seen")
+        ]
+
 
 @pytest.mark.slow
 class TestFit:
