@@ -20,13 +20,18 @@ class _Finder(MetaPathFinder):
         if fullname != self._name or self not in sys.meta_path:
             return None
         sys.meta_path.remove(self)  # or the search that follows would end here again
-        spec = importlib.util.find_spec(fullname)
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            sys.meta_path.insert(0, self)  # who searches may not import: transformers asks whether torch is there
         if spec is not None and spec.loader is not None:
             execute, then = spec.loader.exec_module, self._then
 
             def execute_then(module: ModuleType) -> None:
                 execute(module)
-                then(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    then(module)
 
             spec.loader.exec_module = execute_then  # type: ignore[method-assign]
         return spec

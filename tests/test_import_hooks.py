@@ -1,6 +1,7 @@
 """What is done to a module when somebody imports it."""
 
 import importlib
+import importlib.util
 import sys
 
 import pytest
@@ -32,6 +33,15 @@ class TestAfterImport:
         seen = []
         after_import(module, lambda _: seen.append("first"))
         after_import(module, lambda _: seen.append("second"))
+        importlib.import_module(module)
+        assert sorted(seen) == ["first", "second"]
+
+    def test_who_only_asks_whether_it_is_there_does_not_use_it_up(self, module):
+        seen = []
+        after_import(module, lambda _: seen.append("first"))
+        after_import(module, lambda _: seen.append("second"))
+        assert importlib.util.find_spec(module) is not None
+        assert seen == []
         importlib.import_module(module)
         assert sorted(seen) == ["first", "second"]
 
