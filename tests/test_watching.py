@@ -155,6 +155,14 @@ class TestReport:
         assert stages["loss"] == "the loop handed over none: watch.step(loss)"
         assert stages["forward passes"] == "none was seen: hand over the model that the loop calls"
 
+    @pytest.mark.parametrize(("loss", "said"), [([0.5], "a list"), ("0.5 or so", "a str")])
+    def test_a_loss_that_is_no_number_is_named_and_stops_nothing(self, loss, said):
+        model = Network()
+        with diagnostics.watch(model, torch.optim.SGD(model.parameters(), lr=0.1)) as watch:
+            watch.step(loss)
+        stages = {stage.name: stage.detail for stage in watch.report().stages}
+        assert stages["loss"] == f"step() was given {said}, which is no number"
+
     def test_an_optimizer_of_another_model_is_a_finding_and_not_an_error(self):
         model, other = nn.Linear(6, 3), nn.Linear(6, 3)
         optimizer = torch.optim.Adam(other.parameters())

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diagnostics.errors import what
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.origin_facts import OriginFacts
 from diagnostics.rhythm import looks_closer
@@ -136,9 +137,12 @@ class TorchWatch:
         of_step = self.steps if pending else self.steps - 1
         if labels is not None and self._sampled(of_step):
             self._safely("predictions", self._predictions.labels, of_step, labels)
-        if loss is not None and (number := loss_number(loss)) is not None:
+        number = None if loss is None else loss_number(loss)
+        if number is not None:
             row = self._open if self._open is not None and not pending else self._next
             row.losses.append(number)
+        elif loss is not None:
+            self.uncovered["loss"] = f"step() was given {what(loss)}, which is no number"
         if self._optimizers and self._called_at == self.steps and pending:
             self._unstepped += 1
             if self._unstepped % self._every == 0:

@@ -113,10 +113,13 @@ class LabelsOutOfRange(Rule):
                 evidence=evidence,
                 where=where,
             )
+        fix = setting.format(high + 1)
+        if (low, high) == (1, num_outputs):
+            fix = f"if the labels are counted from 1, subtract 1 from each; otherwise {fix}"
         return self.found(
             f"The labels run from {low} to {high}, so there are at least {high + 1} classes, but the model "
             f"ends in {num_outputs} outputs. {counted}.",
-            fix=setting.format(high + 1),
+            fix=fix,
             evidence=evidence,
             where=where,
         )

@@ -47,6 +47,12 @@ class TestFromOutputs:
         finding = LabelsOutOfRange().from_outputs(batch([0, 4]), OutputFacts((2, 2), 2), model)
         assert finding.fix == "from_pretrained(..., num_labels=5)"
 
+    def test_labels_that_may_be_counted_from_1_are_asked_about_first(self):
+        finding = LabelsOutOfRange().from_outputs(batch([1, 2, 3, 1]), OutputFacts((4, 3), 3), MODEL)
+        assert finding.fix == (
+            "if the labels are counted from 1, subtract 1 from each; otherwise give the last layer 4 outputs"
+        )
+
     def test_several_labels_outside_are_listed(self):
         finding = LabelsOutOfRange().from_outputs(batch([0, 3, 2]), OutputFacts((3, 2), 2), MODEL)
         assert finding.message == (
