@@ -1,17 +1,9 @@
 """A sound classifier in Keras on TensorFlow, its data in each form that `fit` takes, and what a report says."""
 
-import os
-
 import numpy as np
-import pytest
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-keras = pytest.importorskip("keras")
-tf = pytest.importorskip("tensorflow")
-if keras.backend.backend() != "tensorflow":
-    pytest.skip("needs Keras on TensorFlow", allow_module_level=True)
+from tests.keras_fits import keras, layers, tf
 
-layers = keras.layers
 FEATURES, CLASSES, ROWS = 12, 3, 160
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(ROWS, FEATURES)).astype("float32")

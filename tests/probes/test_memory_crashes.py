@@ -67,17 +67,21 @@ def read(text):
     return symptom
 
 
-def explained_in_a_child(script, **environment):
-    """Run a script that prints its report as JSON last, and return the one finding."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"} | environment
-    done = subprocess.run(
+def in_a_child(script, **environment):
+    """Run a script in a process of its own to its end, or to its failure."""
+    return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
-        env=environment,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"} | environment,
     )
+
+
+def explained_in_a_child(script, **environment):
+    """Run a script that prints its report as JSON last, and return the one finding."""
+    done = in_a_child(script, **environment)
     assert done.returncode == 0, done.stderr[-2000:]
     (finding,) = json.loads(done.stdout.splitlines()[-1])["findings"]
     return finding
@@ -319,16 +323,8 @@ class TestTensorFlow:
             del held[::2]
             held.append(tf.zeros(2**24))
             """
-        environment = {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "300"}
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(script)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "0"} | environment,
-        )
-        symptom = read(done.stderr)
+        pool = {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "300"}
+        symptom = read(in_a_child(script, TF_CPP_MIN_LOG_LEVEL="0", **pool).stderr)
         assert (symptom.tried, symptom.capacity, symptom.reserved) == (64 * MIB, 300 * MIB, 300 * MIB)
         assert 64 * MIB < symptom.free == 300 * MIB - symptom.allocated
 
