@@ -33,6 +33,7 @@ MOST_LOOPS = 16  # that are watched at a time
 ROOTS = 64  # modules that a script calls by itself; a loop that calls more holds its layers in a list
 NAMED = 3  # of such modules
 LOSSES = 1024  # backward passes for one step
+ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
 
 
 _Loop = tuple["Watching", list[weakref.ref[Optimizer]]]
@@ -89,6 +90,9 @@ class LoopFinder:
         self._optimizers: list[weakref.ref[Optimizer]] = []
         # None where the loop is over, and the script has the optimizer still.
         self._watch_of: weakref.WeakKeyDictionary[Optimizer, Watching | None] = weakref.WeakKeyDictionary()
+        self._alone: weakref.WeakKeyDictionary[Optimizer, int] = (
+            weakref.WeakKeyDictionary()
+        )  # steps, of no loop yet
         self._watched: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         # Modules that were called and are not watched yet; how many optimizers there were at the time.
         self._roots: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
@@ -234,6 +238,22 @@ class LoopFinder:
     def _before_step(self, optimizer: Optimizer) -> None:
         if optimizer not in self._watch_of:
             self._late(optimizer)
+        if optimizer not in self._watch_of:
+            self._alone[optimizer] = self._alone.get(optimizer, 0) + 1
+            if self._alone[optimizer] == ALONE:
+                self._next_phase(optimizer)
+
+    def _next_phase(self, optimizer: Optimizer) -> None:
+        """Begin anew with a model that is watched, and that another optimizer goes on with: its new head, or all.
+
+        The script may hold the first one still; one that is merely the second of the same steps is no phase.
+        """
+        held = _held(optimizer)
+        for model, (watched, _) in list(self._loops.items()):
+            if held.intersection(map(id, model.parameters())):
+                self._end(watched)
+                self._begin(model, [optimizer])
+                return
 
     def _late(self, optimizer: Optimizer) -> None:
         """Begin with an optimizer whose first step comes before any one module was seen to be all of its own."""
@@ -266,6 +286,7 @@ class LoopFinder:
         self._losses.clear()
         self._first.stepped()
         if watched is not None:
+            self._alone.clear()
             for loss in losses:
                 watched.step(loss)
             if self.watches[-1] is not watched:

@@ -327,6 +327,29 @@ class TestOver:
             train(lambda: model(INPUTS), sgd(model))
         assert [report.title for report in run.watched()] == ["watched 3 steps of Sequential"] * 2
 
+    def test_a_second_optimizer_beside_the_first_begins_a_new_loop_once_it_has_gone_on_alone(self, run):
+        model = network()
+        first = sgd(model)
+        train(lambda: model(INPUTS), first)
+        model[0].requires_grad_(False)
+        model[2] = nn.Linear(8, 3)
+        train(lambda: model(INPUTS), sgd(model[2]), steps=loop_finder.ALONE + 9)
+        assert [report.title for report in run.watched()] == [
+            "watched 3 steps of Sequential",
+            "watched 10 steps of Sequential",
+        ]
+        assert first.param_groups  # the script holds it to its end
+
+    def test_a_second_optimizer_that_takes_turns_with_the_first_begins_none(self, run):
+        model = network()
+        first = sgd(model[2])
+        train(lambda: model(INPUTS), first)
+        second = sgd(model[0])
+        for _ in range(2):
+            train(lambda: model(INPUTS), second, steps=loop_finder.ALONE - 1)
+            train(lambda: model(INPUTS), first)
+        assert [report.title for report in run.watched()] == ["watched 9 steps of Sequential"]
+
     def test_one_of_two_optimizers_that_goes_ends_nothing(self, run):
         model = network()
         first, second = sgd(model[0]), sgd(model[2])
