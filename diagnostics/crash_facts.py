@@ -10,6 +10,7 @@ from typing import Literal
 from .card_facts import Holder
 from .facts import OUTPUTS_SETTING, Array
 from .finding import Where
+from .shape_facts import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
 
 _KERAS = {"keras", "keras_hub", "tensorflow", "tf_keras"}
 
@@ -379,5 +380,10 @@ Symptom = (
     | AsynchronousError
     | OutOfMemory
     | KeptGraphs
+    | LayerMisfit
+    | AxesMisfit
+    | OperandsMisfit
+    | ReshapeMisfit
+    | WeightsMisfit
 )
 """What is recognised in a crash."""

@@ -95,8 +95,29 @@ class TestWalk:
 
         report = diagnostics.examine(WrongWidth(), LOADER, LOSS)
         assert stage(report, "forward and loss") == (
-            "failed",
+            "stopped",
             "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x6 and 5x3)",
+        )
+        (finding,) = report.findings
+        assert finding.message == (
+            "WrongWidth.head (Linear) was built with in_features=5 and got an input of shape (8, 6), with 6 along "
+            "axis 1."
+        )
+        assert finding.where.function == "forward"
+
+    def test_of_what_no_rule_knows_it_tells_the_words_and_the_line(self):
+        class WrongColumn(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(1, 3)
+
+            def forward(self, inputs):
+                return self.head(inputs[:, 6, None])
+
+        report = diagnostics.examine(WrongColumn(), LOADER, LOSS)
+        assert stage(report, "forward and loss") == (
+            "failed",
+            "IndexError: index 6 is out of bounds for dimension 1 with size 6",
         )
         assert report.crash.where.function == "forward"
         assert report.crash.where.file.endswith("test_examination.py")

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from diagnostics.crash_facts import Symptom
 
-from . import cuda_crashes, kept_graphs, keras_crashes, memory_crashes, torch_crashes
+from . import (
+    cuda_crashes,
+    kept_graphs,
+    keras_crashes,
+    keras_shape_crashes,
+    memory_crashes,
+    shape_crashes,
+    torch_crashes,
+)
 from .frames import Crash
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
@@ -18,10 +27,20 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *kept_graphs.RECOGNISERS,
 )
 
+LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
+    *shape_crashes.RECOGNISERS,
+    *keras_shape_crashes.RECOGNISERS,
+)
+"""Asked in order, and only if nothing else is recognised: shapes can be wrong for a reason that others know."""
+
 
 def symptoms(crash: Crash) -> list[Symptom]:
     """Return what is recognised in a crash; empty if nothing is."""
-    return [fact for recognise in RECOGNISERS if (fact := _recognised(recognise, crash)) is not None]
+    return list(_each(RECOGNISERS, crash)) or list(islice(_each(LAST, crash), 1))
+
+
+def _each(recognisers: Iterable[Callable[[Crash], Symptom | None]], crash: Crash) -> Iterator[Symptom]:
+    return (fact for recognise in recognisers if (fact := _recognised(recognise, crash)) is not None)
 
 
 def _recognised(recognise: Callable[[Crash], Symptom | None], crash: Crash) -> Symptom | None:

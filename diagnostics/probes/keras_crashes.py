@@ -59,7 +59,7 @@ class _Call:
         return tuple(getattr(self.model, "input_names", None) or ())
 
 
-def _calls(crash: Crash) -> Iterator[_Call]:
+def calls(crash: Crash) -> Iterator[_Call]:
     """Yield the innermost call of `fit` or its like, and the validation within it."""
     for variables in crash.inward("error_handler", "train_on_batch", "test_on_batch"):
         function: Any = variables.get("fn")
@@ -102,7 +102,7 @@ def _no_target(crash: Crash) -> LabelsInInputs | TargetMissing | None:
     handled = last is not None and any(frame.function == "error_handler" for frame in facts.frames[last:])
     if not handled or not any(frame.function.startswith("convert_to_") for frame in facts.frames[last:]):
         return None
-    seen = list(_calls(crash))
+    seen = list(calls(crash))
     if not seen:
         in_fit = last is not None and _CALLS_STEP.search(facts.frames[last].code or "")
         return LabelsInInputs() if in_fit else None
@@ -123,7 +123,7 @@ def _labels_among_inputs(crash: Crash) -> LabelsInInputs | None:
     message = crash.facts.message
     if not message.startswith("Invalid input shape for input"):
         return None
-    call = next(_calls(crash), None)
+    call = next(calls(crash), None)
     if call is not None:
         names, has_target = call.names, call.has_target
         extra = [name for name in names if name not in call.known_inputs]
@@ -165,7 +165,7 @@ def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
 
 
 def _outputs_setting(crash: Crash) -> str:
-    call = next(_calls(crash), None)
+    call = next(calls(crash), None)
     if call is not None and hasattr(call.model, "num_classes"):  # KerasHub's tasks
         return f"{type(call.model).__name__}.from_preset(..., num_classes={{}})"
     if call is None and any(frame.file.startswith("keras_hub") for frame in crash.facts.frames):
@@ -195,13 +195,13 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
     for pattern in _TWO_SHAPES:
         if found := re.search(pattern, message):
-            return ShapesDiffer(_sizes(found["prediction"]), _sizes(found["target"]))
+            return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
     if "Dimensions cannot be made to match through broadcasting" in message and "compile_loss" in message:
         return ShapesDiffer()
     found = re.search(_ANY_SHAPES, message)
     if found is None or not re.match("Incompatible shapes|Dimensions must be equal", message):
         return None
-    one, other = _sizes(found["one"]), _sizes(found["other"])
+    one, other = sizes(found["one"]), sizes(found["other"])
     for variables in crash.inward():
         if {"y_true", "y_pred"} <= set(variables):
             prediction, target = (tuple(getattr(variables[name], "shape", ())) for name in ("y_pred", "y_true"))
@@ -228,7 +228,7 @@ def _right_in_step(crash: Crash) -> bool:
 
 def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
     """Say which shape is the prediction's, by the size of the model's output; neither, if that does not tell."""
-    call = next(_calls(crash), None)
+    call = next(calls(crash), None)
     size = None
     if call is not None:
         shape = getattr(call.model, "output_shape", None)
@@ -239,7 +239,8 @@ def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
     return (other, one) if fits == [False, True] else (None, None)
 
 
-def _sizes(text: str) -> tuple[int | None, ...]:
+def sizes(text: str) -> tuple[int | None, ...]:
+    """Read the sizes of a shape; None for what is not a number."""
     parts = (part.strip() for part in text.split(","))
     return tuple(int(part) if part.isdigit() else None for part in parts if part)
 
@@ -273,7 +274,7 @@ def _ragged_columns(crash: Crash) -> RaggedColumns | None:
         collated = any(frame.file.startswith("datasets/utils/tf_utils") for frame in crash.facts.frames)
         return RaggedColumns() if collated else None
     if message.startswith(("Unrecognized data type", "Invalid dtype: object")):
-        lengths = _ragged({"x": call.x} for call in _calls(crash))
+        lengths = _ragged({"x": call.x} for call in calls(crash))
         return RaggedColumns(lengths=lengths) if lengths else None
     return None
 
@@ -332,7 +333,7 @@ def _text_in_inputs(crash: Crash) -> TextInInputs | None:
     )
     if not unread and not re.match(r"Cast string to \w+ is not supported", message):
         return None
-    call = next(_calls(crash), None)
+    call = next(calls(crash), None)
     if call is not None:
         layers = [type(layer).__name__ for layer in getattr(call.model, "_flatten_layers", list)()]
         if not any("Embedding" in layer for layer in layers) or not _has_text(call.inputs):
@@ -346,7 +347,7 @@ def _text_in_inputs(crash: Crash) -> TextInInputs | None:
 
 
 def _text_columns(crash: Crash) -> tuple[str, ...]:
-    call = next(_calls(crash), None)
+    call = next(calls(crash), None)
     return () if call is None else tuple(name for name in call.names if _has_text(call.inputs[name]))
 
 

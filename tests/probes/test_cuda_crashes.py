@@ -129,7 +129,7 @@ class TestAsynchronousError:
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
             "RuntimeError: CUDA error: invalid device ordinal",
             "AssertionError: Torch not compiled with CUDA enabled",
-            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)",
+            "RuntimeError: Found dtype Double but expected Float",
         ],
     )
     def test_is_no_error_whose_line_is_right(self, error):

@@ -6,6 +6,7 @@ import pytest
 import diagnostics
 from diagnostics.crash_facts import LabelsInInputs, NoPathToParameters, ShapesDiffer
 from diagnostics.explanation import facts_of_exception, facts_of_text
+from diagnostics.shape_facts import OperandsMisfit
 from tests.crashes import explained, failure, printed, recognised
 from tests.keras_fits import (
     EAGER,
@@ -243,9 +244,12 @@ class TestShapesDiffer:
                 return super().call(inputs) + tf.zeros((8, 5))
 
         for mode in (GRAPH, EAGER):
-            assert recognised(fit(Sum(3), X, LABELS, mode=mode)) == (None, None)
+            batch = None if mode is GRAPH else 8
+            sizes = OperandsMisfit("element-wise", 3, 5, 1, ((batch, 3), (8, 5)), library="keras")
+            assert recognised(fit(Sum(3), X, LABELS, mode=mode)) == (sizes, sizes)
             rows = tf.data.Dataset.from_tensors((X, X[:, :3], np.ones(7, "float32")))
-            assert recognised(fit(sequential(3), rows, loss="mse", mode=mode)) == (None, None)
+            weights = OperandsMisfit("element-wise", 8, 7, 0, ((8,), (7,)), library="keras")
+            assert recognised(fit(sequential(3), rows, loss="mse", mode=mode)) == (weights, weights)
 
 
 class TestNothingToDifferentiate:
