@@ -139,7 +139,7 @@ class LossCall:
 
     def may_be_of_pairs(self) -> bool:
         """Whether it may tell the true pair from others, as contrastive losses do: then there are no classes."""
-        if self.prediction.ndim != 2 or len(self.target) < 2:
+        if not self.indexed or self.prediction.ndim != 2 or len(self.target) < 2:
             return False
         in_order = torch.arange(len(self.target), device=self.target.device)
         return bool((self.target == in_order).all()) or not bool(self.target.any())

@@ -20,9 +20,18 @@ class Modes:
         self._rows = History([("steps", np.int64), ("in_training", np.int64)], recent=64, older=64)
 
     def look(self, step: int) -> None:
-        """Count the layers in training mode, during a backward pass, which an evaluation has none of."""
-        if self._layers and not (self._rows.total and int(self._rows.last()["steps"][0]) == step):
-            self._rows.append((step, sum([module.training for _, module in self._layers])))
+        """Count the layers in training mode, during a backward pass, which an evaluation has none of.
+
+        Of several passes in a step the one with the most counts: gradients of the inputs, as adversarial examples
+        are made from, are taken in evaluation mode.
+        """
+        if not self._layers:
+            return
+        count = sum([module.training for _, module in self._layers])
+        if self._rows.total and int(self._rows.last()["steps"][0]) == step:
+            self._rows.last()["in_training"] = max(count, int(self._rows.last()["in_training"][0]))
+        else:
+            self._rows.append((step, count))
 
     def facts(self) -> ModeFacts | None:
         """Return what was seen; None if nothing was."""

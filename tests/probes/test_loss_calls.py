@@ -125,6 +125,13 @@ class TestRecognised:
         call = heard(calls)
         assert (call.recognised().kind, call.recognised(of_classes=True).kind) == ("other", "cross_entropy")
 
+    @pytest.mark.parametrize("compute", [F.cross_entropy, nn.CrossEntropyLoss(label_smoothing=0.1)])
+    def test_shares_of_classes_as_mixup_and_teachers_give_them_are_no_class_indices(self, calls, compute):
+        shares = torch.tensor([[0.7, 0.3, 0.0], [0.0, 1.0, 0.0], [0.2, 0.2, 0.6], [0.0, 0.0, 1.0]])
+        compute(SCORES, shares)
+        found = heard(calls).recognised()
+        assert (found.kind, found.num_classes, found.reads) == ("other", None, "logits")
+
     @pytest.mark.filterwarnings("ignore:Using a target size")
     @pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss])
     def test_stretched_shapes(self, calls, loss):

@@ -230,6 +230,20 @@ class TestModes:
         facts = self.modes(lambda step, model, _: model.eval() if step >= 4 else None)
         assert facts.in_training.tolist() == [2] * 4 + [0] * 5
 
+    def test_of_an_attack_in_evaluation_mode_and_a_step_in_training_mode_are_those_of_the_step(self):
+        model = Normed()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        with diagnostics.watch(model, optimizer, every=4) as watch:
+            for step in range(6):
+                for learns in (False, True):
+                    optimizer.zero_grad()
+                    inputs, labels = batch(step)
+                    loss = cross_entropy(model.train(learns)(inputs.requires_grad_()), labels)
+                    loss.backward()
+                optimizer.step()
+        facts = next(f for f in watch._probe.course() if isinstance(f, diagnostics.watch_facts.ModeFacts))
+        assert facts.in_training.tolist() == [2] * 6
+
 
 class TestGraphs:
     def graphs(self, keep):
