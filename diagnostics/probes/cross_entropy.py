@@ -72,7 +72,11 @@ def recognise(scores: Array, gradient: Array, starts: Array, tolerance: Array) -
     softmax, of_form = in_each(balanced), in_each(balanced & hard)
     if width == 2:
         # Any two numbers that add up to 0 are of that form: there only equal scales tell, of enough examples.
-        softmax = of_form = of_form & equal
+        # And an example that the model is sure of has hardly a gradient: under an absolute error it has all of it,
+        # and scores far from 0, as prices are, would pass for answers.
+        small = (1 - SURE + tolerance) * np.repeat(greatest, np.diff(starts, append=rows))
+        quiet = np.logical_and.reduceat(telling | ~there | (-gradient[every, lowest] <= small), starts)
+        softmax = of_form = of_form & equal & quiet
         enough = count >= FEWEST
     else:
         enough = count > 0

@@ -59,3 +59,20 @@ class TestRecognise:
         found = self.seen(scores, softmax(scores) - np.eye(2)[labels], starts)
         assert not found.telling.any()
         assert (found.labels == -1).all()
+
+    @pytest.mark.parametrize("far", [250.0, -250.0])
+    def test_an_absolute_error_of_numbers_far_from_0_is_none(self, far):
+        prices, targets, starts = far + passes((32,), classes=1)[0], far, np.array([0])
+        gradient = np.sign(prices - targets) / 32
+        found = self.seen(np.hstack([np.zeros_like(prices), prices]), np.hstack([-gradient, gradient]), starts)
+        assert found.telling.all()
+        assert not found.softmax.any()
+        assert not found.plain.any()
+        assert (found.labels == -1).all()
+
+    def test_answers_of_two_classes_that_are_mostly_sure_and_right_are_read(self):
+        logits, labels = np.repeat([[8.0], [-8.0], [0.5], [-0.5]], 8, axis=0), np.repeat([1, 0, 1, 1], 8)
+        scores = np.hstack([np.zeros_like(logits), logits])
+        found = self.seen(scores, softmax(scores) - np.eye(2)[labels], np.array([0]))
+        assert found.plain.all()
+        assert (found.labels == labels).all()
