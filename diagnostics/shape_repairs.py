@@ -235,6 +235,7 @@ def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair
 def of_reshape(symptom: ReshapeMisfit) -> Repair:
     """Keep the batch axis as it is, where a shape was written out for another batch."""
     first, *rest = symptom.wanted
+    name = symptom.tensor or "x"
     each = math.prod(rest)
     if symptom.library == "keras":
         return "", f"a target shape that holds {symptom.size} values"
@@ -242,13 +243,13 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
         rows = symptom.size // each
         return (
             f"It holds {rows} rows of {each}, not {first}: a loader's last batch is often smaller.",
-            f"x.view(-1, {', '.join(map(str, rest))}), with x.size(0) for {first} wherever it is the batch's",
+            f"{name}.view(-1, {', '.join(map(str, rest))}), and {name}.size(0) wherever {first} is the batch's",
         )
     if symptom.shape is not None and len(symptom.shape) > 1 and len(rest) == 1:
         held = values_each(symptom.shape)
         return (
             f"Each example holds {held} values, not {abs(each)}.",
-            f"x.flatten(1), and the next layer built for {held}",
+            f"{name}.flatten(1), and the next layer built for {held}",
         )
     return "", "x.flatten(1), which keeps the batch's axis, and the next layer built for what that gives"
 

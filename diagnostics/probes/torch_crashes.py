@@ -151,6 +151,22 @@ def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     return TokenBeyondEmbedding()
 
 
+_SIZES_DIFFER = re.compile(
+    r"The (?:expanded )?size of (?:the tensor|tensor a) \((\d+)\) must match the "
+    r"(?:existing size|size of tensor b) \((\d+)\)"
+)
+
+
+def _position_beyond_table(crash: Crash) -> TokenBeyondEmbedding | None:
+    """Recognise a sequence that is longer than the positions that transformers keeps ready, one for each row."""
+    found, last = _SIZES_DIFFER.search(crash.facts.message), crash.facts.frames[-1]
+    in_model = last.file.replace("\\", "/").startswith("transformers/models/")
+    if found is None or not in_model or not re.search(r"position|buffered_token_type_ids", last.code or ""):
+        return None
+    length, rows = int(found[1]), int(found[2])
+    return TokenBeyondEmbedding(ids=np.arange(length), rows=rows) if length > rows else None
+
+
 _NO_TOKENS = (
     r"You (must|have to|cannot|should) specify (exactly one of|either) input_ids (or|and) inputs_embeds",
     r"You should supply an encoding or a list of encodings to this method that includes input_ids",
@@ -297,6 +313,7 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _label_beyond_outputs,
     _ragged_columns,
     _token_beyond_embedding,
+    _position_beyond_table,
     _tokens_missing,
     _loss_missing,
     _no_path_to_parameters,

@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from sklearn.metrics import accuracy_score, f1_score
 from torch import nn
 from transformers import (
+    DistilBertConfig,
+    DistilBertModel,
     GPT2Config,
     GPT2LMHeadModel,
 )
@@ -25,7 +27,7 @@ from diagnostics.crash_facts import (
 )
 from diagnostics.explanation import facts_of_exception, facts_of_text
 from diagnostics.shape_facts import OperandsMisfit
-from tests.crashes import failure, live, recognised, text
+from tests.crashes import explained, failure, live, recognised, text
 from tests.tiny_bert import bert, tokenized_rows, tokenizer, trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -89,6 +91,18 @@ class TestTokenBeyondEmbedding:
         _, symptom = live(lambda: model(input_ids=torch.zeros(1, 6, dtype=torch.long)))
         assert symptom.ids.tolist() == [[0, 1, 2, 3, 4, 5]]
         assert symptom.rows == 4
+
+    def test_positions_that_a_model_keeps_ready_are_seen_too(self):
+        token_types = bert(max_position_embeddings=8)
+        table = DistilBertModel(
+            DistilBertConfig(vocab_size=8, dim=16, n_layers=1, n_heads=2, hidden_dim=16, max_position_embeddings=8)
+        )
+        for model in (token_types, table):
+            for finding in explained(failure(lambda m=model: m(input_ids=torch.ones(2, 12, dtype=torch.long)))):
+                assert finding.rule == "token-ids-out-of-range"
+                assert finding.message.endswith(
+                    "positions, not tokens: a sequence of 12 is longer than the model can number."
+                )
 
 
 class TestLossMissing:

@@ -224,7 +224,7 @@ class TestFromReshape:
             "A tensor was to take the shape (32, 128), and x has shape (17, 128), which is 2176 values: the one "
             "cannot hold the other. It holds 17 rows of 128, not 32: a loader's last batch is often smaller."
         )
-        assert finding.fix == "x.view(-1, 128), with x.size(0) for 32 wherever it is the batch's"
+        assert finding.fix == "x.view(-1, 128), and x.size(0) wherever 32 is the batch's"
 
     def test_another_number_of_values_for_each_example(self):
         finding = RULE.from_reshape(CRASH, ReshapeMisfit((-1, 1600), 32768, "x", (32, 64, 4, 4)))
