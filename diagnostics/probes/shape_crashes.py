@@ -355,6 +355,21 @@ def _weights(crash: Crash) -> WeightsMisfit | None:
     return WeightsMisfit(found[1], weights, pretrained="ignore_mismatched_sizes" in message)
 
 
+def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
+    """Read what transformers 5 prints in a table of its own before it fails, and holds in a frame."""
+    if "You set `ignore_mismatched_sizes` to `False`" not in crash.facts.message:
+        return None
+    for variables in crash.inward("log_state_dict_report"):
+        differing = sorted(variables["loading_info"].mismatched_keys)
+        weights = {name: (tuple(saved), tuple(built)) for name, saved, built in differing}
+        return WeightsMisfit(type(variables["model"]).__name__, weights, pretrained=True)
+    size = r"torch\.Size\(\[([\d, ]*)\]\)"
+    rows = re.findall(rf"([\w.]+) +\| MISMATCH +\|.* ckpt: {size} vs model: ?{size}", crash.log)
+    model = re.search(r"(\w+) LOAD REPORT", crash.log)
+    weights = {name: (_sizes(saved), _sizes(built)) for name, saved, built in rows}
+    return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
+
+
 RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
     _linear,
     _convolution,
@@ -368,4 +383,5 @@ RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
     _concatenation,
     _reshape,
     _weights,
+    _pretrained_weights,
 )

@@ -3,10 +3,12 @@
 import pytest
 import torch
 from torch import nn
+from transformers import BertForSequenceClassification
 
 import diagnostics
 from diagnostics.shape_facts import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
-from tests.crashes import explained, failure, live, text
+from tests.crashes import explained, failure, live, printed, text
+from tests.tiny_bert import bert
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -233,6 +235,24 @@ class TestWeights:
         symptom = WeightsMisfit("Net", {"head.weight": ((10, 128), (5, 128)), "head.bias": ((10,), (5,))})
         for recognise in (live, text):
             assert recognise(lambda: model.load_state_dict(saved))[1] == symptom
+
+    def test_of_transformers_they_are_in_a_frame_and_in_the_log(self, tmp_path):
+        bert(num_labels=3).save_pretrained(tmp_path)
+        error = failure(lambda: BertForSequenceClassification.from_pretrained(tmp_path, num_labels=5))
+        (live,) = diagnostics.explain(error).findings
+        assert live.message == (
+            "The checkpoint is of a BertForSequenceClassification with other sizes than this one: classifier.bias "
+            "is (3,) there and (5,) here; classifier.weight is (3, 16) there and (5, 16) here."
+        )
+        assert live.fix == "from_pretrained(..., ignore_mismatched_sizes=True), which makes these weights anew"
+        table = (  # as transformers prints it
+            "\x1b[1mBertForSequenceClassification LOAD REPORT\x1b[0m from: bert\n"
+            "classifier.weight | MISMATCH | Reinit due to size mismatch - ckpt: torch.Size([3, 16]) vs "
+            "model:torch.Size([5, 16])\n"
+        )
+        (text,) = diagnostics.explain(table + printed(error)).findings
+        assert text.evidence["weights"] == {"classifier.weight": {"checkpoint": [3, 16], "model": [5, 16]}}
+        assert diagnostics.explain(printed(error)).findings == ()
 
     def test_names_that_are_missing_are_another_matter(self):
         error = failure(lambda: nn.Linear(3, 2).load_state_dict({}))
