@@ -7,6 +7,7 @@ shapes, so the step is compiled just as without, and computes the same bits.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +50,8 @@ class Tap:
         if self._model.train_function is self._step:
             self._model.train_function = self._original
         self._step.tap = None  # should somebody still hold it
-        self._source = self._queue = self._feed = None
+        self._draw_from(None)
+        self._queue = self._feed = None
 
     def run(self, iterator: Any) -> Any:
         """Take one step."""
@@ -79,10 +81,20 @@ class Tap:
             if self._feed is None or self._source is None or spec != self._spec:
                 self._spec = spec
                 self._queue, self._feed = _queue_like(spec)
-            self._source = iterator
+            self._draw_from(iterator)
         except Exception as fault:
             self.why_not = f"uses such as cannot be handed on unchanged ({type(fault).__name__}: {fault})"
         return not self.why_not
+
+    def _draw_from(self, iterator: Any) -> None:
+        """Take the next epoch's iterator, and let go of the last one's where nobody waits for it.
+
+        Keras has let go of it before. Its pipeline's threads sleep, and up to a second can pass until they have
+        ended; whoever holds it last waits for that.
+        """
+        last, self._source = [self._source], iterator
+        if last[0] is not None:
+            threading.Thread(target=last.clear, name="diagnostics-lets-go").start()
 
     def _hand_over(self, batch: Any) -> Any:
         try:

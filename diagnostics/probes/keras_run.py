@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.exhaustion import ran_out_of_memory
+from diagnostics.facts import Array
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.history import History
 from diagnostics.origin_facts import OriginFacts
@@ -175,16 +176,17 @@ class KerasRun:
             self._build()
         weights = self._weights
         keeps = self.origin is None and not self._deferred
+        parts = [] if batch is None else [np.asarray(part) for part in keras.tree.flatten(batch)]  # not copied
         wanted = keeps or (not self._begun and self._sampled(self.steps))
         self._current = Kept(
             step=self.steps,
             batch=batch if keeps else None,
             values=weights.read() if wanted and weights is not None and weights.small else None,
             size=0 if batch is None else batch_size(batch),
-            fingerprint=0 if batch is None else _fingerprint(batch),
+            fingerprint=_fingerprint(parts) if parts else 0,
             rate=self._rate(),
         )
-        if keeps and self._suspect is None and batch is not None and not _is_finite(batch):
+        if keeps and self._suspect is None and not _are_finite(parts):
             self._suspect = self._current
 
     def _after(self, logs: Any) -> None:
@@ -330,11 +332,10 @@ def _iterations(model: keras.Model) -> int:
     return 0 if model.optimizer is None else int(np.asarray(model.optimizer.iterations))
 
 
-def _fingerprint(batch: Any) -> int:
+def _fingerprint(parts: list[Array]) -> int:
     """Return a number of 64 bits, equal for equal batches; 0 where that cannot be told."""
     digest = hashlib.blake2b(digest_size=8)
-    for part in keras.tree.flatten(batch):
-        values = part.numpy()
+    for values in parts:
         if values.dtype.hasobject:  # strings
             return 0
         flat = values.reshape(-1)
@@ -343,11 +344,10 @@ def _fingerprint(batch: Any) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _is_finite(batch: Any) -> bool:
+def _are_finite(parts: list[Array]) -> bool:
     """Whether no part of a batch holds NaN or inf, but for a sum that passes the largest number of its dtype."""
-    floats = [part.numpy() for part in keras.tree.flatten(batch) if part.dtype.is_floating]
     with np.errstate(over="ignore", invalid="ignore"):
-        return all(bool(np.isfinite(values.sum())) for values in floats)
+        return all(bool(np.isfinite(values.sum())) for values in parts if tf.as_dtype(values.dtype).is_floating)
 
 
 def _on_gpu() -> bool:
