@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from .errors import DiagnosticsError, InvalidInput
 from .run_command import add_to as add_run
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Says what is wrong with a training run, where, on what evidence, and what to change.",
         epilog="Exit codes: 0 nothing of severity warning or above, 1 findings, 2 a mistake in the call.",
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     add_run(commands)
@@ -65,6 +67,20 @@ def _parser() -> argparse.ArgumentParser:
     gpu.add_argument("--format", choices=("text", "json"), default="text")
     gpu.set_defaults(command=_gpu)
     return parser
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: reading the metadata of packages takes its time."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = f"bug-zoo {version('bug-zoo')}"
+        except PackageNotFoundError:  # a clone on the path
+            found = "bug-zoo, not installed"
+        print(f"{parser.prog} ({found})")
+        parser.exit()
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -1,5 +1,6 @@
 """`diagnose`, as a person calls it."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -189,3 +190,20 @@ class TestGpu:
             "command": "python -m ipykernel_launcher",
         }
         assert report["cards"][1]["holders"][0]["frameworks"] is None
+
+
+class TestVersion:
+    def test_is_that_of_the_installed_package(self, capsys):
+        with pytest.raises(SystemExit) as ended:
+            main(["--version"])
+        assert ended.value.code == 0
+        assert capsys.readouterr().out == f"diagnose (bug-zoo {importlib.metadata.version('bug-zoo')})\n"
+
+    def test_is_not_known_of_a_clone_on_the_path(self, capsys, monkeypatch):
+        def missing(name):
+            raise importlib.metadata.PackageNotFoundError(name)
+
+        monkeypatch.setattr(importlib.metadata, "version", missing)
+        with pytest.raises(SystemExit):
+            main(["--version"])
+        assert capsys.readouterr().out == "diagnose (bug-zoo, not installed)\n"
