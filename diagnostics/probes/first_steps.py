@@ -222,6 +222,7 @@ class FirstSteps:
             seen.loss = float(value if chosen is None or chosen.value is None else chosen.value)
             within = chosen is not None and chosen in heard[call.heard : call.heard_within]
             seen.of_model = True if within or call.gave(loss) else None if chosen is None else False
+            seen.knows_labels = chosen is not None and not within and _was_given(call, chosen)
         return self._with_source(seen)
 
     def _before_failure(self, call: _Call, heard: LossCall) -> FirstPass:
@@ -252,6 +253,15 @@ def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
         return heard[0]
     exact = [call for call in heard if call.result is not None and call.result() is loss]
     return next(iter(exact or [call for call in heard if call.broadcast]), None)
+
+
+def _was_given(call: _Call, loss: LossCall) -> bool:
+    """Whether a module was called with the labels of a loss, and with something else."""
+    if not loss.indexed or len(call.inputs) < 2:
+        return False
+    target = loss.target.data_ptr(), loss.target.numel()
+    dense = [given for given in call.inputs.values() if given.layout == torch.strided]
+    return any((given.data_ptr(), given.numel()) == target for given in dense)
 
 
 def _graph(loss: Tensor) -> set[Any]:

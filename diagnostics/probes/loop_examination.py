@@ -44,6 +44,7 @@ class FirstPass:
         call: the loss that was heard; None if none was, or several.
         loss: the number that the backward pass begins with; None if it does not come to that.
         of_model: whether the model returned the loss itself; None if not known.
+        knows_labels: whether the scores were made with the labels at hand, as where the true class has a margin.
         loader: the DataLoader that the batch came from; None if not known.
         batch: what it gave.
     """
@@ -55,6 +56,7 @@ class FirstPass:
     call: LossCall | None = None
     loss: float | None = None
     of_model: bool | None = None
+    knows_labels: bool = False
     loader: Any = None
     batch: Any = None
 
@@ -177,6 +179,8 @@ class FirstStep:
         seen = self._seen
         if seen.call is not None:
             self._target, self._recognised = seen.call.target, seen.call.recognised(self._of_classes(seen.call))
+            if seen.knows_labels:  # then no guess is what they are measured by
+                self._recognised = dataclasses.replace(self._recognised, kind="other", floor=None)
             return
         named = [seen.inputs[name] for name in LABEL_NAMES if name in seen.inputs]
         target = named[0] if named else None if seen.batch is None else split_batch(seen.batch)[1]

@@ -90,9 +90,15 @@ class LossCall:
 
     @property
     def broadcast(self) -> bool:
-        """Whether prediction and target were stretched, to more numbers than either has."""
+        """Whether prediction and target were stretched, to more numbers than either has.
+
+        Terms that are kept apart, of shapes with as many axes, are those of all pairs, as of quantiles: they are
+        weighed one by one, and each axis of length 1 was put there.
+        """
         one, other = self.prediction, self.target
         if self.name in INDEXED or one.shape == other.shape:
+            return False
+        if self.reduction == "none" and one.ndim == other.ndim:
             return False
         try:
             full = torch.broadcast_shapes(one.shape, other.shape)

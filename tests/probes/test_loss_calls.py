@@ -139,6 +139,16 @@ class TestRecognised:
         assert heard(calls).recognised().broadcast
 
     @pytest.mark.filterwarnings("ignore:Using a target size")
+    def test_all_pairs_of_quantiles_are_not_stretched(self, calls):
+        F.smooth_l1_loss(SCORES.unsqueeze(2), torch.zeros(4, 1, 3), reduction="none")
+        assert not heard(calls).recognised().broadcast
+
+    @pytest.mark.filterwarnings("ignore:Using a target size")
+    def test_terms_kept_apart_are_stretched_where_an_axis_is_missing(self, calls):
+        F.mse_loss(ONE, VALUES, reduction="none")
+        assert heard(calls).recognised().broadcast
+
+    @pytest.mark.filterwarnings("ignore:Using a target size")
     @pytest.mark.parametrize("target", [VALUES[:, None], torch.tensor(1.0), torch.ones(1, 1)])
     def test_one_target_for_all_is_not_stretched(self, calls, target):
         F.mse_loss(ONE, target)

@@ -50,7 +50,8 @@ class ExplodingGradients(Rule):
     The median of the last 5 norms, or where the run then broke the largest of them, is 1,000 times the largest of
     the first 10 (of the first half, where there are fewer than 20), and the loss, where it is known, has not
     fallen. Or: a norm 1,000 times the largest of the 20 steps before it, and the loss of the 20 steps after
-    has lost at least half of what it had gained since the beginning. At least 20 steps. All are ours: the spikes
+    has lost at least half of what it had gained since the beginning, and is above that of the step itself, which
+    is computed before its update: otherwise other data has come. At least 20 steps. All are ours: the spikes
     of a warm-up reach 10 to 100 times, and come back.
 
     ## Known problems
@@ -115,6 +116,8 @@ class ExplodingGradients(Rule):
                 continue
             best = float(np.median(losses[place - WAS_STEADY : place]))
             after = float(np.median(losses[place + 1 : place + 1 + WAS_STEADY]))
+            if losses[place] >= after:
+                continue  # it was as high before the step: other data has come, as where one task follows another
             if best < start and after - best >= THROWN_BACK * (start - best):
                 step = int(history.steps[used[place]])
                 return self.found(

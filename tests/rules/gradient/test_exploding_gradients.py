@@ -78,6 +78,11 @@ class TestSilent:
         norms[60], losses[61:64] = 5e3, 9.0
         assert RULE.from_history(history(norms, losses)) is None
 
+    def test_on_the_first_batch_of_another_task_whose_loss_is_high_before_any_step_on_it(self):
+        norms, losses = np.full(100, 5e-3), np.geomspace(3.0, 3e-4, 100)
+        norms[60:70], losses[60:] = 6.0, np.geomspace(8.0, 0.5, 40)
+        assert RULE.from_history(history(norms, losses)) is None
+
     def test_on_a_spike_of_a_run_that_has_converged(self):
         norms, losses = np.full(100, 1e-7), np.geomspace(1, 1e-9, 100)
         norms[60], losses[61:70] = 1e-2, 1e-4
