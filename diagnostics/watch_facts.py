@@ -55,6 +55,7 @@ class HistoryFacts:
         no_grad_passes_in_training_mode: how many of those ran in training mode.
         no_grad_rounds: after how many different steps there were passes with gradients off; an evaluation is one
             round, however many passes it has.
+        no_grad_examples: in the largest of those that ran in training mode; 0 not known.
         evaluation_steps: integers (p,), the steps after which the loop handed over an evaluation loss.
         evaluation_losses: float64 (p,).
         scaled: whether the gradients were scaled by a loss scaler and could be brought back to their size.
@@ -85,6 +86,7 @@ class HistoryFacts:
     no_grad_passes: int = 0
     no_grad_passes_in_training_mode: int = 0
     no_grad_rounds: int = 0
+    no_grad_examples: int = 0
     evaluation_steps: Array | None = None
     evaluation_losses: Array | None = None
     scaled: bool = False

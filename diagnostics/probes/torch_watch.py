@@ -97,6 +97,7 @@ class TorchWatch:
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
         self._before: dict[int, list[Tensor]] = {}
         self._unstepped = self._no_grad = self._no_grad_training = self._no_grad_rounds = 0
+        self._no_grad_examples = 0
         self._no_grad_at = -1
         self._called_at = 0
         self.forwards = 0
@@ -167,6 +168,7 @@ class TorchWatch:
             no_grad_passes=self._no_grad,
             no_grad_passes_in_training_mode=self._no_grad_training,
             no_grad_rounds=self._no_grad_rounds,
+            no_grad_examples=self._no_grad_examples,
             evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
             evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
         )
@@ -230,7 +232,10 @@ class TorchWatch:
             self._no_grad += 1
             self._no_grad_rounds += self._no_grad_at != self.steps
             self._no_grad_at = self.steps
-            self._no_grad_training += self._model.training
+            if self._model.training:
+                self._no_grad_training += 1
+                examples = max([len(tensor) for tensor in tensors((args, kwargs))[:1] if tensor.ndim], default=0)
+                self._no_grad_examples = max(self._no_grad_examples, examples)
             return
         self.forwards += 1
         self._next.passes += 1

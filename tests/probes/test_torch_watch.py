@@ -135,10 +135,11 @@ class TestHistory:
         model = mlp()
         watch = TorchWatch(model, [torch.optim.SGD(model.parameters(), lr=0.1)], 4)
         with torch.no_grad():
-            model(batch(0)[0])
+            model(batch(0)[0][:5])
             model.eval()(batch(0)[0])
         watch.close()
         assert (watch.history().no_grad_passes, watch.history().no_grad_passes_in_training_mode) == (2, 1)
+        assert watch.history().no_grad_examples == 5
 
     def test_without_an_optimizer_a_step_is_a_call(self):
         model = mlp()

@@ -42,7 +42,9 @@ class TrainModeEvaluation(Rule):
     ## Thresholds
     At least 20 steps, and passes without gradients after at least 2 of them but at most after every fifth; 90% of
     these passes in training mode. All are ours. A warning if batch norm is among the layers, or if the
-    loop handed over the loss of an evaluation, `watch.evaluated(loss)`; otherwise a note.
+    loop handed over the loss of an evaluation, `watch.evaluated(loss)`; otherwise a note. A note, too, if it is
+    one pass at a time, on no more examples than a batch of the training has: that measures little, and is how one
+    looks at samples of a generator, which many leave in training mode.
 
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to see how sure the model is; without batch norm
@@ -68,6 +70,9 @@ class TrainModeEvaluation(Rule):
         if rounds > SELDOM * history.total_steps or wrong < MOSTLY * passes:
             return None
         handed_over = history.evaluation_losses is not None
+        sizes = history.batch_sizes
+        largest = int(sizes.max()) if sizes is not None and sizes.size else 0
+        samples = passes == rounds and 0 < history.no_grad_examples <= largest and not handed_over
         statistics = any(modes.keeps_statistics)
         others = len(modes.layers) - NAMED
         named = ", ".join(modes.layers[:NAMED]) + (f" and {others} more" if others > 0 else "")
@@ -82,5 +87,5 @@ class TrainModeEvaluation(Rule):
                 "passes_in_training_mode": wrong,
                 "mode_dependent_layers": list(modes.layers),
             },
-            severity="warning" if statistics or handed_over else "note",
+            severity="warning" if (statistics and not samples) or handed_over else "note",
         )

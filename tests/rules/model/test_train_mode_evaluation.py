@@ -30,6 +30,16 @@ class TestFires:
     def test_as_a_note_on_dropout_which_may_be_meant(self):
         assert RULE.from_modes(run(), DROPOUT).severity == "note"
 
+    @pytest.mark.parametrize(
+        ("passes", "examples", "severity"),
+        [(4, 32, "note"), (4, 33, "warning"), (4, 0, "warning"), (20, 32, "warning")],
+    )
+    def test_as_a_note_on_single_passes_of_a_batch_at_most_as_on_samples_of_a_generator(
+        self, passes, examples, severity
+    ):
+        looks = run(passes=passes, wrong=passes, no_grad_examples=examples)
+        assert RULE.from_modes(looks, NORM).severity == severity
+
     def test_as_a_warning_on_dropout_if_the_evaluation_was_handed_over(self):
         evaluated = run(evaluation_steps=np.array([99]), evaluation_losses=np.array([0.5]))
         assert RULE.from_modes(evaluated, DROPOUT).severity == "warning"
