@@ -17,8 +17,9 @@ class OverfitFacts:
         losses: the loss before each step, of the best of the runs tried.
         learning_rates: the rates tried, in order.
         distinct_inputs: number of examples in the batch that differ from each other.
-        output_spread: standard deviation of the trained copy's prediction across examples, the largest over
-            output units, divided by the predictions' root mean square. 0: the same answer to everything.
+        output_spread: standard deviation of the copy's prediction across examples, the largest over output
+            units, divided by the predictions' root mean square; before the training or after, where it is larger.
+            0: the same answer to everything, both times.
         symmetric: names of weights whose units were all alike when training began and still are.
         rescaled: whether the targets of a regression were brought to mean 0 and standard deviation 1 first,
             because at their own scale no rate that was tried got anywhere. `losses` are in the original unit.

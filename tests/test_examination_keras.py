@@ -182,6 +182,20 @@ class TestFindings:
             assert rules(report) == [], str(report)
             assert ("cross entropy" in report.stages[2].detail) == (strength < 1)
 
+    def test_units_that_a_penalty_silences_in_training_did_read_the_input(self):
+        class Penalty(layers.Layer):
+            def call(self, inputs):
+                self.add_loss(keras.ops.sum(inputs) * 100.0)
+                return inputs
+
+        model = keras.Sequential(
+            [layers.Input((FEATURES,)), layers.Dense(8, activation="relu"), Penalty(), layers.Dense(CLASSES)]
+        )
+        model.compile(keras.optimizers.SGD(1e-2), from_logits(), jit_compile=False)
+        report = diagnostics.examine(model, (X, Y))
+        assert "ignores-input" not in rules(report)
+        assert stages(report)["one-batch overfit"] == "passed"
+
 
 def refused(*arguments, **named):
     with pytest.raises(InvalidInput) as raised:

@@ -16,7 +16,7 @@ import tensorflow as tf
 from diagnostics.facts import ActivationFacts
 
 from .keras_model import layer_activations
-from .overfitting import Plan, Run, Stopwatch
+from .overfitting import Plan, Run, Stopwatch, larger
 
 ALIKE = 1e-6  # relative: units closer than this are the same, up to rounding
 
@@ -114,6 +114,7 @@ class KerasCopy:
         batches = (self._batch, *self.further)
         watch = Stopwatch()
         first, other = self.start()
+        at_first = spread(self.predict(first, other, training=False))
         learner.restart(first, plan.learning_rate)
         losses: list[float] = []
         ratios: list[float] = []
@@ -127,12 +128,12 @@ class KerasCopy:
                 break
             ratios.append(_update_ratio(trainable, updated))
             trainable, other = updated, moved
-        prediction = self.predict(trainable, other, training=False)
+        in_the_end = spread(self.predict(trainable, other, training=False))
         names = [variable.path for variable in self._trainable]
         return Run(
             losses=tuple(losses),
             update_ratios=tuple(ratios),
-            output_spread=spread(prediction),
+            output_spread=larger(at_first, in_the_end),
             symmetric=tuple(
                 name
                 for name, old, new in zip(names, first, trainable, strict=True)

@@ -212,6 +212,12 @@ class Stopwatch:
         return (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1) if len(self._ends) > 1 else 0.0
 
 
+def larger(at_first: float | None, in_the_end: float | None) -> float | None:
+    """Return how far a copy's predictions were apart when they were so most; not finite if they end so."""
+    known = at_first is not None and math.isfinite(at_first)
+    return max(at_first or 0.0, in_the_end) if known and in_the_end is not None else in_the_end
+
+
 def pool_of(labels: list[Array], first_floor: float, classes: int) -> Pool | None:
     """Return what a few batches can be judged by: one batch's floor, and what the labels of all add to it.
 

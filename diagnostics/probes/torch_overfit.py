@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .overfitting import Plan, Run, Stopwatch
+from .overfitting import Plan, Run, Stopwatch, larger
 from .torch_optimizer import OptimizerBuilder
 
 ALIKE = 1e-6  # relative: rows of a weight closer than this are the same, up to rounding
@@ -40,7 +40,9 @@ class CopyTrainer:
 
     def run(self, plan: Plan) -> Run:
         """Train from the start according to the plan."""
-        model = self._fresh().train()
+        model = self._fresh()
+        at_first = self._spread_of(model)
+        model.train()
         for module in model.modules():
             if isinstance(module, nn.modules.dropout._DropoutNd):
                 module.eval()
@@ -65,15 +67,17 @@ class CopyTrainer:
             optimizer.step()
             ratios.append(_update_ratio(before, list(trainable.values())))
         model.zero_grad(set_to_none=True)
-        with torch.no_grad():
-            spread = _spread(self._predict(model.eval()))
         return Run(
             losses=tuple(losses),
             update_ratios=tuple(ratios),
-            output_spread=spread,
+            output_spread=larger(at_first, self._spread_of(model)),
             symmetric=tuple(name for name in alike if _rows_alike(trainable[name])),
             pace=watch.pace,
         )
+
+    def _spread_of(self, model: nn.Module) -> float | None:
+        with torch.no_grad():
+            return _spread(self._predict(model.eval()))
 
 
 def _rows_alike(weight: Tensor) -> bool:

@@ -21,8 +21,8 @@ class IgnoresInput(Rule):
     """The model gives the same answer to every input.
 
     ## What it does
-    Trains a copy of the model on one batch, then compares its predictions for the examples of that batch.
-    They should differ by then, as the examples and their labels do.
+    Trains a copy of the model on one batch, and compares its predictions for the examples of that batch, before
+    and after. They should differ by then at the latest, as the examples and their labels do.
 
     ## Why it is bad
     Whatever the input says does not reach the output, so the best that training can find is one answer for
@@ -43,7 +43,9 @@ class IgnoresInput(Rule):
 
     ## Thresholds
     The spread of the predictions across examples, divided by their root mean square, must stay below 1e-6:
-    about eight times the rounding of float32 (1.2e-7), so that only equal answers count as equal.
+    about eight times the rounding of float32 (1.2e-7), so that only equal answers count as equal. Both before
+    and after: a head that starts at zero gives equal answers at first, and a model whose units die in training
+    gives them in the end, though it does read its input.
 
     ## Known problems
     Not judged where the same answer is right: all inputs or all labels of the batch equal. Clean, whatever
@@ -73,11 +75,11 @@ class IgnoresInput(Rule):
             return None
         steps = len(overfit.losses)
         return self.found(
-            f"A copy of the model, trained on this batch for {steps} {'step' if steps == 1 else 'steps'}, "
-            f"gives the same answer to all {overfit.distinct_inputs} of its different inputs. Nothing of the "
-            "input reaches the output, so training can only find the one answer that suits most examples. "
-            "Look for an input that forward() never uses, a mask or factor that is all zero, a softmax or a "
-            "normalisation over an axis of size 1, or a layer whose units are all dead.",
+            f"A copy of the model, before and after {steps} {'step' if steps == 1 else 'steps'} of training on "
+            f"this batch, gives the same answer to all {overfit.distinct_inputs} of its different inputs. "
+            "Nothing of the input reaches the output, so training can only find the one answer that suits most "
+            "examples. Look for an input that forward() never uses, a mask or factor that is all zero, a softmax "
+            "or a normalisation over an axis of size 1, or a layer whose units are all dead.",
             fix="after each layer, print how much its output differs across the batch, x.std(0).max(): the "
             "fault is where that first becomes 0",
             evidence={
