@@ -93,8 +93,12 @@ class Tap:
         ended; whoever holds it last waits for that.
         """
         last, self._source = [self._source], iterator
-        if last[0] is not None:
+        if last[0] is None:
+            return
+        try:
             threading.Thread(target=last.clear, name="diagnostics-lets-go").start()
+        except RuntimeError:  # no thread can be started any more, as at the interpreter's end
+            last.clear()
 
     def _hand_over(self, batch: Any) -> Any:
         try:

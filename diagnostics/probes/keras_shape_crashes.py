@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -171,9 +172,7 @@ def _reshape(crash: Crash) -> ReshapeMisfit | None:
     if found is None:
         return None
     shape = sizes(found["shape"])
-    size = 1
-    for part in shape:
-        size *= part or 1
+    size = math.prod(1 if part is None else part for part in shape)
     wanted = tuple(int(part) for part in found["wanted"].split(",") if part.strip())
     return ReshapeMisfit(wanted, size, shape=shape, library="keras")
 

@@ -90,9 +90,8 @@ class LoopFinder:
         self._optimizers: list[weakref.ref[Optimizer]] = []
         # None where the loop is over, and the script has the optimizer still.
         self._watch_of: weakref.WeakKeyDictionary[Optimizer, Watching | None] = weakref.WeakKeyDictionary()
-        self._alone: weakref.WeakKeyDictionary[Optimizer, int] = (
-            weakref.WeakKeyDictionary()
-        )  # steps, of no loop yet
+        # Steps of those that are of no loop yet.
+        self._alone: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
         self._watched: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         # Modules that were called and are not watched yet; how many optimizers there were at the time.
         self._roots: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()

@@ -214,8 +214,9 @@ class Stopwatch:
 
 def larger(at_first: float | None, in_the_end: float | None) -> float | None:
     """Return how far a copy's predictions were apart when they were so most; not finite if they end so."""
-    known = at_first is not None and math.isfinite(at_first)
-    return max(at_first or 0.0, in_the_end) if known and in_the_end is not None else in_the_end
+    if at_first is None or in_the_end is None or not (math.isfinite(at_first) and math.isfinite(in_the_end)):
+        return in_the_end
+    return max(at_first, in_the_end)
 
 
 def pool_of(labels: list[Array], first_floor: float, classes: int) -> Pool | None:

@@ -48,3 +48,16 @@ class TestRun:
             if thread.name == "diagnostics-lets-go":
                 thread.join(60)
         assert watched() is None
+
+    def test_lets_go_of_it_by_itself_where_no_thread_can_be_started(self, model, monkeypatch):
+        def refused(thread):
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+
+        tap = Tap(model, lambda batch: None, lambda logs: None)
+        batches = iter(tf.data.Dataset.from_tensor_slices((FEATURE_ROWS, LABELS)).batch(BATCH))
+        watched = weakref.ref(batches)
+        tap.run(batches)
+        del batches
+        monkeypatch.setattr(threading.Thread, "start", refused)
+        tap.close()
+        assert watched() is None

@@ -16,6 +16,7 @@ from diagnostics.probes.overfitting import (
     Pool,
     Run,
     Stopwatch,
+    larger,
     overfit,
     pool_of,
 )
@@ -37,6 +38,19 @@ def walk(answers, update=None, **options):
 
     settings = {"floor": FLOOR, "distinct_inputs": 8, "their_rate": None, "warms_up": None, **options}
     return list(overfit(run, **settings)), plans
+
+
+class TestLarger:
+    @pytest.mark.parametrize(
+        ("at_first", "in_the_end", "told"),
+        [(0.3, 0.0, 0.3), (0.0, 0.2, 0.2), (None, 0.1, 0.1), (0.3, None, None), (math.inf, 0.1, 0.1)],
+    )
+    def test_is_the_one_when_they_were_further_apart_if_both_are_known(self, at_first, in_the_end, told):
+        assert larger(at_first, in_the_end) == told
+
+    @pytest.mark.parametrize("at_first", [None, 0.3, math.nan])
+    def test_predictions_that_end_as_no_numbers_stay_so(self, at_first):
+        assert math.isnan(larger(at_first, math.nan))
 
 
 class TestWithoutAFloor:
