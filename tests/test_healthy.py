@@ -1,4 +1,7 @@
-"""Programs that train right: `examine` must find nothing wrong with them, and they must really train."""
+"""Programs that train right: `examine` must find nothing wrong with them.
+
+That they learn, and that `diagnose run` leaves them alone, is tested in `tests/side_effects/`.
+"""
 
 import importlib.util
 from pathlib import Path
@@ -11,7 +14,6 @@ HEALTHY = Path(__file__).parent / "healthy"
 PROGRAMS = sorted(HEALTHY.glob("*.py"))
 # Loops that `examine` does not take: of several optimizers or none, without a loader, or called in parts.
 ONLY_WATCHED = [path for path in PROGRAMS if path.stem.startswith(("watched_", "script_"))]
-LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -35,11 +37,6 @@ class TestHealthyProgram:
         walked = {stage.name: stage.status for stage in report.stages if stage.name != "evaluation metric"}
         assert set(walked.values()) <= {"passed", "not judged"}, str(report)
         assert walked["one-batch overfit"] == "passed"
-
-    def test_learns(self, path):
-        program = load(path)
-        metrics = program.train(*program.build())
-        assert metrics["loss_after"] < LEARNED * metrics["loss_before"]
 
 
 def test_there_are_programs_of_every_kind_that_the_library_promises_to_leave_alone():

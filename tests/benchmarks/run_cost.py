@@ -12,8 +12,8 @@ import textwrap
 import time
 from pathlib import Path
 
-BOUND = 1.10
-PAIRS = 4
+BOUND = 1.05
+PAIRS = 6
 ROOT = Path(__file__).resolve().parents[2]
 # Each takes about half a minute on two cores.
 PROGRAMS = {

@@ -1,0 +1,230 @@
+"""Runs a script twice, plain and under `diagnose run`, and says what is not the same.
+
+Compared are standard output, exit code, files written, reads of the script's own datasets and collators, and what the
+script leaves behind: weights, gradients, optimizer state, logged metrics, every other value in its variables, random
+states and settings of the process. Run times are left out of the comparison.
+
+$ python tests/side_effects/harness.py train.py --epochs 1
+
+The script must be deterministic: run twice plain, it must come out the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDER = Path(__file__).resolve().parent / "recorder"
+DRIVER = Path(__file__).resolve().parent / "drive.py"
+OBSERVER = ("-m", "diagnostics", "run", "--fail-on", "never", "--format", "json", "--output", "{report}")
+TIMEOUT_S = 900
+NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
+# What differs from run to run of the same program: durations and rates, and names of temporary files.
+RUN_TIMES = (
+    rf"'?\w*(?:_runtime|_per_second|_preparation_time)'?\s*[:=]\s*'?{NUMBER}'?",
+    r"\b\d+(?:\.\d+)?\s?(?:ms|us|s)/(?:step|epoch|it)",
+    r"\b\d+(?:\.\d+)?\s?(?:it|step|steps|samples|tokens)/s",
+    r"\b(?:\d+:)*\d+m?s\b(?= )",
+    rf"\b{NUMBER} (?:s|ms|seconds)\b",
+    r"\d\d:\d\d(?::\d\d)?",
+    r"/tmp/[\w./-]+",
+)
+TIMED_FILES = re.compile(r"events\.out\.tfevents|training_args\.bin$")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one of the two runs ended.
+
+    Attributes:
+        exit_code: of the process.
+        stdout: what it printed, run times left out.
+        stderr: what it printed there, as it is; not compared.
+        files: by path in the working directory, a digest of what was written.
+        record: what the recorder wrote down; see `recorder/recording.py`.
+        report: the JSON report of `diagnose run`; empty for the plain run.
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    files: dict[str, str]
+    record: dict[str, str]
+    report: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs of one script.
+
+    Attributes:
+        plain: by `python`.
+        observed: by `diagnose run`.
+    """
+
+    plain: Outcome
+    observed: Outcome
+
+    @property
+    def differences(self) -> list[str]:
+        """Whatever is not the same, a line each; empty if all is."""
+        plain, observed = self.plain, self.observed
+        lines = []
+        if plain.exit_code != observed.exit_code:
+            lines.append(f"exit code: {plain.exit_code} plain, {observed.exit_code} observed")
+        if plain.stdout != observed.stdout:
+            lines += _first_difference(plain.stdout.splitlines(), observed.stdout.splitlines())
+        for what, one, other in (
+            ("file ", plain.files, observed.files),
+            ("", plain.record, observed.record),
+        ):
+            for name in sorted(one.keys() | other.keys()):
+                if one.get(name) != other.get(name):
+                    lines.append(f"{what}{name}: {one.get(name)} plain, {other.get(name)} observed")
+        return lines
+
+    @property
+    def alarms(self) -> list[str]:
+        """Errors and warnings of the report, and faults of the library, a line each."""
+        report = self.observed.report
+        if not report:
+            return ["no report was written"]
+        found = [f for f in report["findings"] if f["severity"] in ("error", "warning")]
+        return [f"{f['severity']}: {f['rule']}: {f['message']}" for f in found] + report["faults"]
+
+
+def compare(
+    script: Path,
+    *arguments: str,
+    sources: Path | None = None,
+    observer: Sequence[str] = OBSERVER,
+    environment: dict[str, str] | None = None,
+    timeout: float = TIMEOUT_S,
+) -> Comparison:
+    """Run `script` twice, each time in an empty working directory of the same name, and compare.
+
+    Args:
+        script: a Python file.
+        arguments: its own.
+        sources: the folder in which its classes are defined; the script's own if None.
+        observer: what follows `python` before the script in the second run; `{report}` is the file for the report.
+        environment: variables for both runs, beside this process's own.
+        timeout: seconds for each run.
+
+    Raises:
+        subprocess.TimeoutExpired: a run took longer.
+    """
+    with tempfile.TemporaryDirectory(prefix="side-effects-") as folder:
+
+        def run(before: Sequence[str]) -> Outcome:
+            return _run(
+                Path(folder),
+                [*before, str(script.resolve()), *arguments],
+                sources or script.resolve().parent,
+                environment or {},
+                timeout,
+            )
+
+        return Comparison(run([]), run(observer))
+
+
+def compare_program(path: Path) -> Comparison:
+    """Compare one of the programs of `tests/healthy/`, which have `build` and `train`."""
+    return compare(DRIVER, str(path.resolve()), sources=path.resolve().parent)
+
+
+def _run(folder: Path, arguments: Sequence[str], sources: Path, more: dict[str, str], timeout: float) -> Outcome:
+    work, record, report = folder / "work", folder / "record.json", folder / "report.json"
+    work.mkdir()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(RECORDER), str(ROOT)]),
+        "PYTHONHASHSEED": "0",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "OMP_NUM_THREADS": "1",
+        "SIDE_EFFECTS_RECORD": str(record),
+        "SIDE_EFFECTS_FOLDER": str(sources),
+        **more,
+    }
+    done = subprocess.run(
+        [sys.executable, *(word.format(report=report) for word in arguments)],
+        cwd=work,
+        env=environment,
+        capture_output=True,  # as bytes: universal newlines would part the redraws of a progress bar
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+    )
+    outcome = Outcome(
+        done.returncode,
+        _without_run_times(done.stdout.decode("utf-8", "replace")),
+        done.stderr.decode("utf-8", "replace"),
+        {str(file.relative_to(work)): _content(file) for file in sorted(work.rglob("*")) if file.is_file()},
+        _load(record),
+        _load(report),
+    )
+    shutil.rmtree(work)
+    for file in (record, report):
+        file.unlink(missing_ok=True)
+    return outcome
+
+
+def _load(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def _content(file: Path) -> str:
+    if TIMED_FILES.search(file.name):
+        return "not compared"
+    content = file.read_bytes()
+    if file.suffix in (".json", ".txt", ".csv", ".log", ".md"):
+        content = _without_run_times(content.decode("utf-8", "replace")).encode()
+    return f"{len(content)} bytes, {hashlib.blake2b(content, digest_size=8).hexdigest()}"
+
+
+def _without_run_times(text: str) -> str:
+    # A progress bar redraws its line; what it drew on the way depends on the time.
+    text = "\n".join(line.rpartition("\r")[2] for line in text.replace("\x08", "").split("\n"))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    for pattern in RUN_TIMES:
+        text = re.sub(pattern, "…", text)
+    return text
+
+
+def _first_difference(plain: list[str], observed: list[str]) -> list[str]:
+    for number in range(max(len(plain), len(observed))):
+        one, other = (lines[number] if number < len(lines) else "nothing" for lines in (plain, observed))
+        if one != other:
+            return [f"standard output, line {number + 1}: {one!r} plain, {other!r} observed"]
+    return ["standard output: line ends differ"]
+
+
+def main(arguments: list[str]) -> int:
+    """Compare the script named first; return 0 if nothing differs and nothing is reported, 1 otherwise."""
+    if not arguments or not Path(arguments[0]).is_file():
+        print(__doc__)
+        return 2
+    comparison = compare(Path(arguments[0]), *arguments[1:])
+    if not comparison.plain.record:
+        print(f"{arguments[0]} left no record; its standard error:\n{comparison.plain.stderr[-2000:]}")
+        return 2
+    print(f"compared {len(comparison.plain.record)} values, {len(comparison.plain.files)} files, standard output")
+    for line in comparison.differences:
+        print(f"differs: {line}")
+    for line in comparison.alarms:
+        print(f"reported: {line}")
+    return 1 if comparison.differences or comparison.alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

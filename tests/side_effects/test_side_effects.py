@@ -1,0 +1,44 @@
+"""`diagnose run` changes nothing of a healthy script, and reports no error and no warning on it.
+
+Add a script that `diagnose run` must leave alone to `tests/healthy/` (with `build` and `train`); it is found there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bugs.keeper.catalogue import load_catalogue
+from tests.side_effects.harness import compare, compare_program
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = sorted((ROOT / "tests" / "healthy").glob("*.py"))
+CATALOGUE = load_catalogue(ROOT)
+LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_healthy_program_learns_and_is_left_alone(path: Path) -> None:
+    comparison = compare_program(path)
+    assert comparison.plain.exit_code == 0, comparison.plain.stderr
+    before, after = (
+        float.fromhex(comparison.plain.record[f"metrics['{name}']"]) for name in ("loss_before", "loss_after")
+    )
+    assert after < LEARNED * before
+    assert comparison.differences == []
+    assert comparison.alarms == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("id", CATALOGUE)
+def test_solution_is_left_alone(id: str) -> None:
+    exhibit = CATALOGUE[id]
+    # What runs out of memory runs out of less of it beside an observer; oneDNN's kernels may crash on the way.
+    environment = {"TF_ENABLE_ONEDNN_OPTS": "0"} if exhibit.symptom == "exhausts" else {}
+    comparison = compare(exhibit.solution, environment={"ZOO_SEED": "0", **environment})
+    assert comparison.plain.exit_code == 0, comparison.plain.stderr
+    assert comparison.differences == []
+    assert comparison.alarms == []
