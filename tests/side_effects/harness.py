@@ -1,8 +1,8 @@
 """Runs a script twice, plain and under `diagnose run`, and says what is not the same.
 
-Compared are standard output, exit code, files written, reads of the script's own datasets and collators, and what the
-script leaves behind: weights, gradients, optimizer state, logged metrics, every other value in its variables, random
-states and settings of the process. Run times are left out of the comparison.
+It compares standard output, exit code, files written, reads of the script's own datasets and collators, and what
+the script leaves behind: weights, gradients, optimizer state, logged metrics, every other value in its variables,
+random states and settings of the process. It leaves run times out of the comparison.
 
 $ python tests/side_effects/harness.py train.py --epochs 1
 

@@ -1,6 +1,6 @@
 """`diagnose run` changes nothing of a healthy script, and reports no error and no warning on it.
 
-Add a script that `diagnose run` must leave alone to `tests/healthy/` (with `build` and `train`); it is found there.
+To add a program that `diagnose run` must leave alone, put it into `tests/healthy/`, with `build` and `train`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records what a script has read and how it leaves its process: values, random states, settings.
 
-The record is a flat JSON object from a path, as `model.head.weight`, to a short text or digest, so that two records
-are compared key by key. Nothing of `diagnostics` is used here: it is what is tested.
+The record is a flat JSON object from a path, as `model.head.weight`, to a short text or digest, so that two
+records are compared key by key. Nothing of `diagnostics` is used here: it is what is tested.
 """
 
 import atexit
