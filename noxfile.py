@@ -28,26 +28,49 @@ nox.options.sessions = []  # a bare `nox` lists what there is, and runs nothing
 nox.options.error_on_missing_interpreters = True
 
 
+def _install(session: nox.Session, files: tuple[str, ...], notice: str, *arguments: str) -> None:
+    """Install into a session's environment, unless the files that pin the versions are those of the last time."""
+    stamp = Path(session.virtualenv.location) / "bug-zoo-installed"
+    wanted = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in files)).hexdigest()
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    if not stamp.exists():
+        session.log(notice)
+    stamp.unlink(missing_ok=True)  # an installation that is interrupted counts as none
+    started = time.monotonic()
+    session.install(*arguments, silent=False)
+    stamp.write_text(wanted)
+    session.log(f"Installed in {(time.monotonic() - started) / 60:.1f} minutes.")
+
+
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True)
 def env(session: nox.Session) -> None:
     """Install all that the zoo runs on, once; the other sessions do it by themselves."""
-    stamp = Path(session.virtualenv.location) / "bug-zoo-installed"
-    wanted = hashlib.sha256(
-        b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
-    ).hexdigest()
-    if stamp.is_file() and stamp.read_text() == wanted:
-        return
-    first = not stamp.exists()
-    stamp.unlink(missing_ok=True)  # an installation that is interrupted counts as none
-    if first:
-        session.log(
-            "Installing PyTorch, TensorFlow and what else the zoo runs on, once: about 5 GB of disk, twice that "
-            "where pip takes PyTorch with CUDA along; 3 to 20 minutes, as the network allows."
-        )
-    started = time.monotonic()
-    session.install("-c", "constraints.txt", "-e", ".[zoo,book,dev]", silent=False)
-    stamp.write_text(wanted)
-    session.log(f"Installed in {(time.monotonic() - started) / 60:.1f} minutes.")
+    notice = (
+        "Installing PyTorch, TensorFlow and what else the zoo runs on, once: about 5 GB of disk, twice that "
+        "where pip takes PyTorch with CUDA along; 3 to 20 minutes, as the network allows."
+    )
+    _install(
+        session, ("pyproject.toml", "constraints.txt"), notice, "-c", "constraints.txt", "-e", ".[zoo,book,dev]"
+    )
+
+
+@nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
+def stacks(session: nox.Session) -> None:
+    """Try `diagnose run` on Lightning, TRL, PEFT, skorch and others, in an environment of their own."""
+    requirements = "tests/stacks/requirements.txt"
+    _install(
+        session,
+        ("pyproject.toml", "constraints.txt", requirements),
+        "Installing the stacks, once: about 2 GB of disk, 2 to 10 minutes.",
+        *("-c", "constraints.txt", "-r", requirements, "-e", "."),
+    )
+    # Not tests/conftest.py, which is for the zoo's own environment.
+    session.run(
+        *("python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--confcutdir", "tests/stacks"),
+        *("tests/stacks", *session.posargs),
+        interrupt_timeout=5,
+    )
 
 
 def _python(session: nox.Session, *arguments: str) -> None:

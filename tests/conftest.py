@@ -7,6 +7,8 @@ import torch
 
 from bugs.lab.device import CAPACITY, backend
 
+collect_ignore = ["stacks"]  # they have an environment of their own: `nox -s stacks`
+
 
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run the tests marked exhaustive, too")

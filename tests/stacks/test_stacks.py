@@ -1,0 +1,119 @@
+"""The stacks that people train with, under `diagnose run`: `nox -s stacks` runs this in their own environment.
+
+A program in `healthy` trains right and must get a clean report. Its variants in `broken.toml` have a bug each.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HEALTHY = sorted(Path(__file__).parent.glob("healthy/*.py"))
+VARIANTS = tomllib.loads((Path(__file__).parent / "broken.toml").read_text())["variant"]
+RULES = {path.stem.replace("_", "-") for path in ROOT.glob("diagnostics/rules/*/*.py")}
+SECONDS = 300  # for one child process; each takes a few seconds, and most of them for imports
+
+
+@dataclass
+class Ended:
+    exit_code: int
+    stdout: str
+    stderr: str
+    report: dict
+
+
+def run(script, folder, *, diagnosed):
+    """Run a script in a child process, in a folder of its own, offline and on one thread."""
+    report = folder / "report.json"
+    command = ["-m", "diagnostics", "run", "--format", "json", "--output", str(report)] if diagnosed else []
+    (folder / "work").mkdir(exist_ok=True)
+    environment = {
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("RANK", "WORLD_SIZE", "KERAS_BACKEND")
+        },
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    ended = subprocess.run(
+        [sys.executable, *command, str(script)],
+        cwd=folder / "work",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    said = json.loads(report.read_text()) if report.exists() else {}
+    return Ended(ended.returncode, ended.stdout, ended.stderr, said)
+
+
+def named(findings):
+    """Yield every rule that warns, those that follow from others included."""
+    for finding in findings:
+        if finding["severity"] != "note":
+            yield finding["rule"]
+        yield from named(finding["consequences"])
+
+
+def told(report):
+    """Return a report in short, for a failing test."""
+    findings = [f"{f['severity']}: {f['rule']}: {f['message']}" for f in report["findings"]]
+    stages = [f"{stage['name']}: {stage['status']}: {stage['detail']}" for stage in report["stages"]]
+    return "\n".join([*findings, *stages, *report["faults"]])
+
+
+def variant_of(variant):
+    """Return the source of a broken variant: the healthy program with a few of its lines changed."""
+    source = (Path(__file__).parent / "healthy" / f"{variant['script']}.py").read_text()
+    for old, new in variant["change"]:
+        assert source.count(old) == 1, f"{old!r} stands {source.count(old)} times in {variant['script']}.py"
+        source = source.replace(old, new)
+    return source
+
+
+@pytest.mark.parametrize("script", HEALTHY, ids=lambda path: path.stem)
+def test_healthy_program_gets_a_clean_report_and_the_same_results(script, tmp_path):
+    alone = run(script, tmp_path, diagnosed=False)
+    assert alone.exit_code == 0, alone.stderr
+    diagnosed = run(script, tmp_path, diagnosed=True)
+    assert diagnosed.report, diagnosed.stderr
+    assert diagnosed.report["faults"] == []
+    assert list(named(diagnosed.report["findings"])) == [], told(diagnosed.report)
+    assert diagnosed.report["ok"], told(diagnosed.report)
+    assert diagnosed.exit_code == 0
+    assert diagnosed.stdout == alone.stdout
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: f"{variant['script']}-{variant['name']}")
+def test_broken_variant_is_named_unless_it_is_a_known_miss(variant, tmp_path):
+    script = tmp_path / f"{variant['script']}_{variant['name']}.py"
+    script.write_text(variant_of(variant))
+    report = run(script, tmp_path, diagnosed=True).report
+    assert report["faults"] == []
+    missing = set(variant["rules"]) - set(named(report["findings"]))
+    if "missed" in variant:
+        assert missing, f"{variant['rules']} are named now: delete `missed` of this variant in broken.toml"
+    else:
+        assert not missing, told(report)
+
+
+def test_every_variant_expects_rules_that_exist_and_changes_its_program():
+    for variant in VARIANTS:
+        assert set(variant["rules"]) <= RULES, variant["name"]
+        assert variant["rules"] or "missed" in variant, f"{variant['name']} expects nothing"
+        compile(variant_of(variant), variant["name"], "exec")
+
+
+def test_every_program_has_two_broken_variants_or_more():
+    for script in HEALTHY:
+        assert sum(variant["script"] == script.stem for variant in VARIANTS) >= 2, script.stem
