@@ -122,6 +122,13 @@ def rounded_activations():
     return Encoded(lambda states: (states > 1e3).float() + 1e-5 * states), loader(*points()), LOSS
 
 
+def xor_without_a_hidden_activation():
+    inputs = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    rows = DataLoader(TensorDataset(inputs, torch.tensor([[0.0], [1.0], [1.0], [0.0]])), batch_size=4)
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1), nn.Sigmoid()), rows, nn.MSELoss()
+
+
 def a_head_that_came_after_the_optimizer():
     model = classifier()
     optimizer = torch.optim.Adam(model.parameters())
@@ -152,6 +159,7 @@ PLAIN = {
     a_detach_in_the_middle: ("unreached-parameters", "warning"),
     a_mask_that_is_all_zero: ("ignores-input", "error"),
     rounded_activations: ("cannot-overfit-one-batch", "warning"),
+    xor_without_a_hidden_activation: ("cannot-overfit-one-batch", "warning"),
     a_head_that_came_after_the_optimizer: ("optimizer-misses-parameters", "warning"),
     an_optimizer_for_another_model: ("optimizer-misses-parameters", "error"),
     a_model_in_evaluation_mode: ("eval-mode-training", "note"),

@@ -65,5 +65,7 @@ def test_there_are_programs_of_every_kind_that_the_library_promises_to_leave_alo
         "label_smoothing",
         "schedule_to_zero",
         "autocast_bfloat16",
+        "keras_xor",
+        "xor",
         "augmentation",
     } <= kinds

@@ -224,6 +224,7 @@ class KerasPipeline:
                 their_rate=full_rate(self.model.optimizer),
                 warms_up=warms_up(self.model.optimizer),
                 pool=self._pool,
+                num_trainable=sum(int(np.prod(v.shape)) for v in self.model.trainable_variables),
             )
 
     def evaluation(self) -> Iterator[Fact]:

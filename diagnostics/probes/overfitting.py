@@ -21,7 +21,13 @@ STEPS_WITHOUT_FLOOR = 10  # only to move the weights, where no loss can be calle
 ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more steps would prove no more
 
 SETTLED = 0.8  # of the floor: no rule would complain of such a batch, so nothing more is tried
-LAST_STEPS = 150  # once, at the best of our rates, before anything is said: a small model may only be slow
+LAST_STEPS = 150  # once, at the best of our rates, before anything is said: the model may only be slow
+
+# A few sigmoid units take hundreds of steps at our rates to leave the plateau that they begin on: 200 for XOR with
+# 3 hidden units, 1,300 for the parity of 5 bits with 16. At 0.1 these take 36 and 176.
+# Wider layers leave it sooner.
+SMALL = 500  # trainable scalars
+SMALL_RATE, SMALL_STEPS = 0.1, 500
 
 # Tried with AdamW where the user's own settings do not get there: its usual rate first; a wide transformer from
 # scratch needs a smaller one, a large target scale a larger one.
@@ -115,6 +121,7 @@ def overfit(
     warms_up: bool | None,
     pool: Callable[[], Pool | None] = lambda: None,
     rescalable: bool = False,
+    num_trainable: int | None = None,
 ) -> Iterator[OverfitFacts | TrialFacts]:
     """Run as often as it takes, and no more.
 
@@ -132,6 +139,7 @@ def overfit(
         rescalable: whether this is a regression, whose targets may be on a scale that none of our rates suits:
             prices in dollars take an output layer thousands of steps to reach. Then a last run asks whether the
             model can learn them on a scale of 1.
+        num_trainable: scalars of the model; None if not known. A small one gets one more run.
 
     Raises:
         CannotJudge: no run got there in `SECONDS`.
@@ -192,6 +200,8 @@ def overfit(
             rescaled_runs.append(go(rate, theirs=False, rescaled=True))
     if not settled():
         go(min(ours)[1], theirs=False, steps=LAST_STEPS)
+    if not settled() and num_trainable is not None and num_trainable <= SMALL:
+        go(SMALL_RATE, theirs=False, steps=SMALL_STEPS)
     best = min(runs, key=lambda r: r.lowest)
     yield _facts(best, tuple(rates), distinct_inputs, best in rescaled_runs)
 

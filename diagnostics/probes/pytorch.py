@@ -303,6 +303,7 @@ class PyTorchPipeline:
                 warms_up=warming,
                 pool=self._pool,
                 rescalable=self._recognised.kind in REGRESSIONS,
+                num_trainable=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
             )
 
     def evaluation(self) -> Iterator[Fact]:

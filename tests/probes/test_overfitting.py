@@ -11,6 +11,9 @@ from diagnostics.probes.overfitting import (
     LAST_STEPS,
     OUR_RATES,
     POOL_STEPS,
+    SMALL,
+    SMALL_RATE,
+    SMALL_STEPS,
     STEPS,
     STEPS_WITHOUT_FLOOR,
     Pool,
@@ -78,6 +81,16 @@ class TestWithOurOwnOptimizer:
         facts, plans = walk([STALLS, STALLS, slow, LEARNS])
         assert [(plan.learning_rate, plan.steps) for plan in plans[2:]] == [(1e-2, STEPS), (1e-2, LAST_STEPS)]
         assert facts[0].losses == LEARNS
+
+    def test_a_small_model_gets_a_run_of_large_steps_too(self):
+        facts, plans = walk([STALLS, STALLS, STALLS, STALLS, LEARNS], num_trainable=SMALL)
+        assert (plans[-1].learning_rate, plans[-1].steps) == (SMALL_RATE, SMALL_STEPS)
+        assert facts == [OverfitFacts(LEARNS, (*OUR_RATES, OUR_RATES[1], SMALL_RATE), 8, 0.5)]
+
+    @pytest.mark.parametrize("num_trainable", [None, SMALL + 1])
+    def test_a_larger_model_does_not(self, num_trainable):
+        _, plans = walk([STALLS, STALLS, STALLS, STALLS], num_trainable=num_trainable)
+        assert [plan.steps for plan in plans] == [STEPS, STEPS, STEPS, LAST_STEPS]
 
     def test_a_gain_that_no_rule_would_complain_of_ends_it(self):
         _, plans = walk([(1.4, 0.79)])

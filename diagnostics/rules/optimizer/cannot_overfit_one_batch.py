@@ -46,7 +46,9 @@ class CannotOverfitOneBatch(Rule):
     The lowest loss must stay above 0.9 of that of the best constant answer: for cross entropy the entropy of
     the batch's labels, for squared error their variance. The number is ours: it asks for a gain of a tenth,
     where a healthy copy gains half and more. It is a warning, not an error, because the copy gets only a few
-    dozen steps at a few learning rates: a model that is merely slow can fail as well.
+    dozen steps at a few learning rates: a model that is merely slow can fail as well. A model of at most 500
+    trainable scalars gets 500 more steps at a rate of 0.1, because a few sigmoid units stay on their first
+    plateau for hundreds of steps at smaller rates.
 
     ## Known problems
     Not judged where the best constant answer is not known (a loss that is not recognised) or already right
