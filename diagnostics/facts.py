@@ -104,6 +104,9 @@ class SplitFacts:
         evaluation_size: number of evaluation rows there are; None if not known.
         shared: how many of the evaluation rows compared also stand among the training rows compared.
         compared: the columns that had to agree; labels are left out.
+        distinct_training_rows: how many of the training rows compared differ from each other; None if not known.
+        possible_rows: how many different rows the values seen in these columns can form; None if too many to
+            count, or where values hardly repeat.
     """
 
     training_rows: int
@@ -112,6 +115,8 @@ class SplitFacts:
     evaluation_size: int | None
     shared: int
     compared: tuple[str, ...]
+    distinct_training_rows: int | None = None
+    possible_rows: int | None = None
 
 
 @dataclass(frozen=True)

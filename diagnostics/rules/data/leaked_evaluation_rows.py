@@ -10,6 +10,7 @@ from diagnostics.rule import NotApplicable, Rule
 
 SHARE = 0.01  # ours: from here on a reported score can be off by a point
 MIN_SHARED = 5  # ours: a handful of equal rows is an accident
+ALL = 0.9  # ours: where a new row is seen as probably as this, it is no surprise that all of them are
 NATURAL = 2.0  # times what the repetitions within the training set explain; they are counted on a few hundred rows
 
 
@@ -44,7 +45,9 @@ class LeakedEvaluationRows(Rule):
     Rows that repeat within the training set also turn up outside it. If two of m rows read from all over it are
     equal with probability q, a new row stands among N training rows with probability 1 - exp(-Nq), if all rows
     are equally common. Up to twice that share (ours, for the few repetitions in a few hundred rows) the finding
-    is only a note.
+    is only a note. So it is where the inputs can form few different rows, as 9 bits form 512, and the training
+    set holds most of them: its share of them is the share of new rows that it holds. That all evaluation rows
+    were found is only expected if the estimated share is 90% (ours).
 
     ## Known problems
     Duplicates occur naturally: short texts ("thank you"), tables with few columns, blank images. If two people
@@ -70,22 +73,31 @@ class LeakedEvaluationRows(Rule):
         shared = splits.shared
         if shared < MIN_SHARED or shared < SHARE * compared:
             return None
-        natural = _natural_share(splits.training_rows, dataset)
-        expected = shared < compared and shared <= NATURAL * natural * compared
+        covered = _covered_share(splits)
+        natural = max(covered, _natural_share(splits.training_rows, dataset))
+        expected = natural >= ALL if shared == compared else shared <= NATURAL * natural * compared
+        if not expected:
+            why = (
+                "The model has seen them, so the evaluation says less about what it will do with new data than it "
+                "seems to."
+            )
+        elif natural == covered:
+            why = (
+                f"The values of these inputs form {splits.possible_rows:,} different rows, and the training set "
+                f"holds {splits.distinct_training_rows:,} of them: few rows can be new to the model."
+            )
+        else:
+            why = (
+                "The training rows repeat each other about as often, so these may be duplicates that occur by "
+                "themselves; or rows were copied before the split."
+            )
         partial = splits.training_size is None or splits.training_rows < splits.training_size
         which = f"all {compared:,}" if shared == compared else f"{shared:,} of the {compared:,}"
         rate = "" if shared == compared else f" ({shared / compared:.1%})"
         return self.found(
             f"{which[0].upper()}{which[1:]} evaluation rows compared{rate} also stand in the training "
             "set, with the "
-            f"same {_listed(splits.compared)}.{_how_much(splits) if partial else ''} "
-            + (
-                "The training rows repeat each other about as often, so these may be duplicates that occur by "
-                "themselves; or rows were copied before the split."
-                if expected
-                else "The model has seen them, so the evaluation says less about what it will do with new data "
-                "than it seems to."
-            ),
+            f"same {_listed(splits.compared)}.{_how_much(splits) if partial else ''} " + why,
             fix=(
                 "evaluation and training hold the same rows: split them first, train_test_split(test_size=0.1)"
                 if shared == compared
@@ -102,6 +114,13 @@ class LeakedEvaluationRows(Rule):
             },
             severity="note" if expected else None,
         )
+
+
+def _covered_share(splits: SplitFacts) -> float:
+    """Return the share of all rows that the inputs can form that stands in the training set; 0 if not known."""
+    if not splits.possible_rows or splits.distinct_training_rows is None:
+        return 0.0
+    return splits.distinct_training_rows / splits.possible_rows
 
 
 def _natural_share(training_rows: int, dataset: DatasetFacts | None) -> float:

@@ -83,6 +83,31 @@ class TestOnRowsThatRepeatByNature:
         first = DatasetFacts(1024, 512, spread_out=False, distinct_rows=499)
         assert RULE.from_splits(SplitFacts(1024, 1024, 128, 128, 12, ("text",)), first).severity == "warning"
 
+    def test_it_is_only_a_note_where_each_of_few_rows_repeats_so_often_that_all_are_seen(self):
+        few = DatasetFacts(4096, 512, distinct_rows=324)  # of 512 rows drawn from 512 states
+        finding = RULE.from_splits(SplitFacts(4096, 4096, 512, 512, 512, ("0",)), few)
+        assert finding.severity == "note"
+
+    def test_it_is_a_warning_if_all_are_seen_of_rows_that_seldom_repeat(self):
+        splits = SplitFacts(1024, 1024, 512, 1024, 512, ("text",))
+        assert RULE.from_splits(splits, self.REPEATING).severity == "warning"
+
+
+class TestOnInputsThatCanFormFewRows:
+    def test_it_is_only_a_note(self):
+        splits = SplitFacts(512, 512, 512, 512, 512, ("0",), distinct_training_rows=512, possible_rows=512)
+        finding = RULE.from_splits(splits)
+        assert finding.severity == "note"
+        assert finding.message == (
+            "All 512 evaluation rows compared also stand in the training set, with the same input. The values of "
+            "these inputs form 512 different rows, and the training set holds 512 of them: few rows can be new to "
+            "the model."
+        )
+
+    def test_it_is_a_warning_where_the_training_set_holds_few_of_them(self):
+        splits = SplitFacts(64, 64, 64, 64, 64, ("0",), distinct_training_rows=64, possible_rows=512)
+        assert RULE.from_splits(splits).severity == "warning"
+
 
 class TestStaysSilent:
     @pytest.mark.parametrize(("rows", "shared"), [(500, 0), (50, 4), (1000, 9)])
