@@ -55,24 +55,6 @@ def env(session: nox.Session) -> None:
     )
 
 
-@nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
-def stacks(session: nox.Session) -> None:
-    """Try `diagnose run` on Lightning, TRL, PEFT, skorch and others, in an environment of their own."""
-    requirements = "tests/stacks/requirements.txt"
-    _install(
-        session,
-        ("pyproject.toml", "constraints.txt", requirements),
-        "Installing the stacks, once: about 2 GB of disk, 2 to 10 minutes.",
-        *("-c", "constraints.txt", "-r", requirements, "-e", "."),
-    )
-    # Not tests/conftest.py, which is for the zoo's own environment.
-    session.run(
-        *("python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--confcutdir", "tests/stacks"),
-        *("tests/stacks", *session.posargs),
-        interrupt_timeout=5,
-    )
-
-
 def _python(session: nox.Session, *arguments: str) -> None:
     """Run the environment's Python; on Ctrl-C give it the time to end its own children."""
     folder = "Scripts" if os.name == "nt" else "bin"
@@ -104,6 +86,24 @@ for exhibit in exhibits.values():
 def tests(session: nox.Session) -> None:
     """Run the tests; arguments after -- go to pytest (-m "not slow" for the quick ones)."""
     _python(session, "-m", "pytest", "-n", "2", "--dist", "worksteal", *session.posargs)
+
+
+@nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
+def stacks(session: nox.Session) -> None:
+    """Try `diagnose run` on Lightning, TRL, PEFT, skorch and others, in an environment of their own."""
+    requirements = "tests/stacks/requirements.txt"
+    _install(
+        session,
+        ("pyproject.toml", "constraints.txt", requirements),
+        "Installing the stacks, once: about 2 GB of disk, 2 to 10 minutes.",
+        *("-c", "constraints.txt", "-r", requirements, "-e", "."),
+    )
+    # Not tests/conftest.py, which is for the zoo's own environment.
+    session.run(
+        *("python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--confcutdir", "tests/stacks"),
+        *("tests/stacks", *session.posargs),
+        interrupt_timeout=5,
+    )
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
