@@ -15,6 +15,7 @@ from typing import NoReturn
 from bugs.keeper.catalogue import CatalogueError, Exhibit, UnknownExhibit, find, survey
 
 ROOT = Path(__file__).resolve().parents[1]
+ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")  # Ctrl-C, kill, a closed terminal, Ctrl-\\
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 USAGE = 2
 
@@ -22,7 +23,10 @@ USAGE = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 as declared, 1 otherwise, 2 usage, 130 interrupted."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _leave)  # so that a child is ended, and its folder removed, when we are
+    for name in ENDING_SIGNALS:
+        number = getattr(signal, name, None)  # Windows lacks two of them
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a shell's `&`
+            signal.signal(number, _leave)
     try:
         return int(options.command(options))
     except KeyboardInterrupt:
@@ -182,6 +186,12 @@ def _complain(line: str, code: int) -> int:
 
 
 def _leave(number: int, _: object) -> NoReturn:
+    """Unwind, so that every child is ended and its folder removed; a second signal must not cut that short."""
+    for name in ENDING_SIGNALS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     raise SystemExit(128 + number)
 
 

@@ -1,7 +1,8 @@
 """A script in a process of its own, held to a budget of time and memory, with nothing left behind.
 
-The child leads a process group of its own, so that whatever it starts can be ended with it, and it works in a
-temporary folder (also its `TMPDIR`), so that checkpoints and half-written files go when it does.
+A supervisor stands between the runner and the script (`bugs/keeper/supervisor.py`): it ends whatever the script has
+started, also when the runner is killed. The script works in a temporary folder (also its `TMPDIR`), so that
+checkpoints and half-written files go when it does.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -17,13 +17,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Literal
 
 import psutil
 
 POLL_S = 0.1  # how often memory is read; one reading of a small tree takes about 2 ms
 TAIL_BYTES = 1 << 20  # how much of each stream is kept, to find the traceback and the metrics in
-LINGER_S = 1.0  # how long, after the child's end, its own children may keep its pipes open
+DRAIN_S = 1.0  # how long, after the end of all who write to a pipe, the last of it may take to be read
+KILL_S = 10.0  # how long the supervisor may take to end everything; twice its own bound
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 Sink = Callable[[bytes], object]
 
@@ -34,7 +37,7 @@ class Ending:
 
     how: Literal["exited", "too slow", "too big", "stopped"]  # stopped: by the `stop` event
     returncode: int  # negative: the signal that killed it
-    seconds: float
+    seconds: float  # until the script and all that it started had ended
     peak_mb: float  # largest resident set of the process tree seen, MiB
     stdout: str
     stderr: str
@@ -53,18 +56,18 @@ def run_child(
     """Run this Python with `arguments`, pass on its output as it comes, unchanged, and return how it ended.
 
     The child and all that it started are killed when a budget (seconds, MiB of resident memory) is used up,
-    when `stop` is set, and when an exception such as KeyboardInterrupt leaves this function.
+    when `stop` is set, when an exception such as KeyboardInterrupt leaves this function, and when this process dies.
+    What outlives the child itself has a second to end.
     """
     with tempfile.TemporaryDirectory(prefix="bug-zoo-", ignore_cleanup_errors=True) as folder:
         started = time.monotonic()
         process = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=folder,
+            [sys.executable, "-P", str(SUPERVISOR), folder, *arguments],
             env=_environment(folder) | dict(environment or {}),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # nothing is written to it: its end tells the supervisor that we are gone
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True,  # Ctrl-C and a closed terminal are the runner's to answer
         )
         assert process.stdout is not None
         assert process.stderr is not None
@@ -85,14 +88,10 @@ def run_child(
                 elif stop is not None and stop.is_set():
                     how = "stopped"
             seconds = time.monotonic() - started
-            if how == "exited":
-                deadline = time.monotonic() + LINGER_S
-                for stream in streams:
-                    stream.join(deadline - time.monotonic())
         finally:
             tree.kill()
         for stream in streams:
-            stream.join(LINGER_S)
+            stream.join(DRAIN_S)
     return Ending(how, process.returncode, seconds, tree.peak_mb, streams[0].text(), streams[1].text())
 
 
@@ -141,11 +140,11 @@ class _Stream:
 
 
 class _Tree:
-    """The child and everything that descends from it, also what has left its process group."""
+    """The script and everything that descends from it; the supervisor's memory does not count."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        self._root = psutil.Process(process.pid)
+    def __init__(self, supervisor: subprocess.Popen[bytes]) -> None:
+        self._supervisor = supervisor
+        self._root = psutil.Process(supervisor.pid)
         self._descendants: set[psutil.Process] = set()
         self.peak_mb = 0.0
 
@@ -154,7 +153,7 @@ class _Tree:
         with contextlib.suppress(psutil.Error):
             self._descendants |= set(self._root.children(recursive=True))
         total = 0
-        for process in (self._root, *self._descendants):
+        for process in tuple(self._descendants):
             try:
                 total += process.memory_info().rss
             except psutil.Error:
@@ -163,17 +162,17 @@ class _Tree:
         return total / 2**20
 
     def kill(self) -> None:
-        """End whatever of the tree still runs, at once, and wait for it."""
-        if self._process.poll() is None:
-            self.measure()  # to know the descendants of this moment
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        for process in (self._root, *self._descendants):
+        """Have the supervisor end whatever of the tree still runs, at once, and wait for it."""
+        assert self._supervisor.stdin is not None
+        self._supervisor.stdin.close()
+        try:
+            self._supervisor.wait(KILL_S)
+        except subprocess.TimeoutExpired:
+            self._supervisor.kill()
+            self._supervisor.wait()
+        for process in self._descendants:  # off Linux, those that left the supervisor's reach
             with contextlib.suppress(psutil.Error):
                 process.kill()
-        # The child itself is waited for by `Popen` alone: whoever else reaps it takes its exit status away.
-        self._process.wait()
         psutil.wait_procs(self._descendants, timeout=2)
 
 

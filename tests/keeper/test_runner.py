@@ -72,7 +72,10 @@ class TestBudget:
 
 
 class TestInterruption:
-    @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    @pytest.mark.parametrize(
+        ("sent", "code"),
+        [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
+    )
     def test_ends_the_script_and_all_that_it_started(
         self, zoo: Any, tmp_path: Path, running: Callable[[], list[str]], sent: signal.Signals, code: int
     ) -> None:
