@@ -1,7 +1,7 @@
 """A script in a process of its own, held to a budget of time and memory, with nothing left behind.
 
-A supervisor stands between the runner and the script (`bugs/keeper/supervisor.py`): it ends whatever the script has
-started, also when the runner is killed. The script works in a temporary folder (also its `TMPDIR`), so that
+A supervisor stands between the runner and the script (`bugs/keeper/supervisor.py`): it ends whatever the script
+has started, also when the runner is killed. The script works in a temporary folder (also its `TMPDIR`), so that
 checkpoints and half-written files go when it does.
 """
 
@@ -56,8 +56,8 @@ def run_child(
     """Run this Python with `arguments`, pass on its output as it comes, unchanged, and return how it ended.
 
     The child and all that it started are killed when a budget (seconds, MiB of resident memory) is used up,
-    when `stop` is set, when an exception such as KeyboardInterrupt leaves this function, and when this process dies.
-    What outlives the child itself has a second to end.
+    when `stop` is set, when an exception such as KeyboardInterrupt leaves this function, and when this process
+    dies. What outlives the child itself has a second to end.
     """
     with tempfile.TemporaryDirectory(prefix="bug-zoo-", ignore_cleanup_errors=True) as folder:
         started = time.monotonic()

@@ -1,16 +1,16 @@
 """A process between the runner and a script, which ends the script and all its descendants with the runner.
 
-`python supervisor.py FOLDER ARGUMENTS…` runs this Python with ARGUMENTS in FOLDER and ends as it ends: with the same
-exit code, or killed by the same signal. It kills every process that the script has started
+`python supervisor.py FOLDER ARGUMENTS…` runs this Python with ARGUMENTS in FOLDER and ends as it ends: with the
+same exit code, or killed by the same signal. It kills every process that the script has started
 
 * `LINGER_S` after the script's own end,
 * when its standard input is closed: by the runner, or by the system when the runner has died of whatever,
 * when a signal ends it.
 
 Two features of Linux close the gaps: an orphan is reparented to the supervisor and not to init
-(PR_SET_CHILD_SUBREAPER), so a daemon, which forks twice and leaves session and process group, is found all the same;
-and the kernel kills the script if the supervisor itself is killed (PR_SET_PDEATHSIG). On other systems a daemon
-escapes unless the runner has seen it before it became one.
+(PR_SET_CHILD_SUBREAPER), so a daemon, which forks twice and leaves session and process group, is found all the
+same; and the kernel kills the script if the supervisor itself is killed (PR_SET_PDEATHSIG). On other systems a
+daemon escapes unless the runner has seen it before it became one.
 """
 
 from __future__ import annotations
