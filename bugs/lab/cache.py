@@ -1,13 +1,18 @@
 """Directories that are built once per machine and then only read.
 
-They live in the user's cache directory (`bug-zoo`), or where the environment variable `ZOO_CACHE` says.
+They live in the user's cache directory (`bug-zoo`), or where the environment variable `ZOO_CACHE` says. Beside each
+stands a record of its files (`NAME.sha256`, as `sha256sum` writes it): a directory that does not agree with its
+record was truncated, emptied or half deleted since, and is built again.
 """
 
+import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+
+COMPLETE = "# complete"  # last line of a record: one that was truncated itself is noticed
 
 
 class LabError(SystemExit):
@@ -27,7 +32,7 @@ def root() -> Path:
 
 
 def built(name: str, what: str, build: Callable[[Path], None]) -> Path:
-    """The directory `name` in the cache; `build(directory)` fills it if it is not there yet.
+    """The directory `name` in the cache; `build(directory)` fills it if it is not there, whole and unchanged.
 
     Of several processes, one builds and the others wait. The directory appears under its name when it is
     complete and not before, so a builder that was killed leaves nothing that could be taken for a result.
@@ -38,15 +43,16 @@ def built(name: str, what: str, build: Callable[[Path], None]) -> Path:
         build: fills an empty directory.
 
     Raises:
-        LabError: the cache directory cannot be written.
+        LabError: the cache directory cannot be written, or what is in it cannot be read or replaced.
     """
     finished = root() / name
-    if finished.is_dir():
+    if damage(finished) is None:
         return finished
     import filelock
     from rich.console import Console
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    # Not Jupyter's widgets: a reader's notebook would say that they are missing.
+    console = Console(stderr=True, highlight=False, soft_wrap=True, force_jupyter=False)
     try:
         finished.parent.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(finished.with_name(f"{name}.lock"))
@@ -56,13 +62,21 @@ def built(name: str, what: str, build: Callable[[Path], None]) -> Path:
             console.print(f"Another process is building {what}; waiting until it is done.")
             lock.acquire()
         try:
-            if not finished.is_dir():
-                console.print(f"Building {what}, once for this machine, in {finished}")
+            if (reason := damage(finished)) is not None:
+                if os.path.lexists(finished):
+                    console.print(f"Building {what} again, in {finished}: {reason}")
+                else:
+                    console.print(f"Building {what}, once for this machine, in {finished}")
                 with console.status("building"):
                     _build(finished, build)
         finally:
             lock.release()
     except OSError as error:
+        if os.path.lexists(finished):
+            raise LabError(
+                f"{finished} is damaged and cannot be replaced ({error.strerror or error}).\n"
+                "Delete that folder, or set the environment variable ZOO_CACHE to a directory of yours."
+            ) from error
         raise LabError(
             f"No room for {what}: {finished.parent} cannot be written ({error.strerror or error}).\n"
             "Set the environment variable ZOO_CACHE to a directory of yours with some 20 MB to spare."
@@ -70,14 +84,65 @@ def built(name: str, what: str, build: Callable[[Path], None]) -> Path:
     return finished
 
 
+def damage(directory: Path) -> str | None:
+    """Say what is wrong with a directory that was built; None if it holds what was built.
+
+    It reads every byte: 30 ms for the largest checkpoint (37 MB), where a look at the sizes would not notice the
+    zeros that a power cut leaves in a file.
+
+    Raises:
+        LabError: it cannot be read.
+    """
+    try:
+        *lines, last = _record_of(directory).read_text("utf-8", errors="replace").splitlines() or [""]
+        if last != COMPLETE:
+            return "its record is damaged"
+        for line in lines:
+            digest, _, name = line.partition("  ")
+            try:
+                if _digest(directory / name) != digest:
+                    return f"{name} is not what was built"
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return f"{name} is missing"
+    except (FileNotFoundError, NotADirectoryError):
+        return "its build was not completed"
+    except OSError as error:
+        raise LabError(
+            f"{directory} cannot be read ({error.strerror or error}).\n"
+            "Delete that folder and it is built again, or set the environment variable ZOO_CACHE to another place."
+        ) from error
+    return None if directory.is_dir() else "it is not there"
+
+
 def _build(finished: Path, build: Callable[[Path], None]) -> None:
     """Build beside the place, then move into it in one step. The lock is held, so nobody else is at it."""
-    for abandoned in finished.parent.glob(f"{finished.name}.building-*"):
+    prefix = f"{finished.name}.building-"
+    for abandoned in finished.parent.glob(f"{prefix}*"):
         shutil.rmtree(abandoned, ignore_errors=True)
-    building = Path(tempfile.mkdtemp(prefix=f"{finished.name}.building-", dir=finished.parent))
+    building, aside = (Path(tempfile.mkdtemp(prefix=prefix, dir=finished.parent)) for _ in range(2))
     try:
         build(building)
         building.chmod(0o755)  # mkdtemp makes it private, but a shared ZOO_CACHE has several readers
+        lines = [f"{_digest(file)}  {name}" for name, file in _files(building)]
+        (aside / "record").write_text("\n".join([*lines, COMPLETE, ""]), "utf-8")
+        if os.path.lexists(finished):  # damaged
+            os.replace(finished, aside / "damaged")
         os.replace(building, finished)
+        os.replace(aside / "record", _record_of(finished))
     finally:
-        shutil.rmtree(building, ignore_errors=True)
+        for leftover in (building, aside):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _record_of(directory: Path) -> Path:
+    return directory.with_name(f"{directory.name}.sha256")
+
+
+def _files(directory: Path) -> list[tuple[str, Path]]:
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return [(file.relative_to(directory).as_posix(), file) for file in files]
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

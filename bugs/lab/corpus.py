@@ -23,6 +23,11 @@ COLUMNS = ["premise", "hypothesis", "label"]
 UNLABELLED = {-1, "-1", "-", "", None}  # how the data sets of the hub mark a row without a label
 # names under which the data sets of the hub keep labelled rows that are not for training
 VALIDATION_NAMES = ("validation", "validation_matched", "dev", "valid", "eval")
+NAMING = (
+    "ZOO_DATASET takes a name on the Hugging Face hub, with its configuration behind a colon (nyu-mll/glue:mnli), or "
+    "a local directory: one written by save_to_disk, or one with files such as train.csv and validation.csv. Unset "
+    "it to use the corpus that comes with the zoo."
+)
 
 
 def corpus() -> DatasetDict:
@@ -33,12 +38,12 @@ def corpus() -> DatasetDict:
         entailment, neutral and contradiction as 0, 1 and 2. Rows without a label (-1) are left out.
 
     Raises:
-        LabError: `ZOO_DATASET` cannot be loaded or is no such corpus, or the cache cannot be written.
+        LabError: `ZOO_DATASET` cannot be loaded or is no such corpus, or the cache cannot be written or read.
     """
     if named := os.environ.get("ZOO_DATASET"):
-        return _shaped(_load(named), named)
+        return _shaped(_load(named, NAMING), named)
     directory = built(f"corpus-{VERSION}", "the sentence pairs", save_generated)
-    return _shaped(_load(str(directory)), str(directory))
+    return _shaped(_load(str(directory), f"Delete {directory}, and it is built again."), str(directory))
 
 
 def save_generated(directory: Path) -> None:
@@ -72,7 +77,7 @@ def save_generated(directory: Path) -> None:
             datasets.enable_progress_bars()
 
 
-def _load(named: str) -> DatasetDict | Dataset:
+def _load(named: str, advice: str) -> DatasetDict | Dataset:
     """What stands under a name on the hub or in a local directory, of whatever shape."""
     import datasets
 
@@ -85,10 +90,7 @@ def _load(named: str) -> DatasetDict | Dataset:
         return datasets.load_dataset(name, config or None, keep_in_memory=path.is_dir())
     except Exception as error:  # the hub, the network, pyarrow and pandas each have exceptions of their own
         raise LabError(
-            f"The data set {named!r} cannot be loaded: {type(error).__name__}: {error}\n"
-            "ZOO_DATASET takes a name on the Hugging Face hub, with its configuration behind a colon "
-            "(nyu-mll/glue:mnli), or a local directory: one written by save_to_disk, or one with files such as "
-            "train.csv and validation.csv. Unset it to use the corpus that comes with the zoo."
+            f"The data set {named!r} cannot be loaded: {type(error).__name__}: {error}\n{advice}"
         ) from error
 
 

@@ -1,6 +1,7 @@
 """Directories built once: by one process, whole or not at all."""
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -115,7 +116,77 @@ class TestBuilt:
         after = start_builder(zoo_cache, journal, seconds=0)
         after.communicate(timeout=60)
         assert sorted(path.name for path in (zoo_cache / "thing-1").iterdir()) == ["half", "whole"]
-        assert sorted(path.name for path in zoo_cache.iterdir()) == ["thing-1", "thing-1.lock"]
+        assert sorted(path.name for path in zoo_cache.iterdir()) == ["thing-1", "thing-1.lock", "thing-1.sha256"]
+
+    @pytest.mark.parametrize(
+        ("harm", "reason"),
+        [
+            (lambda thing: os.truncate(thing / "data" / "rows", 3), "data/rows is not what was built"),
+            (lambda thing: os.truncate(thing / "data" / "rows", 0), "data/rows is not what was built"),
+            (lambda thing: (thing / "data" / "rows").write_bytes(bytes(7)), "data/rows is not what was built"),
+            (lambda thing: (thing / "config").unlink(), "config is missing"),
+            (lambda thing: shutil.rmtree(thing / "data"), "data/rows is missing"),
+            (lambda thing: (shutil.rmtree(thing), thing.mkdir()), "config is missing"),
+            (lambda thing: (shutil.rmtree(thing), thing.write_text("")), "config is missing"),
+            (lambda thing: (shutil.rmtree(thing), thing.symlink_to("nowhere")), "config is missing"),
+            (lambda thing: thing.with_name("thing-1.sha256").unlink(), "its build was not completed"),
+            (lambda thing: os.truncate(thing.with_name("thing-1.sha256"), 0), "its record is damaged"),
+            (lambda thing: os.truncate(thing.with_name("thing-1.sha256"), 80), "its record is damaged"),
+            (lambda thing: thing.with_name("thing-1.sha256").write_bytes(b"\xff\xfe"), "its record is damaged"),
+        ],
+    )
+    def test_what_was_damaged_is_built_again(self, zoo_cache, capsys, harm, reason):
+        def build(directory):
+            (directory / "config").write_text("{}")
+            (directory / "data").mkdir()
+            (directory / "data" / "rows").write_text("content")
+
+        thing = cache.built("thing-1", "the thing", build)
+        harm(thing)
+        capsys.readouterr()
+        assert cache.built("thing-1", "the thing", build) == thing
+        said = capsys.readouterr().err
+        assert said == f"Building the thing again, in {thing}: {reason}\n"
+        assert ((thing / "config").read_text(), (thing / "data" / "rows").read_text()) == ("{}", "content")
+        assert sorted(path.name for path in zoo_cache.iterdir()) == ["thing-1", "thing-1.lock", "thing-1.sha256"]
+        cache.built("thing-1", "the thing", build)
+        assert capsys.readouterr().err == ""
+
+    def test_of_two_processes_one_repairs(self, zoo_cache, tmp_path):
+        journal = tmp_path / "journal"
+        start_builder(zoo_cache, journal, seconds=0).communicate(timeout=60)
+        (zoo_cache / "thing-1" / "whole").write_text("")
+        both = [start_builder(zoo_cache, journal, seconds=1.0) for _ in range(2)]
+        assert [process.communicate(timeout=60)[0].strip() for process in both] == [str(zoo_cache / "thing-1")] * 2
+        assert journal.read_text() == "built\n" * 2
+        assert (zoo_cache / "thing-1" / "whole").read_text() == "written last"
+
+    def test_what_cannot_be_read_is_named_as_the_folder_to_delete(self, zoo_cache, tmp_path):
+        cache.built("thing-1", "the thing", lambda directory: (directory / "config").write_text("{}"))
+        (zoo_cache / "thing-1" / "config").unlink()
+        (zoo_cache / "thing-1" / "config").symlink_to("config")  # for root, too: a loop of links
+        with pytest.raises(cache.LabError) as raised:
+            cache.built("thing-1", "the thing", lambda directory: None)
+        assert str(raised.value) == (
+            f"{zoo_cache / 'thing-1'} cannot be read (Too many levels of symbolic links).\n"
+            "Delete that folder and it is built again, or set the environment variable ZOO_CACHE to another place."
+        )
+
+    @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can be somebody else")
+    def test_damage_in_a_folder_of_somebody_else_is_named(self, zoo_cache):
+        cache.built("thing-1", "the thing", lambda directory: (directory / "config").write_text("{}"))
+        (zoo_cache / "thing-1" / "config").write_text("")
+        for folder in (zoo_cache, *zoo_cache.parents[:3]):
+            folder.chmod(0o755)
+        program = (
+            "import os, filelock, rich.console\nfrom bugs.lab import cache\nos.setuid(65534)\n"
+            "cache.built('thing-1', 'the thing', lambda directory: None)"
+        )
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert ended.stderr.splitlines()[-2:] == [
+            f"{zoo_cache / 'thing-1'} is damaged and cannot be replaced (Permission denied).",
+            "Delete that folder, or set the environment variable ZOO_CACHE to a directory of yours.",
+        ]
 
     def test_a_place_that_cannot_be_written_is_named_with_the_way_out(self, monkeypatch, tmp_path):
         in_the_way = tmp_path / "a file"
