@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import signal
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from bugs.keeper.catalogue import CatalogueError, Exhibit, UnknownExhibit, find, survey
+from bugs.keeper.strict_json import to_json
 
 ROOT = Path(__file__).resolve().parents[1]
 ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")  # Ctrl-C, kill, a closed terminal, Ctrl-\\
@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bugs", description="Training bugs that really happen, in cages."
     )
-    parser.add_argument("--root", type=Path, default=ROOT, help="another zoo's folder (default: this one)")
+    parser.add_argument("--root", type=_zoo, default=ROOT, help="another zoo's folder (default: this one)")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     command = commands.add_parser("list", help="all the cages")
@@ -86,7 +86,7 @@ def _list(options: argparse.Namespace) -> int:
     exhibits, broken = survey(options.root)
     if options.json:
         listed = [_to_dict(exhibit) for exhibit in exhibits.values()]
-        print(json.dumps({"version": 1, "exhibits": listed, "broken": list(map(str, broken))}, ensure_ascii=False))
+        print(to_json({"version": 1, "exhibits": listed, "broken": list(map(str, broken))}))
     else:
         from bugs.keeper.display import show_list
 
@@ -123,9 +123,7 @@ def _hint(options: argparse.Namespace) -> int:
     number = options.number or 1
     hint = exhibit.hints[number - 1]
     if options.json:
-        print(
-            json.dumps({"version": 1, "exhibit": exhibit.id, "number": number, "hint": hint}, ensure_ascii=False)
-        )
+        print(to_json({"version": 1, "exhibit": exhibit.id, "number": number, "hint": hint}))
         return 0
     width = min(shutil.get_terminal_size().columns, 100)
     print(textwrap.fill(f"cage {exhibit.id}, hint {number} of 3: {hint}", width))
@@ -165,7 +163,19 @@ def _to_dict(exhibit: Exhibit) -> dict[str, object]:
 
 
 def _takes_json(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="one JSON object on standard output, nothing else")
+    command.add_argument(
+        "--json",
+        action="store_true",
+        help='one JSON object on standard output, nothing else; NaN and infinity as "nan", "inf", "-inf"',
+    )
+
+
+def _zoo(text: str) -> Path:
+    root = Path(text)
+    if not (root / "bugs").is_dir():
+        missing = "it has no folder bugs/" if root.is_dir() else "there is no such folder"
+        raise argparse.ArgumentTypeError(f"{text!r} is no zoo: {missing}")
+    return root
 
 
 def _whole(text: str) -> int:

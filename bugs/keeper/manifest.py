@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -151,21 +152,25 @@ def _one_of(*allowed: str) -> Check:
     return lambda value: None if value in allowed else words
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _finite(value: Any, what: str) -> str | None:
+    """Accept what is a number and can be compared and printed: not NaN, inf (TOML has both) or 10**400."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return f"a {what}"
+    return None if abs(value) <= sys.float_info.max else f"a finite {what}"
 
 
 def _number(value: object) -> str | None:
-    return None if _is_number(value) else "a number"
+    return _finite(value, "number")
 
 
 def _seconds(value: Any) -> str | None:
-    return None if _is_number(value) and value > 0 else "a number of seconds above 0"
+    what = "number of seconds above 0"
+    return _finite(value, what) or (None if value > 0 else f"a {what}")
 
 
 def _mebibytes(value: Any) -> str | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return None if whole and value > 0 else "a whole number of MiB above 0"
+    what = "whole number of MiB above 0"
+    return _finite(value, what) or (None if isinstance(value, int) and value > 0 else f"a {what}")
 
 
 def _texts(what: str, count: int | None = None) -> Check:

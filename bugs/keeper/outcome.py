@@ -63,7 +63,7 @@ class Outcome:
         return frame_in(self.script, self.exception) if self.exception else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON values; paths from the zoo's root, seconds, MiB."""
+        """Return the outcome as plain values; paths from the zoo's root, seconds, MiB. Metrics may be NaN."""
         exhibit, root = self.exhibit, self.exhibit.root
         return {
             "version": 1,

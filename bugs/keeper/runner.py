@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from bugs.keeper import display
 from bugs.keeper.child import pass_to, run_child
 from bugs.keeper.manifest import Exhibit
 from bugs.keeper.outcome import judge, lookalikes
+from bugs.keeper.strict_json import to_json
 
 # A budget is measured on the zoo's own small model and data. Those of the reader's own may take so much more.
 MORE_SECONDS, MORE_MEMORY = 60, 10
@@ -41,7 +41,7 @@ def run(exhibit: Exhibit, all_exhibits: list[Exhibit], *, solution: bool, seed: 
     alike = lookalikes(outcome, all_exhibits)
     if as_json:
         said = outcome.to_dict() | {"failure_of": [other.id for other in alike]}
-        print(json.dumps(said, ensure_ascii=False))
+        print(to_json(said))
     else:
         display.show_outcome(outcome, alike)
     return 0 if outcome.ok else 1
@@ -60,7 +60,7 @@ def run_verification(exhibits: Sequence[Exhibit], *, seeds: int, jobs: int, as_j
     good = all(trial.ok for trial in trials)
     if as_json:
         said = {"version": 1, "ok": good, "trials": [trial.to_dict() for trial in trials]}
-        print(json.dumps(said, ensure_ascii=False))
+        print(to_json(said))
     else:
         show_trials(screen, trials)
     return 0 if good else 1

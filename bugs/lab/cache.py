@@ -1,8 +1,8 @@
 """Directories that are built once per machine and then only read.
 
-They live in the user's cache directory (`bug-zoo`), or where the environment variable `ZOO_CACHE` says. Beside each
-stands a record of its files (`NAME.sha256`, as `sha256sum` writes it): a directory that does not agree with its
-record was truncated, emptied or half deleted since, and is built again.
+They live in the user's cache directory (`bug-zoo`), or where the environment variable `ZOO_CACHE` says. Beside
+each stands a record of its files (`NAME.sha256`, as `sha256sum` writes it): a directory that does not agree with
+its record was truncated, emptied or half deleted since, and is built again.
 """
 
 import hashlib

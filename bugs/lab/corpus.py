@@ -24,9 +24,9 @@ UNLABELLED = {-1, "-1", "-", "", None}  # how the data sets of the hub mark a ro
 # names under which the data sets of the hub keep labelled rows that are not for training
 VALIDATION_NAMES = ("validation", "validation_matched", "dev", "valid", "eval")
 NAMING = (
-    "ZOO_DATASET takes a name on the Hugging Face hub, with its configuration behind a colon (nyu-mll/glue:mnli), or "
-    "a local directory: one written by save_to_disk, or one with files such as train.csv and validation.csv. Unset "
-    "it to use the corpus that comes with the zoo."
+    "ZOO_DATASET takes a name on the Hugging Face hub, with its configuration behind a colon "
+    "(nyu-mll/glue:mnli), or a local directory: one written by save_to_disk, or one with files such as "
+    "train.csv and validation.csv. Unset it to use the corpus that comes with the zoo."
 )
 
 

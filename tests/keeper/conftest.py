@@ -46,7 +46,9 @@ loss(2)
 
 def to_toml(values: dict[str, Any]) -> str:
     """Texts, numbers and lists are written alike in TOML and JSON; tables come last."""
-    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items() if not isinstance(value, dict)]
+    # But for inf and nan, which TOML has and JSON has not.
+    texts = {key: str(value) if isinstance(value, float) else json.dumps(value) for key, value in values.items()}
+    lines = [f"{key} = {texts[key]}" for key, value in values.items() if not isinstance(value, dict)]
     for key, value in values.items():
         if isinstance(value, dict):
             lines += [f"[{key}]", to_toml(value)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,17 @@ class TestLoadCatalogue:
             ({"budget_s": "soon"}, "budget_s: expected a number of seconds above 0, got 'soon'"),
             ({"budget_s": 0}, "budget_s: expected a number of seconds above 0, got 0"),
             ({"budget_s": True}, "budget_s: expected a number of seconds above 0, got True"),
+            ({"budget_s": -5}, "budget_s: expected a number of seconds above 0, got -5"),
+            ({"budget_s": math.inf}, "budget_s: expected a finite number of seconds above 0, got inf"),
+            ({"budget_s": -math.inf}, "budget_s: expected a finite number of seconds above 0, got -inf"),
+            ({"budget_s": math.nan}, "budget_s: expected a finite number of seconds above 0, got nan"),
+            ({"budget_s": 10**400}, f"budget_s: expected a finite number of seconds above 0, got {10**400}"),
+            ({"budget_mb": math.inf}, "budget_mb: expected a finite whole number of MiB above 0, got inf"),
+            ({"budget_mb": True}, "budget_mb: expected a whole number of MiB above 0, got True"),
+            (
+                {"recovery": {"metric": "eval_accuracy", "comparison": ">=", "value": math.nan}},
+                "recovery.value: expected a finite number, got nan",
+            ),
             ({"budget_mb": 1.5}, "budget_mb: expected a whole number of MiB above 0, got 1.5"),
             ({"budget_mb": -1}, "budget_mb: expected a whole number of MiB above 0, got -1"),
             ({"id": 4}, "id: expected two digits in quotes, such as '04', got 4"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+HERE = str(Path(__file__).parent)
 
 
 class TestList:
@@ -32,6 +35,7 @@ class TestList:
         assert done.returncode == 1
 
     def test_an_empty_zoo_says_so(self, zoo: Any) -> None:
+        (zoo.root / "bugs").mkdir()
         done = zoo.bugs("list")
         assert done.stdout == "The zoo is empty: there is no bugs/NN_name/exhibit.toml here.\n"
 
@@ -118,6 +122,9 @@ class TestComplaints:
             (["verify", "--seeds", "0"], "argument --seeds: expected a whole number above 0, got '0'"),
             (["verify", "--jobs", "two"], "argument --jobs: expected a whole number above 0, got 'two'"),
             (["hint", "04", "4"], "argument 1|2|3: invalid choice: 4 (choose from 1, 2, 3)"),
+            (["--root", "nowhere", "list"], "argument --root: 'nowhere' is no zoo: there is no such folder"),
+            (["--root", __file__, "list"], f"argument --root: {__file__!r} is no zoo: there is no such folder"),
+            (["--root", HERE, "run", "04"], f"argument --root: {HERE!r} is no zoo: it has no folder bugs/"),
             ([], "the following arguments are required: COMMAND"),
         ],
     )

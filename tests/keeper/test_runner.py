@@ -250,3 +250,16 @@ class TestJson:
         ]
         assert done.stdout.count("\n") == 1
         assert done.stderr == "to stdout\neval_accuracy=0.2\n"
+
+    def test_nan_and_infinity_are_text_so_that_every_parser_reads_it(self, zoo: Any) -> None:
+        zoo.cage(broken="print('loss=nan')\nprint('norm=inf')\nprint('margin=-inf')\nprint('eval_accuracy=0.2')\n")
+        said = zoo.bugs("run", "04", "--json").stdout
+        metrics = strictly(said)["metrics"]
+        assert metrics == {"loss": "nan", "norm": "inf", "margin": "-inf", "eval_accuracy": 0.2}
+
+
+def strictly(text: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)

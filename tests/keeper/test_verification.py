@@ -53,6 +53,14 @@ class TestVerify:
         assert [trial["metrics"] for trial in trials] == [{}, {"eval_accuracy": 0.6}, {}, {"eval_accuracy": 0.7}]
         assert all(trial["problems"] == [] for trial in trials)
 
+    def test_json_is_strict_with_nan_and_infinity_in_the_metrics(self, zoo: Any) -> None:
+        def refuse(constant: str) -> None:
+            raise ValueError(f"{constant} is not JSON")
+
+        add_cage(zoo, repaired=TORCH.format(outputs=3) + "print('loss=nan')\nprint('norm=inf')\n")
+        trials = json.loads(zoo.bugs("verify", "--json").stdout, parse_constant=refuse)["trials"]
+        assert trials[1]["metrics"] == {"eval_accuracy": 0.6, "loss": "nan", "norm": "inf"}
+
     def test_a_declared_rule_that_nobody_reports_is_a_problem(self, zoo: Any) -> None:
         add_cage(zoo, rules=["labels-out-of-range", "ragged-batch"])
         code, trials = verify(zoo)
