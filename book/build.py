@@ -20,6 +20,7 @@ from book.assembly import AssemblyError, assemble, jobs, write_rules  # noqa: E4
 from book.execution import Shelf, execute  # noqa: E402
 from book.rendering import RenderingFailed, render  # noqa: E402
 from bugs.keeper.catalogue import CatalogueError, load_catalogue  # noqa: E402
+from bugs.lab.preparation import prepare  # noqa: E402
 
 INTERRUPTED = 130
 
@@ -38,7 +39,8 @@ def build(root: Path, seed: int, console: Console) -> bool:
     exhibits = list(load_catalogue(root).values())
     console.print(f"rules: {write_rules(exhibits, book / 'rules')} pages")
     wanted = jobs(exhibits, book / "exhibits", root, seed)
-    notebooks, failures = execute(wanted, Shelf(book / "_build" / "executed"), console)
+    # In advance, so that no page shows how the lab was built on a machine that did not have it yet.
+    notebooks, failures = execute(wanted, Shelf(book / "_build" / "executed"), console, prepare)
     if failures:
         headline = f"{len(failures)} of {len(wanted)} notebooks failed, so there is no book:"
         raise NotebooksFailed("\n\n".join([headline, *failures]))

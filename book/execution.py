@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,7 +62,12 @@ class Shelf:
     def kept(self, job: Job) -> NotebookNode | None:
         """The notebook that was executed from exactly what is there now, or None."""
         file = self.folder / f"{job.name}.{job.key()}.ipynb"
-        return nbformat.read(file, as_version=4) if file.is_file() else None
+        try:
+            return nbformat.read(file, as_version=4)
+        except FileNotFoundError:
+            return None
+        except (ValueError, AttributeError, nbformat.ValidationError):  # truncated or emptied
+            return None
 
     def keep(self, job: Job, key: str, executed: Path) -> None:
         """Put a good notebook in the place of any older one."""
@@ -78,8 +83,16 @@ class Shelf:
         return executed.replace(self.failed / f"{job.name}.ipynb")
 
 
-def execute(jobs: Sequence[Job], shelf: Shelf, console: Console) -> tuple[dict[str, NotebookNode], list[str]]:
+def execute(
+    jobs: Sequence[Job], shelf: Shelf, console: Console, prepare: Callable[[], None] = lambda: None
+) -> tuple[dict[str, NotebookNode], list[str]]:
     """Have every notebook executed.
+
+    Args:
+        jobs: the notebooks.
+        shelf: where those of the last build are.
+        console: shows how far it is.
+        prepare: called before the first notebook runs, if any has to.
 
     Returns:
         The good notebooks by name, and what is wrong with each of the others.
@@ -93,6 +106,7 @@ def execute(jobs: Sequence[Job], shelf: Shelf, console: Console) -> tuple[dict[s
     failures: list[str] = []
     if waiting:
         _prepare_environment(shelf.folder)
+        prepare()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"))
         with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
             pool = ThreadPoolExecutor(AT_A_TIME)

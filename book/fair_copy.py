@@ -8,13 +8,21 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from bugs.lab.cache import root
+
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _FRAME = re.compile(r"File (?P<file>.+?):\d+")
+_BAR = re.compile(r"\d+%\|")  # tqdm's: it holds the seconds that a step took
+# What tqdm and rich say where Jupyter's widgets are missing, and what they show where they are not.
+_NO_WIDGETS = re.compile(r"Warning: .*(ipywidgets|IProgress)")
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 _PACKAGE = re.compile(r"site-packages/(?P<name>\w+)")
 
 
 def fair_copy(notebook: NotebookNode, zoo: Path) -> NotebookNode:
-    """Return a copy with short tracebacks, short paths, and nothing of the machinery that ran it.
+    """Return a copy with short tracebacks, short paths, and nothing of the machine that ran it.
+
+    Progress bars are left out, as text and as widgets, and so are warnings that there are no widgets.
 
     Args:
         notebook: as it was executed.
@@ -30,8 +38,10 @@ def fair_copy(notebook: NotebookNode, zoo: Path) -> NotebookNode:
         if "injected-parameters" in cell.metadata.get("tags", []):
             cell.metadata.tags.append("remove-cell")
             cell.metadata["jupyter"] = {"source_hidden": True}
-        for output in cell.get("outputs", []):
-            _tidy(output, zoo)
+        if "outputs" in cell:
+            for output in cell.outputs:
+                _tidy(output, zoo)
+            cell.outputs = [output for output in cell.outputs if not _is_empty(output)]
     return fair
 
 
@@ -39,16 +49,35 @@ def _tidy(output: NotebookNode, zoo: Path) -> None:
     if output.output_type == "error":
         output.traceback = [short_paths(part, zoo) for part in shorten(output.traceback, zoo)]
     elif output.output_type == "stream":
-        output.text = short_paths(output.text, zoo)
+        output.text = short_paths(_without_progress(output.text), zoo)
     else:
         for kind in ("text/plain", "text/html", "text/markdown"):
             if kind in output.data:
                 output.data[kind] = short_paths(output.data[kind], zoo)
 
 
+def _is_empty(output: NotebookNode) -> bool:
+    return not output.text if output.output_type == "stream" else _WIDGET in output.get("data", {})
+
+
+def _without_progress(text: str) -> str:
+    """Leave out progress bars, and the two lines of a warning that a notebook cannot show them as widgets."""
+    kept: list[str] = []
+    lines = iter(re.split(r"(?<=\n)", text))  # a carriage return ends no line
+    for line in lines:
+        if _NO_WIDGETS.search(line):
+            next(lines, None)  # the source line that Python quotes under it
+        elif not _BAR.search(line):
+            kept.append(line)
+        elif drawn_over := [part for part in line.split("\r") if part.strip() and not _BAR.search(part)]:
+            kept.append(drawn_over[-1].removesuffix("\n") + "\n")
+    return "".join(kept)
+
+
 def short_paths(text: str, zoo: Path) -> str:
-    """Show the zoo's files from its root, installed packages from their names, and nobody's home."""
+    """Show the zoo's files from its root, installed packages from their names, and nobody's home or cache."""
     text = re.sub(r"/[^\s'\"<>:]*/site-packages/", "", text)  # first: the zoo's environment lies inside the zoo
+    text = text.replace(str(root()), "~/.cache/bug-zoo")
     return text.replace(f"{zoo}/", "").replace(f"{Path.home()}/", "~/")
 
 

@@ -19,7 +19,9 @@ from papermill.exceptions import PapermillExecutionError
 from papermill.execute import remove_error_markers
 
 MEANT_TO_RAISE = "raises-exception"
-CELL_TIMEOUT_S = 600  # a cell that trains takes one minute; ten mean that it hangs
+# A cell that trains takes one minute. A busy machine may take a hundred times as long, for the cell itself, for
+# the kernel's start and for the last of a cell's output: it makes the build slow, and not fail.
+PATIENCE_S = 2 * 60 * 60
 SHOWN_LINES = 6  # of a cell's source, in a message
 
 
@@ -66,7 +68,9 @@ def run(
             parameters=parameters,
             kernel_name="python3",
             progress_bar=False,
-            execution_timeout=CELL_TIMEOUT_S,
+            start_timeout=PATIENCE_S,
+            execution_timeout=PATIENCE_S,
+            iopub_timeout=PATIENCE_S,  # nbclient waits 4 s; papermill fails then. A dead kernel is noticed before
             resources={"metadata": {"path": str(folder)}},
             extra_arguments=["--log-level=40"],  # errors only: the kernel warns about its own sockets
             on_cell_executed=lambda **_: after_cell(),

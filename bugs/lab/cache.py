@@ -8,6 +8,7 @@ its record was truncated, emptied or half deleted since, and is built again.
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -49,26 +50,22 @@ def built(name: str, what: str, build: Callable[[Path], None]) -> Path:
     if damage(finished) is None:
         return finished
     import filelock
-    from rich.console import Console
 
-    # Not Jupyter's widgets: a reader's notebook would say that they are missing.
-    console = Console(stderr=True, highlight=False, soft_wrap=True, force_jupyter=False)
     try:
         finished.parent.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(finished.with_name(f"{name}.lock"))
         try:
             lock.acquire(blocking=False)
         except filelock.Timeout:
-            console.print(f"Another process is building {what}; waiting until it is done.")
+            _say(f"Another process is building {what}; waiting until it is done.")
             lock.acquire()
         try:
             if (reason := damage(finished)) is not None:
                 if os.path.lexists(finished):
-                    console.print(f"Building {what} again, in {finished}: {reason}")
+                    _say(f"Building {what} again, in {finished}: {reason}")
                 else:
-                    console.print(f"Building {what}, once for this machine, in {finished}")
-                with console.status("building"):
-                    _build(finished, build)
+                    _say(f"Building {what}, once for this machine, in {finished}")
+                _build(finished, build)
         finally:
             lock.release()
     except OSError as error:
@@ -132,6 +129,10 @@ def _build(finished: Path, build: Callable[[Path], None]) -> None:
     finally:
         for leftover in (building, aside):
             shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _record_of(directory: Path) -> Path:

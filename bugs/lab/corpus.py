@@ -42,8 +42,17 @@ def corpus() -> DatasetDict:
     """
     if named := os.environ.get("ZOO_DATASET"):
         return _shaped(_load(named, NAMING), named)
-    directory = built(f"corpus-{VERSION}", "the sentence pairs", save_generated)
+    directory = generated()
     return _shaped(_load(str(directory), f"Delete {directory}, and it is built again."), str(directory))
+
+
+def generated() -> Path:
+    """The directory of the generated corpus, as `save_to_disk` writes it; built if it is not there.
+
+    Raises:
+        LabError: the cache cannot be written or read.
+    """
+    return built(f"corpus-{VERSION}", "the sentence pairs", save_generated)
 
 
 def save_generated(directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 
 import nbformat
 import pytest
+from rich.console import Console
 
-from book.execution import Job
+from book.execution import Job, execute
 
 
 class TestExecute:
@@ -72,6 +74,43 @@ class TestExecute:
 
         # A failure is not kept as a result: the next build runs it again.
         desk.run(jobs[1])
+        assert desk.line == "notebooks: 1 to run, 0 unchanged since the last run"
+
+    def test_output_that_comes_late_is_waited_for(self, desk: Any, code_cell: Any) -> None:
+        # As on a busy machine: the thread that sends the output gets no time until 6 s after the reply.
+        late = "import time\nget_ipython().kernel.iopub_thread.schedule(lambda: time.sleep(6))\nprint('late')"
+        job = desk.job(code_cell(late))
+        assert desk.run(job) == (["04_wrong_label_count"], [])
+        assert desk.shelf.kept(job).cells[-1].outputs[0].text == "late\n"
+
+    def test_what_the_notebooks_need_is_prepared_before_the_first_runs(self, desk: Any, code_cell: Any) -> None:
+        ready = desk.folder / "ready"
+        job = desk.job(code_cell(f"assert open({str(ready)!r}).read() == 'ready'"))
+        console = Console(file=desk.said, width=100)
+        assert execute([job], desk.shelf, console, lambda: ready.write_text("ready"))[1] == []
+        ready.unlink()
+        execute([job], desk.shelf, console, lambda: ready.write_text("ready"))
+        assert not ready.exists()  # nothing had to run
+
+    def test_what_the_lab_builds_after_all_is_one_line(
+        self, desk: Any, code_cell: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Neither a bar, nor control sequences, nor a warning that there are no widgets.
+        monkeypatch.setenv("ZOO_CACHE", str(desk.folder))
+        build = "built('thing-1', 'the thing', lambda folder: (folder / 'a').write_text(''))"
+        job = desk.job(code_cell(f"from bugs.lab.cache import built\nprint({build}.name)"))
+        desk.run(job)
+        outputs = desk.shelf.kept(job).cells[-1].outputs
+        line = f"Building the thing, once for this machine, in {desk.folder / 'thing-1'}\n"
+        assert sorted(output.text for output in outputs) == [line, "thing-1\n"]
+
+    @pytest.mark.parametrize("size", [0, 1, 100])
+    def test_a_damaged_result_is_run_again(self, desk: Any, code_cell: Any, size: int) -> None:
+        job = desk.job(code_cell("print(1)"))
+        desk.run(job)
+        (kept,) = desk.shelf.folder.glob("*.ipynb")
+        os.truncate(kept, size)
+        assert desk.run(job) == (["04_wrong_label_count"], [])
         assert desk.line == "notebooks: 1 to run, 0 unchanged since the last run"
 
     @pytest.mark.parametrize(

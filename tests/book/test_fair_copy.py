@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
+import pytest
 from nbformat import v4
 
 from book.fair_copy import fair_copy, shorten
@@ -48,6 +49,43 @@ class TestFairCopy:
         assert fair.outputs[0].traceback[1].startswith("File bugs/04_wrong_label_count/train.py:72\n")
         assert fair.outputs[0].traceback[2].startswith("File torch/nn/functional.py:3555, in")
         assert fair.outputs[1].text == "surfaced at torch/nn/functional.py:3555, from ~/.cache/bug-zoo\n"
+
+    @pytest.mark.parametrize(
+        ("printed", "shown"),
+        [
+            ("\r 50%|##  | 1/2 [00:01<00:01]\r100%|####| 2/2 [00:02<00:00]\nloss 1.1\n", "loss 1.1\n"),
+            (" 33%|###  | 1/3 [00:00<00:00]{'loss': 1.09}\rloss 1.1\n", "loss 1.1\n"),
+            ("accuracy 90%\n| a | table |\n", "accuracy 90%\n| a | table |\n"),
+            ("1/4 \r4/4 ━━━━ loss: 1.1\n\n", "1/4 \r4/4 ━━━━ loss: 1.1\n\n"),  # Keras's own, which is read
+            (
+                "tqdm/auto.py:21: TqdmWarning: IProgress not found. Please update jupyter and ipywidgets.\n"
+                "  from .autonotebook import tqdm as notebook_tqdm\nloss 1.1\n",
+                "loss 1.1\n",
+            ),
+            (
+                'rich/live.py:256: UserWarning: install "ipywidgets" for Jupyter support\n'
+                "  warnings.warn('install \"ipywidgets\" for Jupyter support')\n",
+                None,
+            ),
+        ],
+    )
+    def test_shows_no_progress_and_no_missing_widgets(self, printed: str, shown: str | None) -> None:
+        cell = v4.new_code_cell("1", outputs=[v4.new_output("stream", text=printed)])
+        (fair,) = fair_copy(v4.new_notebook(cells=[cell]), ZOO).cells
+        assert [output.text for output in fair.outputs] == ([] if shown is None else [shown])
+
+    def test_shows_no_widget(self) -> None:
+        widget = {"text/plain": "0%| | 0/10", "application/vnd.jupyter.widget-view+json": {"model_id": "1"}}
+        outputs = [v4.new_output("display_data", widget), v4.new_output("display_data", {"text/plain": "1"})]
+        cell = v4.new_code_cell("1", outputs=outputs)
+        (fair,) = fair_copy(v4.new_notebook(cells=[cell]), ZOO).cells
+        assert [output.data for output in fair.outputs] == [{"text/plain": "1"}]
+
+    def test_shows_no_cache_wherever_it_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ZOO_CACHE", "/mnt/scratch/zoo")
+        cell = v4.new_code_cell("1", outputs=[v4.new_output("stream", text="/mnt/scratch/zoo/checkpoint-3\n")])
+        (fair,) = fair_copy(v4.new_notebook(cells=[cell]), ZOO).cells
+        assert fair.outputs[0].text == "~/.cache/bug-zoo/checkpoint-3\n"
 
     def test_hides_the_injected_parameters_and_forgets_the_machinery(self) -> None:
         injected = v4.new_code_cell("SEED = 0", metadata={"tags": ["injected-parameters"], "papermill": {"a": 1}})
