@@ -103,9 +103,9 @@ def _explain(options: argparse.Namespace) -> int:
 def _rules(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.markdown import Markdown
-    from rich.table import Table
 
     from .rule import all_rules
+    from .rule_list import rule_list
 
     console = Console(highlight=False)
     rules = {rule.name: rule for rule in all_rules()}
@@ -117,12 +117,8 @@ def _rules(options: argparse.Namespace) -> int:
             ]
             print(json.dumps(listing, indent=2))
             return CLEAN
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("rule", "stage", "severity", "finds"):
-            table.add_column(column, overflow="fold")  # in a narrow terminal nothing is cut off
-        for rule in rules.values():
-            table.add_row(rule.name, rule.stage, rule.severity, rule.summary())
-        console.print(table)
+        for line in rule_list(list(rules.values()), console.width):
+            console.print(line, soft_wrap=True)
         return CLEAN
     if options.name not in rules:
         near = difflib.get_close_matches(options.name, rules, n=3)

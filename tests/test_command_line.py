@@ -4,12 +4,14 @@ import importlib.metadata
 import json
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
 from diagnostics.__main__ import main
 from diagnostics.card_facts import CardFacts, Holder
 from diagnostics.probes import nvml
+from diagnostics.rule import all_rules
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -81,6 +83,26 @@ class TestRules:
         monkeypatch.setenv("COLUMNS", "40")
         main(["rules"])
         assert "…" not in capsys.readouterr().out
+
+    @pytest.mark.parametrize("columns", [30, 40, 60, 80, 100, 120, 200])
+    def test_has_at_most_two_lines_a_rule_grouped_by_stage(self, capsys, monkeypatch, columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        main(["rules"])
+        lines = capsys.readouterr().out.splitlines()
+        rules = {rule.name: rule for rule in all_rules()}
+        starts = [line.partition(":")[0].split()[:2] for line in lines if line.startswith(("  e", "  w", "  n"))]
+        assert [(severity, name) for severity, name in starts] == [(r.severity, r.name) for r in rules.values()]
+        stages = [line for line in lines if line and not line.startswith(" ")]
+        in_order = list(dict.fromkeys(rule.stage for rule in rules.values()))
+        assert stages == [*in_order, *stages[len(in_order) :]]
+        assert " ".join(stages[len(in_order) :]) == "diagnose rules NAME shows a rule's page."
+        continued = [line.startswith("     ") for line in lines]
+        assert (True, True) not in pairwise(continued)
+        if columns >= 40:
+            assert max(map(len, lines)) <= min(columns, 120)
+        if columns >= 80:
+            told = " ".join(" ".join(lines).split())
+            assert all(" ".join(rule.summary().split()) in told for rule in rules.values())
 
     def test_shows_one_page(self, capsys):
         assert main(["rules", "labels-out-of-range"]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
 
 SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "runs out of room"}
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
+# The columns of the list, in the order of preference; "rules" is the first rule and a number.
+LAYOUTS = (
+    ("cage", "title", "framework", "stage", "symptom", "all rules"),
+    ("cage", "title", "framework", "stage", "symptom", "rules"),
+    ("cage", "title", "framework", "symptom", "rules"),
+    ("cage", "title", "framework", "rules"),
+    ("cage", "title", "framework"),
+    ("cage", "title"),
+)
+COMMANDS = {
+    "nox -s bug-NN": "opens a cage",
+    "nox -s fix-NN": "runs its repair",
+    "python -m bugs hint NN": "helps",
+}
 MESSAGE_LINES = 6  # of an exception's message; the whole of it stands above, in the script's own output
 
 _HEADINGS: dict[Verdict, tuple[str, str]] = {
@@ -83,28 +98,49 @@ def show_outcome(outcome: Outcome, alike: list[Exhibit]) -> None:
 
 
 def show_list(exhibits: Iterable[Exhibit], broken: Iterable[CatalogueError]) -> None:
-    """Show every exhibit in a row, and under the table every manifest that cannot be used."""
+    """Show every exhibit on a line, and under the table every manifest that cannot be used.
+
+    A narrow window drops columns instead of squeezing them, and says how many rules there are beside the first.
+    """
     screen = console()
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("cage", "title", "framework", "stage", "symptom", "rules"):
-        table.add_column(column, overflow="fold", no_wrap=column == "rules")  # a name is to be copied
     faults = list(broken)
-    cages: list[Exhibit | CatalogueError] = [*exhibits, *faults]
-    for cage in sorted(cages, key=lambda cage: cage.folder):
-        if isinstance(cage, CatalogueError):
-            table.add_row(Text(cage.folder[:2], "bold red"), Text("broken manifest, see below", "red"))
-        else:
-            facts = FRAMEWORKS[cage.framework], cage.stage, SYMPTOMS[cage.symptom], "\n".join(cage.rules)
-            table.add_row(Text(cage.id, "bold"), cage.title, *facts)
-    if table.row_count == 0:
+    cages: list[Exhibit | CatalogueError] = sorted([*exhibits, *faults], key=lambda cage: cage.folder)
+    if not cages:
         screen.print("The zoo is empty: there is no bugs/NN_name/exhibit.toml here.")
         return
+    unbounded = screen.options.update(max_width=10_000)
+    for layout, gap in itertools.product(LAYOUTS, (2, 1)):
+        table = _list_table(cages, layout, gap)
+        if screen.measure(table, options=unbounded).maximum <= screen.width:
+            break  # else it is the last, which cuts titles
     screen.print(table)
     screen.print()
     for fault in faults:
         screen.print(Text(str(fault), "red"), soft_wrap=True)
-    help = "nox -s bug-NN opens a cage, nox -s fix-NN runs its repair, python -m bugs hint NN helps."
-    screen.print(help, style="dim", soft_wrap=True)
+    for command, what in COMMANDS.items():
+        screen.print(f"{command:24} {what}", style="dim", soft_wrap=True)
+
+
+def _list_table(cages: Iterable[Exhibit | CatalogueError], layout: tuple[str, ...], gap: int) -> Table:
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
+    for column in layout:
+        table.add_column(column.removeprefix("all "), overflow="ellipsis", no_wrap=True)
+    for cage in cages:
+        if isinstance(cage, CatalogueError):
+            cells = {"cage": Text(cage.folder[:2], "bold red"), "title": Text("broken manifest, see below", "red")}
+        else:
+            first, *others = cage.rules
+            cells = {
+                "cage": Text(cage.id, "bold"),
+                "title": Text(cage.title),
+                "framework": Text(FRAMEWORKS[cage.framework]),
+                "stage": Text(cage.stage),
+                "symptom": Text(SYMPTOMS[cage.symptom]),
+                "rules": Text(first).append(f" +{len(others)}" if others else "", "dim"),
+                "all rules": Text(", ".join(cage.rules)),
+            }
+        table.add_row(*(cells.get(column, Text()) for column in layout))
+    return table
 
 
 def _next_steps(outcome: Outcome) -> list[tuple[str, str]]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bugs.keeper.catalogue import load_catalogue
+
 HERE = str(Path(__file__).parent)
+CATALOGUE = load_catalogue(Path(__file__).parents[2])
 
 
 class TestList:
@@ -33,6 +39,48 @@ class TestList:
         fault = "bugs/01_first/exhibit.toml: budget_s: expected a number of seconds above 0, got 'soon'"
         assert fault in rows
         assert done.returncode == 1
+
+    @pytest.mark.parametrize(
+        ("columns", "row"),
+        [
+            (
+                "200",
+                "04    Three labels, two outputs  PyTorch    model  throws   labels-out-of-range, second, third",
+            ),
+            ("88", "04    Three labels, two outputs  PyTorch    model  throws   labels-out-of-range +2"),
+            ("80", "04   Three labels, two outputs PyTorch   model throws  labels-out-of-range +2"),
+            ("76", "04    Three labels, two outputs  PyTorch    throws   labels-out-of-range +2"),
+            ("70", "04    Three labels, two outputs  PyTorch    labels-out-of-range +2"),
+            ("40", "04   Three labels, two outputs PyTorch"),
+            ("35", "04    Three labels, two outputs"),
+            ("20", "04 Three labels, tw…"),
+        ],
+    )
+    def test_a_narrow_window_gets_fewer_columns(self, zoo: Any, columns: str, row: str) -> None:
+        zoo.cage(rules=["labels-out-of-range", "b", "c"])
+        zoo.cage("01_first", title="The raw dataset")
+        done = zoo.bugs("list", COLUMNS=columns)
+        lines = [line.rstrip() for line in done.stdout.splitlines()]
+        assert (lines[2], lines[3]) == (row, "")
+        assert max(map(len, lines[:3])) <= int(columns)
+
+    @pytest.mark.parametrize("columns", [40, 80, 120])
+    def test_the_zoo_itself_fits(self, columns: int) -> None:
+        lines = self.list_of_the_zoo(COLUMNS=str(columns))
+        assert max(map(len, lines)) <= columns
+        assert "…" not in "".join(lines)
+        assert len(lines) == len(CATALOGUE) + 5  # the head, an empty line, three commands
+        assert [line[:2] for line in lines[1:-4]] == list(CATALOGUE)
+        assert any(line.endswith(" +1") for line in lines) == (columns >= 80)
+
+    @pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
+    def test_a_pipe_gets_no_colours(self, environment: dict[str, str]) -> None:
+        assert "\x1b" not in "".join(self.list_of_the_zoo(COLUMNS="80", **environment))
+
+    def list_of_the_zoo(self, **environment: str) -> list[str]:
+        command = [sys.executable, "-m", "bugs", "list"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | environment)
+        return [line.rstrip() for line in done.stdout.splitlines()]
 
     def test_an_empty_zoo_says_so(self, zoo: Any) -> None:
         (zoo.root / "bugs").mkdir()
