@@ -48,6 +48,8 @@ def tables(cards: tuple[CardFacts, ...]) -> list[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
+    from .visible_text import visible
+
     parts: list[RenderableType] = []
     for card in cards:
         free = f"{in_bytes(card.free)} of {in_bytes(card.total)} free"
@@ -58,7 +60,8 @@ def tables(cards: tuple[CardFacts, ...]) -> list[RenderableType]:
         table = Table("process", "user", "memory", "share", "framework", box=None, pad_edge=False, expand=True)
         table.add_column("command", ratio=1, no_wrap=True, overflow="ellipsis")  # what the others leave
         for holder in card.holders:
-            table.add_row(*_row(holder, card.total))
+            # Text, for another user's command line is neither markup nor a control sequence.
+            table.add_row(*(Text(visible(cell)) for cell in _row(holder, card.total)))
         parts.append(Padding(table, (0, 0, 1, 2)))
     return parts
 

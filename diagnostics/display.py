@@ -8,10 +8,12 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from .visible_text import shortened, visible
 
 if TYPE_CHECKING:
     from .crash_facts import CrashFacts
@@ -48,9 +50,24 @@ def as_text(report: Report) -> str:
 
 
 def render(report: Report, width: int) -> Iterator[RenderableType]:
-    """Yield the parts of a report, top to bottom."""
+    """Yield the parts of a report, top to bottom; no control character of the user's strings is among them."""
+    yield from map(_Visible, _parts(report, width))
+
+
+class _Visible:
+    """Shows what it is given with control and direction characters as escapes."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self._part = part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self._part, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
+def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     width = min(width, TEXT_WIDTH)
-    yield Text(report.title, style="bold")
+    yield Text(shortened(report.title), style="bold")
     if report.crash is not None:
         yield _crash(report.crash)
     if report.stages:
@@ -71,9 +88,8 @@ def _walk(stages: tuple[StageResult, ...], width: int) -> Table:
     unreached = [stage.name for stage in stages if stage.status == "not reached"]
     for stage in stages:
         if stage.status != "not reached":
-            table.add_row(
-                Text(_MARK[stage.status], style=_MARK_COLOUR[stage.status]), stage.name, Text(stage.detail)
-            )
+            mark = Text(_MARK[stage.status], style=_MARK_COLOUR[stage.status])
+            table.add_row(mark, stage.name, Text(shortened(stage.detail)))
     if unreached:
         table.add_row(
             Text("·", style="dim"), Text("not reached", style="dim"), Text(", ".join(unreached), style="dim")
@@ -83,10 +99,7 @@ def _walk(stages: tuple[StageResult, ...], width: int) -> Table:
 
 def _crash(crash: CrashFacts) -> Padding:
     lines = Text()
-    sentence = crash.first_line
-    if len(sentence) > SENTENCE:
-        sentence = sentence[:SENTENCE].rstrip() + " …"
-    lines.append(f"{crash.exception}: ", style="bold").append(sentence)
+    lines.append(f"{crash.exception}: ", style="bold").append(shortened(crash.first_line, SENTENCE))
     if crash.frames:
         frame = crash.frames[-1]
         lines.append(f"\nsurfaced at {frame.file}:{frame.line} in {frame.function}", style="dim")
@@ -112,8 +125,8 @@ def _finding(finding: Finding, width: int) -> Padding:
     body = Table.grid()
     body.width = width
     body.add_row(head)
-    body.add_row(Padding(Text(_laid_out(finding.message, width - 2)), (0, 0, 0, 2)))
-    rows = [("fix: ", finding.fix, "green")]
+    body.add_row(Padding(Text(_laid_out(shortened(finding.message), width - 2)), (0, 0, 0, 2)))
+    rows = [("fix: ", shortened(finding.fix), "green")]
     if finding.consequences:
         rows.append(("hence: ", "; ".join(map(in_short, finding.consequences)), ""))
     if finding.other_trainings:
@@ -190,4 +203,4 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     for rule in report.ignored_in_vain:
         yield Text(f"To be ignored, but not found: {rule}.", style="dim")
     for fault in report.faults:
-        yield Text(f"A fault of diagnostics itself, not of your program: {fault}", style="magenta")
+        yield Text(f"A fault of diagnostics itself, not of your program: {shortened(fault)}", style="magenta")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
 from .facts import Array
+from .visible_text import escaped
 
 POINTS = 300  # of a line
 CROSS = "\N{MULTIPLICATION SIGN}"
@@ -123,10 +123,10 @@ def line(
     if dots is not None:
         notes.append(f"dots: {dots.name}")
     return (
-        f"<figure><figcaption><b>{escape(title)}{', logarithmic' if scale.log else ''}</b> "
-        f"{escape('; '.join(notes))}</figcaption>"
+        f"<figure><figcaption><b>{escaped(title)}{', logarithmic' if scale.log else ''}</b> "
+        f"{escaped('; '.join(notes))}</figcaption>"
         f'<div class="plot">{_y_labels(scale)}<div class="area"><svg viewBox="0 0 1000 100" '
-        f'preserveAspectRatio="none" role="img" aria-label="{escape(f"{title}, step by step: {words[0]}")}">'
+        f'preserveAspectRatio="none" role="img" aria-label="{escaped(f"{title}, step by step: {words[0]}")}">'
         f"{''.join(drawn)}</svg>{crosses}</div>{axis.labels()}</div></figure>"
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
 from .facts import Array
 from .html_charts import Axis, number
+from .visible_text import escaped
 
 COLUMNS = 120  # a column of fewer than three pixels is not seen on a phone
 ROWS = 64
@@ -50,16 +50,16 @@ def heat_map(
     rows = grid.shape[0]
     height = 18 if rows <= 24 else 12
     names = [_row_name(layers, row * together, together) for row in range(rows)]
-    labels = "".join(f'<span title="{escape(name)}"><bdi>{escape(name)}</bdi></span>' for name in names)
+    labels = "".join(f'<span title="{escaped(name)}"><bdi>{escaped(name)}</bdi></span>' for name in names)
     per = -(-(axis.last - axis.first + 1) // columns)
     notes = [f"each column is up to {per:,} steps and shows the largest {what} in them"] if per > 1 else []
     notes += [f"each row is up to {together} neighbouring layers, the largest of them"] if together > 1 else []
     said = f"{title} of {len(layers)} layers over steps {axis.first:,} to {axis.last:,}; the numbers are below"
     return (
-        f"<figure><figcaption><b>{escape(title)}</b> {escape('; '.join(notes))}</figcaption>{scale.legend()}"
+        f"<figure><figcaption><b>{escaped(title)}</b> {escaped('; '.join(notes))}</figcaption>{scale.legend()}"
         f'<div class="map" style="--row:{height}px"><div class="names" aria-hidden="true">{labels}</div>'
         f'<div class="area" style="height:{rows * height}px"><svg viewBox="0 0 {columns} {rows}" '
-        f'preserveAspectRatio="none" role="img" aria-label="{escape(said)}">{_cells(grid, scale)}</svg></div>'
+        f'preserveAspectRatio="none" role="img" aria-label="{escaped(said)}">{_cells(grid, scale)}</svg></div>'
         f"{axis.labels()}</div>{_numbers(title, layers, steps, values, measured)}</figure>"
     )
 
@@ -170,12 +170,12 @@ def _numbers(title: str, layers: Sequence[str], steps: Array, values: Array, mea
             cells.append(f"{int(steps[top]):,}")
         bad = int((~there).sum()) if seen else 0
         row = "".join(f"<td>{cell}</td>" for cell in (*cells, f"{bad:,}" if bad else ""))
-        rows.append(f'<tr><th scope="row">{escape(name)}</th>{row}</tr>')
+        rows.append(f'<tr><th scope="row">{escaped(name)}</th>{row}</tr>')
     head = "".join(
         f'<th scope="col">{h}</th>' for h in ("layer", "median", "smallest", "largest", "at step", "not finite")
     )
     return (
-        f"<details><summary>{escape(title)} in numbers</summary>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)} in numbers">'
+        f"<details><summary>{escaped(title)} in numbers</summary>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(title)} in numbers">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div></details>"
     )

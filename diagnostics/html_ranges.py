@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 
 from .facts import Array
 from .origin_words import LIMITS
+from .visible_text import escaped
 from .watch_facts import RangeFacts
 
 SHOWN = 20  # modules, those nearest to their limit; the others are folded away
@@ -63,8 +63,8 @@ def _table(ranges: RangeFacts, values: Array, steps: Array, which: Sequence[int]
             worst = float(ranges.highest[number])
             kind = "" if math.isfinite(worst) else "NaN" if math.isnan(worst) else "infinite"
             cells.append(f"{kind} in step {int(ranges.highest_steps[number]):,}" if kind else "")
-        data = "".join(f"<td>{cell}</td>" for cell in (escape(ranges.dtypes[number]), *cells))
-        rows += f'<tr><th scope="row">{escape(ranges.modules[number])}</th>{data}</tr>'
+        data = "".join(f"<td>{cell}</td>" for cell in (escaped(ranges.dtypes[number]), *cells))
+        rows += f'<tr><th scope="row">{escaped(ranges.modules[number])}</th>{data}</tr>'
     names = ["module", "dtype", "largest", "at step", "up to the limit", "share of the limit"]
     names += ["not finite"] if broken else []
     head = "".join(f'<th scope="col">{name}</th>' for name in names)

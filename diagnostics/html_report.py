@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from .html_charts import Axis, Dots
 from .html_ranges import ranges_section
 from .origin_words import words
 from .rule import all_rules
+from .visible_text import escaped, shortened
 
 if TYPE_CHECKING:
     from .crash_facts import CrashFacts
@@ -43,7 +42,7 @@ def page(report: Report) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escape(report.title)}</title>
+<title>{escaped(report.title)}</title>
 <style>
 {style}</style>
 </head>
@@ -59,7 +58,7 @@ from elsewhere.</footer>
 
 
 def _parts(report: Report) -> Iterator[str]:
-    yield f"<h1>{escape(report.title[:1].upper() + report.title[1:])}</h1>{_verdict(report)}"
+    yield f"<h1>{escaped(report.title[:1].upper() + report.title[1:])}</h1>{_verdict(report)}"
     if report.crash is not None:
         yield _section("The exception", _crash(report.crash))
     if report.findings:
@@ -81,18 +80,18 @@ def _parts(report: Report) -> Iterator[str]:
     if report.faults:
         said = "These are faults of diagnostics itself, not of your program."
         yield _section(
-            "Faults", f"<p>{said}</p><ul>{''.join(f'<li>{escape(f)}</li>' for f in report.faults)}</ul>"
+            "Faults", f"<p>{said}</p><ul>{''.join(f'<li>{escaped(f)}</li>' for f in report.faults)}</ul>"
         )
 
 
 def _ignored(report: Report) -> str:
     found = [f"{rule} ({reason})" if reason else rule for rule, reason in report.ignored.items()]
     items = [*found, *(f"{rule}: not found" for rule in report.ignored_in_vain)]
-    return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
+    return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"
 
 
 def _section(title: str, body: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>{body}</section>"
+    return f"<section><h2>{escaped(title)}</h2>{body}</section>"
 
 
 def _verdict(report: Report) -> str:
@@ -111,7 +110,7 @@ def _verdict(report: Report) -> str:
     else:
         tone, said = "good", "Nothing found"
     named = not report.script or report.script in report.title  # as `diagnose run` does
-    script = "" if named else f" in {escape(report.script or '')}"
+    script = "" if named else f" in {escaped(report.script or '')}"
     code = f", which ended with exit code {report.exit_code}" if report.exit_code and not named else ""
     return f'<p class="verdict {tone}">{said}{script}{code}.</p>'
 
@@ -129,10 +128,10 @@ def _finding(finding: Finding) -> str:
     )
     return (
         f'<article class="finding {finding.severity}"><header><h3><span class="severity">{finding.severity}:'
-        f"</span> {escape(finding.rule)}</h3>"
-        f'<span class="place">{escape(place)}</span></header><p>{escape(said)}</p>'
-        + (f'<pre tabindex="0">{escape(table)}</pre>' if table else "")
-        + f'<p class="label">What to change</p><pre class="fix"><code>{escape(finding.fix)}</code></pre>'
+        f"</span> {escaped(finding.rule)}</h3>"
+        f'<span class="place">{escaped(place)}</span></header><p>{escaped(said)}</p>'
+        + (f'<pre tabindex="0">{escaped(table)}</pre>' if table else "")
+        + f'<p class="label">What to change</p><pre class="fix"><code>{escaped(finding.fix)}</code></pre>'
         + _consequences(finding)
         + (f"<details><summary>Evidence</summary>{evidence}</details>" if finding.evidence else "")
         + _why(finding.rule)
@@ -143,7 +142,7 @@ def _finding(finding: Finding) -> str:
 def _consequences(finding: Finding) -> str:
     """List what follows from a finding, and say in how many other trainings the same was found."""
     rows = [
-        f"<dt>{escape(in_short(following))}</dt><dd>{escape(following.message.partition(chr(10))[0])}</dd>"
+        f"<dt>{escaped(in_short(following))}</dt><dd>{escaped(following.message.partition(chr(10))[0])}</dd>"
         for following in finding.consequences
     ]
     listed = f'<p class="label">It explains</p><dl>{"".join(rows)}</dl>' if rows else ""
@@ -157,7 +156,7 @@ def _why(name: str) -> str:
     section = re.search(r"## Why it is bad\n(.*?)(?=\n## )", inspect.getdoc(rule) or "", re.DOTALL)
     if rule is None or section is None:
         return ""
-    paragraphs = escape(section[1].strip()).split("\n\n")
+    paragraphs = escaped(section[1].strip()).split("\n\n")
     prose = "".join(f"<p>{re.sub('`([^`]+)`', CODE, paragraph)}</p>" for paragraph in paragraphs)
     return f"<details><summary>Why it is bad</summary>{prose}</details>"
 
@@ -184,7 +183,7 @@ def table_of(
         wide: the column whose text may be broken into lines.
         last: class of the last row.
     """
-    columns = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    columns = "".join(f'<th scope="col">{escaped(name)}</th>' for name in head)
     all_rows = list(rows)
     body = ""
     for number, row in enumerate(all_rows):
@@ -195,13 +194,13 @@ def table_of(
         kind = f' class="{last}"' if last and number == len(all_rows) - 1 else ""
         body += f'<tr{kind}><th scope="row">{_lines(row[0])}</th>{cells}</tr>'
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}"><table><thead><tr>{columns}'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}"><table><thead><tr>{columns}'
         f"</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
 def _lines(text: str) -> str:
-    return escape(text).replace("\n", "<br>")
+    return escaped(text).replace("\n", "<br>")
 
 
 def _stages(stages: Sequence[StageResult]) -> str:
@@ -211,7 +210,7 @@ def _stages(stages: Sequence[StageResult]) -> str:
         said = stage.detail or stage.status
         rows += (
             f'<tr><td class="mark-{kind}" title="{stage.status}"><span role="img" aria-label="{stage.status}">'
-            f'{mark}</span></td><th scope="row">{escape(stage.name)}</th><td>{escape(said)}</td></tr>'
+            f'{mark}</span></td><th scope="row">{escaped(stage.name)}</th><td>{escaped(said)}</td></tr>'
         )
     return f'<table class="stages"><tbody>{rows}</tbody></table>'
 
@@ -222,10 +221,10 @@ def _crash(crash: CrashFacts) -> str:
         ((f"{f.file}:{f.line}", f.function, f.code or "") for f in crash.frames),
         "lines of the traceback, the outermost first",
     )
-    own = f"<p>The last line of your own: <code>{escape(str(crash.where))}</code></p>" if crash.where else ""
+    own = f"<p>The last line of your own: <code>{escaped(str(crash.where))}</code></p>" if crash.where else ""
     folded = f"<details><summary>The traceback</summary>{frames}</details>" if crash.frames else ""
-    sentence = textwrap.shorten(crash.first_line, SENTENCE, placeholder=" …")
-    return f'<pre class="said">{escape(crash.exception)}: {escape(sentence)}</pre>{own}{folded}'
+    sentence = shortened(crash.first_line, SENTENCE)
+    return f'<pre class="said">{escaped(crash.exception)}: {escaped(sentence)}</pre>{own}{folded}'
 
 
 def _origin(origin: OriginFacts, failed: FailedBatch | None) -> str:
@@ -237,8 +236,8 @@ def _origin(origin: OriginFacts, failed: FailedBatch | None) -> str:
         if origin.kind in ("forward", "gradient")
         else f"The first module calls of step {origin.step:,}, run again on a copy."
     )
-    shown = f"<p>{escape(said)}</p>{frames_table(origin.frames, 'origin')}" if origin.frames else ""
-    return shown + ("" if failed is None else f"<p>{escape(_batch(failed))}</p>")
+    shown = f"<p>{escaped(said)}</p>{frames_table(origin.frames, 'origin')}" if origin.frames else ""
+    return shown + ("" if failed is None else f"<p>{escaped(_batch(failed))}</p>")
 
 
 def _batch(failed: FailedBatch) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 from bugs.keeper.last_words import short_path
 from bugs.keeper.manifest import CatalogueError, ExceptionSignature, Exhibit
 from bugs.keeper.outcome import Outcome, Verdict
+from diagnostics.visible_text import shortened, visible
 
 if TYPE_CHECKING:
     from diagnostics.crash_facts import FrameFacts
@@ -74,13 +75,13 @@ def show_outcome(outcome: Outcome, alike: list[Exhibit]) -> None:
     facts = _grid()
     if outcome.exception is not None and outcome.verdict != "missing dependency":
         facts.add_row("exception", Text(outcome.exception.exception, "bold"))
-        facts.add_row("message", _first_lines(outcome.exception.message))
+        facts.add_row("message", _first_lines(visible(shortened(outcome.exception.message))))
         if (frame := outcome.surfaced) is not None:
             facts.add_row("surfaced", _place(frame, exhibit.root))
         if (frame := outcome.called_from) is not None and frame is not outcome.surfaced:
             facts.add_row("called from", _place(frame, exhibit.root))
     else:
-        facts.add_row("what", outcome.reason)
+        facts.add_row("what", visible(shortened(outcome.reason)))
     if outcome.verdict == "another failure":
         facts.add_row("declared", _declared(outcome))
         for other in alike:
@@ -189,7 +190,7 @@ def _place(frame: FrameFacts, root: Path) -> Text:
     if frame.function and frame.function != "<module>":
         place.append(f" in {frame.function}")
     if frame.code:
-        place.append(f"\n    {frame.code}", "dim")
+        place.append(f"\n    {visible(shortened(frame.code))}", "dim")
     return place
 
 

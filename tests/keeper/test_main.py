@@ -57,7 +57,7 @@ class TestList:
         ],
     )
     def test_a_narrow_window_gets_fewer_columns(self, zoo: Any, columns: str, row: str) -> None:
-        zoo.cage(rules=["labels-out-of-range", "b", "c"])
+        zoo.cage(rules=["labels-out-of-range", "second", "third"])
         zoo.cage("01_first", title="The raw dataset")
         done = zoo.bugs("list", COLUMNS=columns)
         lines = [line.rstrip() for line in done.stdout.splitlines()]
