@@ -12,10 +12,10 @@ from .rule import Rule
 
 TEXT_WIDTH = 120  # columns; a longer line is hard to read, however wide the window is
 _COLOUR = {"error": "red", "warning": "yellow", "note": "cyan"}
-Layout = Callable[[type[Rule]], list[str]]
+Layout = Callable[[Rule], list[str]]
 
 
-def rule_list(rules: Sequence[type[Rule]], width: int) -> Iterator[Text]:
+def rule_list(rules: Sequence[Rule], width: int) -> Iterator[Text]:
     """Yield the lines for a window of `width` columns, in the widest layout that needs no third line for a rule.
 
     Name and summary in columns, the summary right behind the name, or, where neither has room, the name alone.
@@ -24,15 +24,15 @@ def rule_list(rules: Sequence[type[Rule]], width: int) -> Iterator[Text]:
     name = max(len(rule.name) for rule in rules)
     severity = max(len(rule.severity) for rule in rules)
 
-    def in_columns(rule: type[Rule]) -> list[str]:
+    def in_columns(rule: Rule) -> list[str]:
         start = f"  {rule.severity:{severity}}  {rule.name:{name}}  "
         return _fill(f"{start}{rule.summary()}", len(start), width)
 
-    def run_in(rule: type[Rule]) -> list[str]:
+    def run_in(rule: Rule) -> list[str]:
         start = f"  {rule.severity:{severity}}  "
         return _fill(f"{start}{rule.name}: {rule.summary()}", len(start), width)
 
-    def names(rule: type[Rule]) -> list[str]:
+    def names(rule: Rule) -> list[str]:
         return [f"  {rule.severity:{severity}}  {rule.name}"]
 
     layouts: tuple[Layout, ...] = (in_columns, run_in)
