@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import signal
 import sys
@@ -172,8 +173,8 @@ def _takes_json(command: argparse.ArgumentParser) -> None:
 
 def _zoo(text: str) -> Path:
     root = Path(text)
-    if not (root / "bugs").is_dir():
-        missing = "it has no folder bugs/" if root.is_dir() else "there is no such folder"
+    if not os.path.isdir(root / "bugs"):  # False as well where it may not be asked
+        missing = "it has no folder bugs/" if os.path.isdir(root) else "there is no such folder"
         raise argparse.ArgumentTypeError(f"{text!r} is no zoo: {missing}")
     return root
 
