@@ -11,6 +11,10 @@ report = diagnostics.explain(exception)                           # after it ble
 search = diagnostics.largest_batch(step)                          # which batch fits, by trying
 """
 
+# Before all else: it takes the working directory off the path, where others could be taken for what we import.
+from . import launch as launch
+
+# isort: split
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .errors import DiagnosticsError, InvalidInput
 from .run_command import add_to as add_run
-from .run_command import split
+from .run_command import run_script, split
 
 CLEAN, FOUND, USAGE = 0, 1, 2
 
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return CLEAN
     except KeyboardInterrupt:
+        if options.command is run_script:  # the script was interrupted, and ends by SIGINT as under `python`
+            raise
         print("diagnose: interrupted", file=sys.stderr)
         return 130
     return code

@@ -28,3 +28,11 @@ def what(value: object) -> str:
         return f"the class {value.__name__}, not an object of it"
     kind = type(value).__name__
     return f"an {kind}" if kind[0] in "AEIOUaeiou" else f"a {kind}"
+
+
+def message_of(error: BaseException) -> str:
+    """Return what an exception says, whatever its `__str__` does."""
+    try:
+        return str(error)
+    except BaseException:
+        return "<exception str() failed>"  # as Python prints it

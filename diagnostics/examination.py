@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, get_args
 
-from .errors import InvalidInput, what
+from .errors import InvalidInput, message_of, what
 from .finding import Finding
 from .own_runs import own_run
 from .report import Report, StageResult, Status
@@ -208,7 +208,7 @@ def _run_stage(
             return result("stopped", text), findings, None
         return result("failed", text), findings, crash
     except Exception as fault:  # ours: a line in the report, never an exception in the user's program
-        judge.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {fault}")
+        judge.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
         return result("not judged", "a fault of diagnostics itself; see below"), findings, None
     return result("stopped" if _has_error(findings) else "passed", "; ".join(seen)), findings, None
 

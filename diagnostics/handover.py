@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import InvalidInput, what
+from .errors import InvalidInput, message_of, what
 
 if TYPE_CHECKING:
     from .finding import Finding
@@ -70,7 +70,9 @@ class Handover:
         try:
             work(*given)
         except Exception as fault:  # the logger's, and none of training
-            self._faults["logger"] = f"handing over to the logger ended: {type(fault).__name__}: {fault}"
+            self._faults["logger"] = (
+                f"handing over to the logger ended: {type(fault).__name__}: {message_of(fault)}"
+            )
 
 
 def _rows(history: HistoryFacts, after: int, evaluations: int) -> Rows:

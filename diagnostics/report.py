@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import FindingsPresent, InvalidInput
 from .finding import SEVERITIES, Finding, Severity
+from .whole_file import write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -155,16 +156,18 @@ class Report:
     def save(self, path: str | Path) -> Path:
         """Write the report to a file: ``.json`` for programs, ``.txt`` for people, ``.html`` with charts.
 
-        The HTML is one file that fetches nothing, to be opened in any browser or sent to a colleague.
+        The HTML is one file that fetches nothing, to be opened in any browser or sent to a colleague. A file of
+        that name is replaced whole, or stays as it was.
 
         Raises:
+            OSError: the file cannot be written.
             InvalidInput: the file's name ends in something else.
         """
         target = Path(path)
         writers = {".json": self.to_json, ".txt": self.__str__, ".html": self._page}
         if target.suffix not in writers:
             raise InvalidInput(f"save() was given {str(path)!r}; the name must end in {', '.join(writers)}.")
-        target.write_text(writers[target.suffix]() + "\n", encoding="utf-8")
+        write_whole(target, writers[target.suffix]() + "\n")
         return target
 
     def _page(self) -> str:

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from .errors import message_of
 from .finding import STAGES, Finding, Severity, Stage, Where
 
 SECTIONS = (
@@ -174,7 +175,7 @@ class Judge:
             self._reasons[rule.name] = str(reason)
             return None
         except Exception as fault:  # a fault of our own is a line in the report, never the user's problem
-            self.faults.append(f"the rule {rule.name} failed: {type(fault).__name__}: {fault}")
+            self.faults.append(f"the rule {rule.name} failed: {type(fault).__name__}: {message_of(fault)}")
             self._reasons[rule.name] = "the rule itself failed"
             return None
         self._judged.add(rule.name)

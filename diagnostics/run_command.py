@@ -11,6 +11,8 @@ from typing import Any
 
 from .errors import InvalidInput
 from .ignores import from_option, from_pyproject
+from .output import STANDARD_OUTPUT
+from .ranks import Rank, rank_of_this_process
 from .script import Script
 from .visit import FAIL_ON, Visit, Wishes
 
@@ -24,6 +26,10 @@ the script's own; the report goes to standard error, or to a file.
 EPILOG = """\
 Options stand before the script; what follows it is the script's own. Exit code: the script's own if it is not 0;
 else 1 if there are findings of the severity of --fail-on or above; else 0.
+
+Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. The exit
+code is then the script's own on every rank, rank 0 prints the report, and what only other ranks found is told in a
+line each. With --output report.json rank 1 writes report.rank1.json, and so on.
 """
 
 
@@ -40,7 +46,7 @@ def add_to(commands: Any) -> None:
     run.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` would")
     run.add_argument("script", metavar="SCRIPT", nargs="?", help="the script")
     run.add_argument("--format", choices=FORMATS, help="of the report (default: by the name of FILE, else text)")
-    run.add_argument("--output", metavar="FILE", type=Path, help="write the report there, and not to the terminal")
+    run.add_argument("--output", metavar="FILE", type=Path, help="write the report there; - is standard output")
     run.add_argument("--fail-on", choices=FAIL_ON, default="warning", help="the findings that make it fail")
     run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules that shall say nothing")
     run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after so many optimizer steps")
@@ -52,7 +58,7 @@ def add_to(commands: Any) -> None:
     )
     run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # between a first run and its second
     run.add_argument("--quiet", action="store_true", help="print no report if there is nothing to fail on")
-    run.set_defaults(command=_run)
+    run.set_defaults(command=run_script)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -74,12 +80,14 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return given, []
 
 
-def _run(options: argparse.Namespace) -> int:
+def run_script(options: argparse.Namespace) -> int:
+    """Run the script; see `Visit.make`."""
     if (options.script is None) == (options.module is None):
         raise InvalidInput("nothing to run was named. Name a script, or a module after -m: diagnose run train.py")
+    rank = rank_of_this_process()
     wishes = Wishes(
         kind=_format(options),
-        output=None if options.output is None else _checked(options.output),
+        output=_output(options.output, rank),
         fail_on=options.fail_on,
         ignores=from_pyproject(Path.cwd()) | from_option(options.ignore),
         max_steps=options.max_steps,
@@ -87,6 +95,7 @@ def _run(options: argparse.Namespace) -> int:
         replay_on_cpu=options.replay_on_cpu,
         first_batches=options.first_batches,
         quiet=options.quiet,
+        rank=rank,
     )
     script = Script(options.module or options.script, options.arguments, module=options.module is not None)
     return Visit(script, wishes).make()
@@ -99,6 +108,12 @@ def _format(options: argparse.Namespace) -> str:
     if options.format == "html" and options.output is None:
         raise InvalidInput("a report in HTML needs a file: --output report.html")
     return str(options.format)
+
+
+def _output(given: Path | None, rank: Rank | None) -> Path | None:
+    if given is None or given == STANDARD_OUTPUT:
+        return given
+    return _checked(given if rank is None else rank.file(given))
 
 
 def _checked(output: Path) -> Path:

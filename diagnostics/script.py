@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -12,18 +13,17 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType, TracebackType
-from typing import Any
+from types import ModuleType, SimpleNamespace, TracebackType
+from typing import Any, NoReturn
 
 from .errors import InvalidInput
+from .launch import come_first
 from .probes.frames import FROZEN
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 _OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
-# What stands in a traceback between the interpreter and the script's first line.
-_BEFORE = (__file__, "<frozen runpy>", runpy.__file__ or "")
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class Script:
     Attributes:
         name: what to call it.
         command: what starts it, after `python`.
+        folder: the folder or zip file that its imports search first; None if Python was told to search none.
     """
 
     def __init__(self, target: str, arguments: list[str], *, module: bool = False) -> None:
@@ -59,10 +60,22 @@ class Script:
             InvalidInput: there is no such file.
         """
         self._target, self._arguments, self._module = target, arguments, module
+        self._path = os.path.join(os.getcwd(), target)  # not normalized, and neither is `__file__` by `python`
         self.name = f"-m {target}" if module else target
         self.command = [*(["-m"] if module else []), target, *arguments]
         if not module:
             _check_file(target)
+        self._runs_as_module = module or os.path.isdir(self._path) or zipfile.is_zipfile(self._path)
+        self.folder = None if sys.flags.safe_path and not self._is_container else self._first_folder()
+
+    @property
+    def _is_container(self) -> bool:
+        return self._runs_as_module and not self._module
+
+    def _first_folder(self) -> str:
+        if self._module:
+            return os.getcwd()
+        return self._path if self._runs_as_module else os.path.dirname(os.path.realpath(self._path))
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> Ending:
         """Run it to its end. What ends it is printed as `python` prints it, and not raised.
@@ -78,34 +91,30 @@ class Script:
         """
         execute, process = self._prepare(), os.getpid()
         try:
-            execute()
-            _wait_for_threads()
-        except SystemExit as leaving:
-            return Ending(_code_of(leaving), forked=os.getpid() != process)
-        except KeyboardInterrupt as interrupt:
-            if stopped():
-                return Ending(0)
-            code = _print(interrupt, _of_the_script(interrupt))
-            return Ending(INTERRUPTED if code is None else code, interrupted=True, forked=os.getpid() != process)
-        except BaseException as error:
-            trace = _of_the_script(error)
-            code = _print(error, trace)
-            return Ending(1 if code is None else code, error, forked=os.getpid() != process)
-        return Ending(0, forked=os.getpid() != process)
+            ending = _ending_of(execute, stopped)
+        finally:
+            for name in ("__file__", "__cached__"):  # as `python` does when a file has run
+                if not self._runs_as_module:
+                    vars(sys.modules["__main__"]).pop(name, None)
+        if os.getpid() != process:
+            return replace(ending, forked=True)
+        if not (ending.exit_code == 0 and stopped()):
+            _shut_down_threads()
+        return ending
 
     def _prepare(self) -> Callable[[], object]:
         """Set up the interpreter for the script, and return what runs it."""
-        sys.argv = [self._target, *self._arguments]
+        if self.folder is not None:
+            come_first(self.folder)
         if self._module:
-            _come_first(str(Path.cwd()))
             _check_module(self._target)
-            return lambda: runpy.run_module(self._target, run_name="__main__", alter_sys=True)
-        path = os.path.abspath(self._target)
-        if os.path.isdir(path) or zipfile.is_zipfile(path):
-            _come_first(path)
-            return lambda: runpy.run_path(path, run_name="__main__")
-        _come_first(os.path.dirname(os.path.realpath(path)))
-        return lambda: _execute(path)
+        main = _new_main()
+        sys.argv = ["-m" if self._module else self._target, *self._arguments]
+        if self._module:  # what the interpreter itself calls for -m, a folder and a zip file
+            return lambda: runpy._run_module_as_main(self._target)  # type: ignore[attr-defined]
+        if self._runs_as_module:
+            return lambda: runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
+        return lambda: _execute(self._path, main)
 
 
 def _check_file(target: str) -> None:
@@ -125,42 +134,94 @@ def _check_file(target: str) -> None:
 
 
 def _check_module(name: str) -> None:
+    """Look for a module, or only for its package: importing that is part of the script's run."""
     try:
-        spec = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name.partition(".")[0])
     except (ModuleNotFoundError, ValueError):
         spec = None
     if spec is None:
         raise InvalidInput(f"there is no module {name!r}: python -m {name} would not find it either.")
 
 
-def _come_first(folder: str) -> None:
-    """Let the script's own folder be searched first for what it imports, unless Python was told not to."""
-    if not sys.flags.safe_path:
-        sys.path[0] = folder
-
-
-def _execute(path: str) -> None:
+def _new_main() -> ModuleType:
+    """Make the script's `__main__`, with the attributes, in their order, that an interpreter starts with."""
     main = ModuleType("__main__")
-    loader = importlib.machinery.SourceFileLoader("__main__", path)
-    main.__dict__.update(__file__=path, __cached__=None, __loader__=loader)
-    main.__dict__.update(__builtins__=__builtins__, __annotations__={})
+    main.__dict__.update(__loader__=importlib.machinery.BuiltinImporter, __annotations__={}, __builtins__=builtins)
     sys.modules["__main__"] = main  # where pickle, and processes that are started, look for it
+    return main
+
+
+def _execute(path: str, main: ModuleType) -> None:
+    compiled = path.endswith(".pyc")
+    kind = importlib.machinery.SourcelessFileLoader if compiled else importlib.machinery.SourceFileLoader
+    loader = kind("__main__", path)
+    main.__dict__.update(__file__=path, __cached__=None, __loader__=loader)
+    if compiled:
+        exec(loader.get_code("__main__") or "", main.__dict__)
+        return
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     exec(code, main.__dict__)
 
 
-def _wait_for_threads() -> None:
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+def _ending_of(execute: Callable[[], object], stopped: Callable[[], bool]) -> Ending:
+    try:
+        execute()
+    except SystemExit as leaving:
+        return Ending(_code_of(leaving))
+    except KeyboardInterrupt as interrupt:
+        if stopped():
+            return Ending(0)
+        code = _print(interrupt, _of_the_script(interrupt))
+        return Ending(INTERRUPTED if code is None else code, interrupted=code is None)
+    except BaseException as error:
+        code = _print(error, _of_the_script(error))
+        return Ending(1 if code is None else code, error)
+    return Ending(0)
+
+
+def _shut_down_threads() -> None:
+    """Do what the interpreter does first at its end: call threading's exit functions, and wait for threads.
+
+    `concurrent.futures` ends its workers in such an exit function, so to wait without it is to wait for ever. The
+    interpreter calls the same function once more, which then does nothing.
+    """
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+    except BaseException as error:  # of an exit function, or Ctrl-C; the interpreter ignores it likewise
+        trace = _of_the_script(error)
+        if sys.unraisablehook is not sys.__unraisablehook__:
+            said = SimpleNamespace(
+                exc_type=type(error), exc_value=error, exc_traceback=trace, err_msg=None, object=threading
+            )
+            with contextlib.suppress(BaseException):
+                sys.unraisablehook(said)
+            return
+        with contextlib.suppress(BaseException):
+            print(f"Exception ignored in: {threading!r}", file=sys.stderr)
+            sys.__excepthook__(type(error), error, trace)
+
+
+def end_by_interrupt() -> NoReturn:
+    """End this process as `python` ends after Ctrl-C: by SIGINT itself, once everything else has come to its end.
+
+    The interpreter does that for a KeyboardInterrupt that nobody catches. The traceback has been printed.
+    """
+    shown = sys.excepthook
+
+    def silent(*_: object) -> None:
+        sys.excepthook = shown
+
+    sys.excepthook = silent
+    raise KeyboardInterrupt
 
 
 def _code_of(leaving: SystemExit) -> int:
     if leaving.code is None or isinstance(leaving.code, int):
         return int(leaving.code or 0)
     _flush(sys.stdout)
-    print(leaving.code, file=sys.stderr)
+    with contextlib.suppress(Exception):  # no standard error, or a `__str__` that raises
+        print(leaving.code, file=sys.stderr)
     return 1
 
 
@@ -177,7 +238,7 @@ def _of_the_script(error: BaseException) -> TracebackType | None:
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:
     first = trace
-    while first is not None and (_file(first) in _BEFORE or _file(first) == FROZEN):
+    while first is not None and _file(first) in (__file__, FROZEN):
         first = first.tb_next
     before = first
     while before is not None and before.tb_next is not None:
@@ -205,7 +266,10 @@ def _file(trace: TracebackType) -> str:
 def _print(error: BaseException, trace: TracebackType | None) -> int | None:
     """Show what ended the script, by its own hook if it has set one; return an exit code if the hook sets one."""
     _flush(sys.stdout)
-    hook: Callable[..., Any] = sys.excepthook
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    hook: Callable[..., Any] = getattr(sys, "excepthook", sys.__excepthook__)
     try:
         hook(type(error), error, trace)
     except SystemExit as leaving:

@@ -14,6 +14,11 @@ from typing import Any
 
 # No card for either framework; and whatever plays one has its calls waited for.
 ON_CPU: Mapping[str, str] = {"CUDA_VISIBLE_DEVICES": "", "CUDA_LAUNCH_BLOCKING": "1"}
+# Not `-m diagnostics`: a file of that name in the working directory would be run.
+START = (
+    f"import sys; sys.path[0] = {str(Path(__file__).resolve().parents[1])!r}; "
+    "from diagnostics.__main__ import main; sys.exit(main())"
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ def _run_once(
         limits = ["--max-steps", str(steps), "--time-limit", f"{patience:.0f}"]
         said = ["--output", str(output), "--fail-on", "never", "--quiet"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "diagnostics", "run", *said, *limits, *options, *command],
+            [sys.executable, "-c", START, "run", *said, *limits, *options, *command],
             cwd=folder,
             env={**os.environ, **ON_CPU},
             stdin=subprocess.DEVNULL,

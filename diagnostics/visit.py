@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
-import signal
-import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from .errors import message_of
+from .explanation import explain
 from .limits import Limits
 from .merging import TrainingReports, merged
+from .output import STANDARD_OUTPUT, as_kind, print_out, rehearse, say
+from .own_modules import OwnModules
+from .ranks import Exchange, Rank
 from .report import Report, StageResult
 from .running import Run
-from .script import Ending, Script
+from .script import Ending, Script, end_by_interrupt
 from .second_run import run_again
+from .termination import Termination
+from .whole_file import write_whole
 
 FAIL_ON = ("error", "warning", "never")
 FOUND = 1
@@ -30,6 +31,8 @@ NOTHING_TRAINED = StageResult(
     "none was seen: no Trainer.train, no Keras fit, and no PyTorch optimizer that stepped with a model",
 )
 
+ONE_OF_MANY = "needs a script of one process; this one waits for the other ranks"
+
 
 @dataclass(frozen=True)
 class Wishes:
@@ -37,7 +40,7 @@ class Wishes:
 
     Attributes:
         kind: of the report: ``text``, ``json`` or ``html``.
-        output: the file for the report; None for standard error.
+        output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
         fail_on: the least severity of a finding that makes the exit code 1, ``error`` or ``warning``; ``never``.
         ignores: by rule that shall say nothing, why.
         max_steps: optimizer steps after which the script is stopped; None for no limit.
@@ -45,6 +48,7 @@ class Wishes:
         replay_on_cpu: whether it is run once more on the CPU if a GPU fails.
         first_batches: a file with the batches that its first loader gives first; None for the loader's own.
         quiet: whether to print no report if there is nothing to fail on.
+        rank: which of a launcher's processes this is, whose exit code is the script's own; None if it is not one.
     """
 
     kind: str
@@ -56,6 +60,7 @@ class Wishes:
     replay_on_cpu: bool
     first_batches: Path | None
     quiet: bool
+    rank: Rank | None = None
 
 
 class Visit:
@@ -65,64 +70,66 @@ class Visit:
         """Prepare; nothing is run yet."""
         self._script, self._wishes = script, wishes
         self._limits = Limits(wishes.max_steps, wishes.time_limit)
-        self._process, self._folder = os.getpid(), str(Path.cwd())
+        self._folder = str(Path.cwd())
         self._started = time.monotonic()
-        self._told = self._left = False
+        self._told = False
 
     def make(self) -> int:
-        """Run the script, tell what was seen, and return the exit code."""
+        """Run the script, tell what was seen, and return the exit code.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C ended the script; it is to end this process, by SIGINT.
+        """
+        rehearse(self._wishes.kind)
+        self._ranks = None if self._wishes.rank is None else Exchange(self._wishes.rank)
         self._run = Run(keep_batches=self._wishes.replay_on_cpu, first_batches=self._wishes.first_batches)
-        self._await_termination()
+        termination = Termination(self._terminated)
+        self._modules = OwnModules(self._script.folder)
+        self._modules.hide()
         with self._limits:
             ending = self._script.run(self._limits.was_reached)
-        if ending.forked:  # a child of the script's that came to its end; the report is its parent's business
-            return ending.exit_code
-        self._leave_termination_alone()
-        report = self._report(ending)
-        self._tell(report)
-        return ending.exit_code or (FOUND if self._fails(report) else 0)
+        fails = False
+        if not ending.forked:  # else a child of the script's at its end; the report is its parent's business
+            termination.set_aside()
+            fails = self._conclude(ending)
+        if ending.interrupted:
+            end_by_interrupt()
+        return ending.exit_code or (FOUND if fails and self._wishes.rank is None else 0)
 
-    def _await_termination(self) -> None:
-        """Tell what was seen also when somebody ends the script by SIGTERM, unless it sees to that by itself."""
-        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-            return
-        signal.signal(signal.SIGTERM, self._terminated)
-        if hasattr(os, "register_at_fork"):
-            # A child must end by it as ever. Between fork and its first line no handler in Python is called.
-            os.register_at_fork(before=self._leave_termination_alone, after_in_parent=self._take_it_up)
+    def _terminated(self, number: int) -> None:
+        if not self._told:
+            self._conclude(Ending(128 + number))
 
-    def _leave_termination_alone(self) -> None:
-        self._left = signal.getsignal(signal.SIGTERM) == self._terminated
-        if self._left and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def _take_it_up(self) -> None:
-        if self._left and threading.current_thread() is threading.main_thread() and not self._told:
-            signal.signal(signal.SIGTERM, self._terminated)
-
-    def _terminated(self, number: int, _frame: Any) -> None:
-        """Tell what was seen, and end as the signal would have ended it."""
-        signal.signal(number, signal.SIG_DFL)
-        if os.getpid() == self._process and not self._told:
-            self._tell(self._report(Ending(128 + number)))
-        os.kill(os.getpid(), number)
+    def _conclude(self, ending: Ending) -> bool:
+        """Tell what was seen, and return whether that makes the run fail. Nothing in here raises."""
+        fails = False
+        try:
+            with self._modules.shown():
+                report = self._report(ending)
+                fails = self._fails(report)
+                self._tell(report)
+        except BaseException as fault:  # also Ctrl-C, and what the script left broken: its exit code stands
+            say(f"diagnose: making the report failed: {type(fault).__name__}: {message_of(fault)}")
+        return fails
 
     def _report(self, ending: Ending) -> Report:
         self._run.close()
         trainings = [TrainingReports(t.examined, self._run.course(t)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
         if ending.error is not None and ending.error.__traceback__ is not None:
-            from .explanation import explain
-
             try:
                 explained = explain(ending.error)
-            except Exception as fault:  # ours, and no reason to say nothing at all
-                faults.append(f"explaining the exception failed: {type(fault).__name__}: {fault}")
+            except KeyboardInterrupt:
+                raise
+            except BaseException as fault:  # ours, and no reason to say nothing at all
+                faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
         report = merged(self._title(ending), trainings, explained, ignores=self._wishes.ignores, faults=faults)
         stages = report.stages or (NOTHING_TRAINED,)
         told = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._wishes.replay_on_cpu and "asynchronous-error" in told:
-            stages = (*stages, self._again(trainings))
+            alone = self._wishes.rank is None or self._wishes.rank.world == 1
+            again = self._again(trainings) if alone else StageResult("run again", "not judged", ONE_OF_MANY)
+            stages = (*stages, again)
         return dataclasses.replace(report, stages=stages, script=self._script.name, exit_code=ending.exit_code)
 
     def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
@@ -139,7 +146,9 @@ class Visit:
     def _title(self, ending: Ending) -> str:
         if isinstance(ending.error, SyntaxError) and ending.error.__traceback__ is None:
             return f"{self._script.name} does not compile, and was not run"
-        said = [f"ran {self._script.name}", _duration(time.monotonic() - self._started)]
+        rank = self._wishes.rank
+        of_ranks = [] if rank is None or rank.world == 1 else [f"rank {rank.number} of {rank.world}"]
+        said = [f"ran {self._script.name}", *of_ranks, _duration(time.monotonic() - self._started)]
         if self._limits.reached is not None:
             said.append(f"stopped after {self._limits.reached}, as asked")
         elif ending.exit_code:
@@ -148,45 +157,40 @@ class Visit:
 
     def _tell(self, report: Report) -> None:
         self._told = True
+        if self._ranks is None or self._wishes.rank is None or self._wishes.rank.number == 0:
+            self._print(report)
+        else:
+            if self._wishes.output is not None and self._wishes.output != STANDARD_OUTPUT:
+                self._print(report)
+            elif report.crash is not None and self._ranks.is_first_to_crash():
+                say(report)
+        for line in [] if self._ranks is None else self._ranks.leave(report):
+            say(f"diagnose: {line}")
+
+    def _print(self, report: Report) -> None:
+        output, kind = self._wishes.output, self._wishes.kind
         quiet = self._wishes.quiet and not self._fails(report) and report.crash is None
-        if self._wishes.output is not None:
+        if output == STANDARD_OUTPUT:
+            if quiet or print_out(as_kind(report, kind)):
+                return
+            say("diagnose: standard output cannot be written to.")
+        elif output is not None:
             try:
-                self._wishes.output.write_text(_text(report, self._wishes.kind) + "\n", encoding="utf-8")
+                write_whole(output, as_kind(report, kind) + "\n")
             except OSError as error:
-                _print(f"diagnose: {self._wishes.output} cannot be written: {error.strerror}.")
+                say(f"diagnose: {output} cannot be written: {error.strerror}.")
             else:
                 if not quiet:
-                    _print(f"diagnose: the report is in {self._wishes.output}")
+                    say(f"diagnose: the report is in {output}")
                 return
         if not quiet:
-            _print(report.to_json() if self._wishes.kind == "json" else report)
+            say(report.to_json() if kind == "json" else report)
 
     def _fails(self, report: Report) -> bool:
         if self._wishes.fail_on == "never":
             return False
         bad = FAIL_ON[: FAIL_ON.index(self._wishes.fail_on) + 1]
         return any(finding.severity in bad for finding in report.findings)
-
-
-def _print(what: str | Report) -> None:
-    """Print to standard error, if it is there: the script may have closed it, and `| head` reads no more of it."""
-    from rich.console import Console
-
-    with contextlib.suppress(OSError, ValueError, SystemExit):  # SystemExit is what rich makes of a closed pipe
-        if isinstance(what, str):
-            print(what, file=sys.stderr)
-            return
-        console = Console(stderr=True, highlight=False)
-        console.print()
-        console.print(what)
-
-
-def _text(report: Report, kind: str) -> str:
-    if kind == "html":
-        from .html_report import page
-
-        return page(report)
-    return report.to_json() if kind == "json" else str(report)
 
 
 def _duration(seconds: float) -> str:

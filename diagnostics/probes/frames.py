@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from diagnostics.crash_facts import CrashFacts, FrameFacts
+from diagnostics.errors import message_of
 
 # Code so named is not taken for the reader's, nor shown in a traceback; and a warning that names its caller's line
 # counts past it, as it does past Python's own import machinery, which it knows by the last two words.
@@ -86,7 +87,7 @@ def read_exception(error: BaseException) -> Crash:
         code = linecache.getline(file, line, frame.f_globals).strip()
         frames.append(FrameFacts(shorten(file), line, frame.f_code.co_name, code or None, is_yours(file)))
         variables.append(dict(frame.f_locals))
-    facts = CrashFacts(type(error).__name__, str(error), outside_dispatch(frames), live=True)
+    facts = CrashFacts(type(error).__name__, message_of(error), outside_dispatch(frames), live=True)
     return Crash(facts, tuple(variables))
 
 

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from diagnostics.errors import message_of
 from diagnostics.exhaustion import ran_out_of_memory
 from diagnostics.facts import Array
 from diagnostics.failed_batch import FailedBatch
@@ -164,7 +165,7 @@ class KerasRun:
                 if ran_out_of_memory(fault):  # the script's failure, not ours
                     self.faults[part], self.uncovered[part] = "", "memory ran out"
                     return
-                self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
+                self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {message_of(fault)}"
 
         return guarded
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from diagnostics.errors import message_of
 from diagnostics.handover import Handover, check_logger
 from diagnostics.report import Report
 from diagnostics.watch_report import watch_report
@@ -98,7 +99,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         try:
             work(*given)
         except Exception as fault:  # ours: a line in the report, never an exception in the user's training
-            self._faults[part] = f"watching the model failed ({part}): {type(fault).__name__}: {fault}"
+            self._faults[part] = f"watching the model failed ({part}): {type(fault).__name__}: {message_of(fault)}"
 
     def _begin(self) -> None:
         if self._run is not None:

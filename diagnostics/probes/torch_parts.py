@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import torch
 
+from diagnostics.errors import message_of
 from diagnostics.exhaustion import ran_out_of_memory
 
 # What every call raises once a kernel has failed. Before PyTorch 2.8 it was a RuntimeError like many others.
@@ -59,4 +60,4 @@ class Parts:
             lacking = "the device failed, and nothing can be read from it now" if failed else "memory ran out"
             self.faults[part], self.uncovered[part] = "", lacking
             return
-        self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
+        self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {message_of(fault)}"

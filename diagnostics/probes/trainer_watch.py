@@ -9,6 +9,7 @@ from typing import Any
 
 import transformers
 
+from diagnostics.errors import message_of
 from diagnostics.handover import check_logger
 from diagnostics.report import Report
 from diagnostics.watching import Watch, check_rhythm, check_traced, watch
@@ -99,7 +100,9 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         try:
             work(*given)
         except Exception as fault:  # ours: a line in the report, never an exception in the user's training
-            self._faults[part] = f"watching the Trainer failed ({part}): {type(fault).__name__}: {fault}"
+            self._faults[part] = (
+                f"watching the Trainer failed ({part}): {type(fault).__name__}: {message_of(fault)}"
+            )
 
     def _begin(self, args: Any, state: Any, model: Any, optimizer: Any) -> None:
         self._close()

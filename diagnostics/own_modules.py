@@ -1,0 +1,123 @@
+"""Keeps what this library has imported apart from a script's own modules of the same names.
+
+A script with a `rich.py` or `diagnostics.py` beside it gets that one, as under `python`, though `diagnose run` has
+imported the other before. Only names that the script's folder really holds are touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import re
+import sys
+import zipimport
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from types import CodeType, ModuleType
+
+ALIAS = "_diagnostics_of_this_run"  # what our own package is called where the script has one of that name
+_OURS = __name__.partition(".")[0]
+_IMPORT = re.compile(rf"^([ \t]*from ){_OURS}\b".encode(), re.MULTILINE)
+# An interpreter has imported these before it comes to the script's folder.
+_STARTED_WITH = frozenset({"__main__", "encodings", "sitecustomize", "usercustomize", *sys.builtin_module_names})
+_KINDS = (
+    (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
+    (importlib.machinery.SourceFileLoader, importlib.machinery.SOURCE_SUFFIXES),
+    (importlib.machinery.SourcelessFileLoader, importlib.machinery.BYTECODE_SUFFIXES),
+)
+
+
+class OwnModules:
+    """The modules that a script's folder has others for: hidden while the script runs, shown for the report."""
+
+    def __init__(self, folder: str | None) -> None:
+        """Find them.
+
+        Args:
+            folder: the folder or zip file that the script's imports search first; None if there is none.
+        """
+        self._folder = folder
+        self._names = frozenset[str]() if folder is None else frozenset(_shadowed(folder))
+        self._ours: dict[str, ModuleType] = {}
+
+    def hide(self) -> None:
+        """Let the script import its own from now on. What we import ourselves has to be imported by now."""
+        if _OURS in self._names:
+            _rename()
+        self._names -= {_OURS}
+        self._ours = self._taken()
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Within, ours are what an import finds, and the script's folder is not searched."""
+        if not self._names:
+            yield
+            return
+        theirs, path = self._taken(), list(sys.path)
+        sys.modules.update(self._ours)
+        sys.path[:] = [entry for entry in path if entry != self._folder]
+        try:
+            yield
+        finally:
+            self._ours = self._taken()
+            sys.modules.update(theirs)
+            sys.path[:] = path
+
+    def _taken(self) -> dict[str, ModuleType]:
+        """Take all modules of these names out of `sys.modules`."""
+        names = [name for name in sys.modules if name.partition(".")[0] in self._names]
+        return {name: sys.modules.pop(name) for name in names}
+
+
+def _shadowed(folder: str) -> Iterable[str]:
+    """Yield the imported modules that a folder holds others of the same name for."""
+    finder: importlib.machinery.FileFinder | zipimport.zipimporter
+    try:
+        finder = zipimport.zipimporter(folder)
+    except zipimport.ZipImportError:
+        finder = importlib.machinery.FileFinder(folder, *_KINDS)
+    for name in {name.partition(".")[0] for name in sys.modules} - _STARTED_WITH:
+        spec = finder.find_spec(name)
+        if spec is None or spec.loader is None:  # a folder without an __init__.py is searched last of all
+            continue
+        loaded = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", None)
+        if loaded not in ("built-in", "frozen", spec.origin):
+            yield name
+
+
+def _rename() -> None:
+    """Call our package by another name, for good, so that the usual one is free for the script's.
+
+    What is imported already is the same module as before; what we import later is found under the new name.
+    """
+    sys.meta_path.insert(0, _AliasFinder())
+    for name in [name for name in sys.modules if name.partition(".")[0] == _OURS]:
+        module = sys.modules.pop(name)
+        alias = ALIAS + name.removeprefix(_OURS)
+        sys.modules[alias] = module
+        if module.__spec__ is not None:
+            module.__spec__.name = alias
+            if isinstance(module.__spec__.loader, importlib.machinery.SourceFileLoader):
+                module.__spec__.loader.name = alias
+            module.__package__ = module.__spec__.parent
+        module.__name__ = alias
+
+
+class _AliasFinder(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(f"{ALIAS}."):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
+            spec.loader = _AliasLoader(fullname, spec.origin)
+        return spec
+
+
+class _AliasLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module of ours, whose absolute imports of our package go by the new name; caches no bytecode."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        source = _IMPORT.sub(rb"\g<1>" + ALIAS.encode(), self.get_data(self.path))
+        return compile(source, self.path, "exec", dont_inherit=True)

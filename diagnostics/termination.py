@@ -1,0 +1,78 @@
+"""Gives a report also when a script is ended by SIGTERM, without the script seeing a handler."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_current_handler: Callable[[int], Any] = vars(signal)["_signal"].getsignal  # as it is, not as an enum
+GRACE_S = 20.0  # for the report; torchrun sends SIGKILL 30 s after SIGTERM
+
+
+class _LooksLikeDefault(int):
+    """A handler that the module `signal` shows as SIG_DFL: it turns what it knows by its number into its enum.
+
+    `getsignal` and `signal` hand a handler that is an int to `signal.Handlers`, which finds SIG_DFL for 0; CPython
+    itself takes only a plain int for SIG_DFL and calls this one. A script that puts back what it was given ends by
+    SIGTERM at once, as under `python`.
+    """
+
+    def __new__(cls, then: Callable[[int], None]) -> _LooksLikeDefault:
+        handler = super().__new__(cls, signal.SIG_DFL)
+        handler._then = then
+        return handler
+
+    _then: Callable[[int], None]
+
+    def __call__(self, number: int, _frame: object) -> None:
+        self._then(number)
+
+
+class Termination:
+    """Calls a function at SIGTERM, then ends the process by it; only where the signal would have ended it.
+
+    Not in the script's forked children: these end as they always do, also between fork and their first line, where
+    no handler in Python is called.
+    """
+
+    def __init__(self, before_it: Callable[[int], object]) -> None:
+        """Install it.
+
+        Args:
+            before_it: is called with the signal's number, in the main thread, between two lines of the script.
+        """
+        self._before_it, self._process = before_it, os.getpid()
+        self._handler = _LooksLikeDefault(self._terminated)
+        self._set_aside = False
+        if _current_handler(signal.SIGTERM) != signal.SIG_DFL:
+            return
+        signal.signal(signal.SIGTERM, self._handler)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self.set_aside, after_in_parent=self._take_up)
+
+    def set_aside(self) -> None:
+        """Let SIGTERM do what it does by default, unless the script has a handler of its own."""
+        self._set_aside = _in_main_thread() and _current_handler(signal.SIGTERM) is self._handler
+        if self._set_aside:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _take_up(self) -> None:
+        if self._set_aside:
+            signal.signal(signal.SIGTERM, self._handler)
+
+    def _terminated(self, number: int) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        if os.getpid() == self._process:
+            # The script may hold a lock that the report waits for.
+            late = threading.Timer(GRACE_S, os.kill, (os.getpid(), number))
+            late.daemon = True
+            late.start()
+            self._before_it(number)
+        os.kill(os.getpid(), number)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
