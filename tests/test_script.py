@@ -1,59 +1,20 @@
 """Each script runs twice, plain and by `diagnose run`: what others see of it must be the same."""
 
-import os
-import re
+import py_compile
 import signal
-import subprocess
 import sys
 import textwrap
+import zipfile
 
 import pytest
 
-RULE_OFF = {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
-
-
-def run(command, folder, **options):
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env={**os.environ, **RULE_OFF, **options.pop("env", {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        **options,
-    )
-
-
-def own(errors):
-    """Leave out of standard error what `diagnose` adds at its end: the report, from the line of its title on."""
-    return re.split(r"\n?^(?:ran |.* does not compile, and was not run)", errors, maxsplit=1, flags=re.M)[0]
-
-
-@pytest.fixture
-def both(tmp_path):
-    """Run a program plain and by `diagnose run`; return the two endings, the report cut off."""
-
-    def both(text, *arguments, name="train.py", command=None, env=None):
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(textwrap.dedent(text))
-        command = command or [name]
-        plain = run([*command, *arguments], tmp_path, env=env or {})
-        observed = run(["-m", "diagnostics", "run", *command, *arguments], tmp_path, env=env or {})
-        assert "diagnostics" not in own(observed.stderr), observed.stderr
-        return (
-            (plain.returncode, plain.stdout, plain.stderr),
-            (observed.returncode, observed.stdout, own(observed.stderr)),
-        )
-
-    return both
-
+from tests.side_by_side import both as both
 
 SEES = """
     import sys, os, __main__
     print(sys.argv, sys.path[0], os.getcwd(), __name__, __file__, __spec__, __package__, __doc__)
-    print(sorted(set(vars(__main__)) - {'sys', 'os', '__main__'}), __main__.__dict__ is globals())
+    print(list(vars(__main__)), __main__.__dict__ is globals(), __builtins__, __annotations__, __cached__)
+    print(type(__loader__), vars(__loader__) if type(__loader__) is not type else '')
     print([name for name in ('torch', 'tensorflow', 'keras', 'transformers') if name in sys.modules])
     """
 
@@ -95,6 +56,10 @@ SAME = {
             raise KeyError('y')
         sys.excepthook = hook
         raise RuntimeError('x')
+        """,
+    "its attributes at its end": """
+        import atexit
+        atexit.register(lambda: print('at exit', list(globals()), __import__('sys').modules['__main__']))
         """,
     "exit handlers, after all else": """
         import atexit, sys
@@ -181,8 +146,37 @@ class TestScript:
             ROWS.missing
             """
         plain, observed = both(text, "--epochs", "1", name="project/train.py", command=["-m", "project.train"])
-        assert observed[:2] == plain[:2]
-        assert observed[2].splitlines()[-2:] == ["    ROWS.missing", plain[2].splitlines()[-1]]
+        assert observed == plain
+
+    @pytest.mark.parametrize("command", [["-m", "project.train"], ["project"], ["project.zip"]], ids=str)
+    def test_a_main_of_any_kind_sees_the_same_of_itself(self, both, tmp_path, command):
+        (tmp_path / "project").mkdir()
+        (tmp_path / "project" / "__init__.py").touch()
+        (tmp_path / "project" / "train.py").write_text(textwrap.dedent(SEES))
+        with zipfile.ZipFile(tmp_path / "project.zip", "w") as archive:
+            archive.writestr("__main__.py", textwrap.dedent(SEES))
+        plain, observed = both(SEES, "x", name="project/__main__.py", command=command)
+        assert observed == plain
+        assert plain[0] == 0
+
+    @pytest.mark.parametrize("path", ["./train.py", "folder/../train.py"])
+    def test_its_own_file_is_named_as_it_was_given(self, both, tmp_path, path):
+        (tmp_path / "folder").mkdir()
+        plain, observed = both(SEES, command=[path])
+        assert observed == plain
+
+    def test_compiled_bytecode(self, both, tmp_path):
+        (tmp_path / "source.py").write_text("import sys; print(__file__, __loader__.__class__, sys.path[0])")
+        py_compile.compile(str(tmp_path / "source.py"), cfile=str(tmp_path / "train.pyc"))
+        plain, observed = both("", name="other.py", command=["train.pyc"])
+        assert observed == plain
+        assert plain[0] == 0
+
+    def test_a_package_that_fails_when_it_is_imported(self, both, tmp_path):
+        (tmp_path / "project").mkdir()
+        (tmp_path / "project" / "__init__.py").write_text("1 / 0")
+        plain, observed = both("", name="project/train.py", command=["-m", "project.train"])
+        assert observed == plain
 
     def test_a_package_runs_its_main(self, both):
         plain, observed = both(
