@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy.ma  # noqa: F401  np.median imports it when it is first called
 from rich.console import Console
 
-from . import html_report
+from . import html_report, watch_report  # noqa: F401  the latter for the reports of what was watched
 from .explanation import explain
 from .finding import Finding, Where
 from .report import Report, StageResult

@@ -1,0 +1,169 @@
+"""`diagnose run` under a launcher of several processes: one report, and the script's own exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from diagnostics import Finding, Report
+from diagnostics.ranks import Exchange, Rank, rank_of_this_process
+
+# Each rank trains by itself; what one rank shall do otherwise is put in place of a line.
+TRAIN = """
+    import os, torch
+    import torch.distributed as dist
+    from torch import nn
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(0)
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3)))
+    optimizer = torch.optim.Adam(model.parameters(), lr=LR)
+    inputs = torch.randn(512, 8)
+    labels = inputs[:, :3].argmax(1)
+    # HERE
+    for epoch in range(8):
+        for rows in torch.randperm(512).split(32):
+            if ZERO:
+                optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs[rows]), labels[rows])
+            loss.backward()
+            optimizer.step()
+    dist.barrier()
+    dist.destroy_process_group()
+    """
+
+
+def torchrun(folder, text, *options, arguments=()):
+    (folder / "train.py").write_text(textwrap.dedent(text))
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    return subprocess.run(
+        [*command, "-m", "diagnostics", "run", *options, "train.py", *arguments],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1", "TMPDIR": str(temporary)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.slow
+class TestTorchrun:
+    def test_what_both_ranks_show_is_told_once_and_fails_neither(self, tmp_path):
+        text = TRAIN.replace("LR", "3e-2").replace("ZERO", "False")
+        ended = torchrun(tmp_path, text, "--output", "r.json")
+        assert ended.returncode == 0, ended.stderr
+        assert "diagnose: rank 1" not in ended.stderr
+        reports = [json.loads((tmp_path / name).read_text()) for name in ("r.json", "r.rank1.json")]
+        assert ["rank 0 of 2" in reports[0]["title"], "rank 1 of 2" in reports[1]["title"]] == [True, True]
+        for report in reports:
+            assert [finding["rule"] for finding in report["findings"]] == ["gradients-not-zeroed"]
+        assert list((tmp_path / "temporary").glob("diagnose-*")) == []
+
+    def test_what_only_the_other_rank_shows_is_told_in_a_line(self, tmp_path):
+        text = TRAIN.replace("LR", "1e-2 if rank == 0 else 3e-2").replace("ZERO", "rank == 0")
+        text = text.replace("nn.parallel.DistributedDataParallel(", "(")
+        ended = torchrun(tmp_path, text)
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stderr.count("\nran train.py, rank 0 of 2, ") == 1
+        assert "ran train.py, rank 1 of 2" not in ended.stderr
+        (line,) = [line for line in ended.stderr.splitlines() if line.startswith("diagnose: ")]
+        assert line.startswith("diagnose: rank 1: error: gradients-not-zeroed: ")
+
+    def test_a_rank_that_crashes_tells_why_and_ends_with_its_own_exit_code(self, tmp_path):
+        text = TRAIN.replace("LR", "1e-2").replace("ZERO", "True")
+        text = text.replace("# HERE", "labels = labels + 7 * rank")
+        ended = torchrun(tmp_path, text)
+        assert ended.returncode == 1
+        assert "IndexError: Target 8 is out of bounds." in ended.stderr or "is out of bounds" in ended.stderr
+        assert ended.stderr.count("ran train.py, rank 1 of 2, ") == 1
+        assert "error: labels-out-of-range" in ended.stderr
+        assert "exitcode  : 1 " in ended.stderr  # torchrun's own table, of rank 1
+
+
+class TestExitCode:
+    def run(self, folder, text, **environment):
+        (folder / "train.py").write_text(text)
+        return subprocess.run(
+            [sys.executable, "-m", "diagnostics", "run", "train.py"],
+            cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(("text", "code"), [("print(1)", 0), ("raise SystemExit(3)", 3), ("1 / 0", 1)])
+    def test_is_the_scripts_on_every_rank(self, tmp_path, text, code):
+        told = []
+        for rank in "01":
+            ended = self.run(tmp_path, text, RANK=rank, WORLD_SIZE="2", TMPDIR=str(tmp_path))
+            assert ended.returncode == code
+            told.append("ran train.py, rank" in ended.stderr)
+        assert told == [True, code == 1]  # the other rank tells its crash
+
+
+class TestRank:
+    @pytest.mark.parametrize(
+        ("environment", "rank"),
+        [
+            ({}, None),
+            ({"RANK": "1"}, None),
+            ({"RANK": "x", "WORLD_SIZE": "2"}, None),
+            ({"RANK": "1", "WORLD_SIZE": "2"}, Rank(1, 2, 2)),
+            ({"RANK": "5", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}, Rank(5, 8, 4)),
+        ],
+    )
+    def test_is_read_from_the_environment(self, environment, rank):
+        assert rank_of_this_process(environment) == rank
+
+    def test_has_a_file_of_its_own(self, tmp_path):
+        assert Rank(0, 2, 2).file(tmp_path / "r.json") == tmp_path / "r.json"
+        assert Rank(1, 2, 2).file(tmp_path / "r.json") == tmp_path / "r.rank1.json"
+        assert Rank(1, 2, 2).file(tmp_path / "report") == tmp_path / "report.rank1"
+
+
+def report(*rules, severity="warning"):
+    return Report("ran", tuple(Finding(rule, severity, "data", f"{rule} was seen\nmore", "fix") for rule in rules))
+
+
+class TestExchange:
+    def exchanges(self, folder, count, world=None, first=0):
+        return [Exchange(Rank(n + first, world or count, count), folder / "x") for n in range(count)]
+
+    @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+    def test_the_last_to_end_tells_what_rank_0_has_not_found(self, tmp_path, order):
+        reports = [report("a", "b"), report("b", "c"), report("c", "a", "d")]
+        ranks = self.exchanges(tmp_path, 3)
+        told = [ranks[number].leave(reports[number]) for number in order]
+        assert told == [
+            [], [], ["rank 1 and 1 more: warning: c: c was seen", "rank 2: warning: d: d was seen"],
+        ]  # fmt: skip
+        assert not (tmp_path / "x").exists()
+
+    def test_notes_are_not_told(self, tmp_path):
+        zero, one = self.exchanges(tmp_path, 2)
+        assert [zero.leave(report()), one.leave(report("a", severity="note"))] == [[], []]
+
+    def test_a_host_without_rank_0_tells_each_finding_once(self, tmp_path):
+        two, three = self.exchanges(tmp_path, 2, world=4, first=2)
+        assert [two.leave(report("a")), three.leave(report("a"))] == [
+            [],
+            ["rank 2 and 1 more: warning: a: a was seen"],
+        ]
+
+    def test_what_an_earlier_launch_left_is_not_read(self, tmp_path):
+        self.exchanges(tmp_path, 2)[1].leave(report("old"))
+        zero, one = self.exchanges(tmp_path, 2)
+        assert [zero.leave(report("a")), one.leave(report("a"))] == [[], []]
+
+    def test_of_ranks_that_crash_alike_one_tells_it(self, tmp_path):
+        ranks = self.exchanges(tmp_path, 3)
+        assert [ranks[2].is_first_to_crash(), ranks[1].is_first_to_crash()] == [True, False]
+
+    def test_where_nothing_can_be_exchanged_each_rank_tells_its_own(self, tmp_path):
+        (tmp_path / "x").write_text("a file, where the folder should be")
+        zero, one = self.exchanges(tmp_path, 2)
+        assert [zero.leave(report("a")), one.leave(report("a"))] == [[], ["rank 1: warning: a: a was seen"]]
+        assert one.is_first_to_crash()
