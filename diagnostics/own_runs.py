@@ -6,6 +6,8 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+from .probes.user_modes import without_user_modes
+
 _local = threading.local()
 
 
@@ -15,7 +17,8 @@ def own_run() -> Iterator[None]:
     before = is_own_run()
     _local.running = True
     try:
-        yield
+        with without_user_modes():
+            yield
     finally:
         _local.running = before
 

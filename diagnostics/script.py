@@ -220,8 +220,12 @@ def _code_of(leaving: SystemExit) -> int:
     if leaving.code is None or isinstance(leaving.code, int):
         return int(leaving.code or 0)
     _flush(sys.stdout)
-    with contextlib.suppress(Exception):  # no standard error, or a `__str__` that raises
-        print(leaving.code, file=sys.stderr)
+    try:
+        said = str(leaving.code)
+    except BaseException:
+        said = ""
+    with contextlib.suppress(Exception):
+        print(said, file=sys.stderr)
     return 1
 
 

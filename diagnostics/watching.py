@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .errors import InvalidInput, what
+from .probes.user_modes import without_user_modes
 from .report import Report
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Watch:
         if logger is not None:
             probe.on_read = lambda: logger.take(probe.history)
 
+    @without_user_modes()
     def step(self, loss: Any = None, labels: Any = None) -> None:
         """Tell that a pass of the loop is over, and its loss. Call it once a pass, at the end.
 
@@ -81,6 +83,7 @@ class Watch:
         if self._logger is not None:
             self._logger.end(lambda: self.report().findings)
 
+    @without_user_modes()
     def report(self) -> Report:
         """Say what was seen so far. Reads what is still on the device."""
         from .watch_report import watch_report
@@ -105,6 +108,7 @@ class Watch:
         self.close()
 
 
+@without_user_modes()
 def watch(
     model: Any,
     optimizer: Any = None,

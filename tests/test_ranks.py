@@ -80,7 +80,7 @@ class TestTorchrun:
         text = text.replace("# HERE", "labels = labels + 7 * rank")
         ended = torchrun(tmp_path, text)
         assert ended.returncode == 1
-        assert "IndexError: Target 8 is out of bounds." in ended.stderr or "is out of bounds" in ended.stderr
+        assert "is out of bounds." in ended.stderr
         assert ended.stderr.count("ran train.py, rank 1 of 2, ") == 1
         assert "error: labels-out-of-range" in ended.stderr
         assert "exitcode  : 1 " in ended.stderr  # torchrun's own table, of rank 1
@@ -148,10 +148,8 @@ class TestExchange:
 
     def test_a_host_without_rank_0_tells_each_finding_once(self, tmp_path):
         two, three = self.exchanges(tmp_path, 2, world=4, first=2)
-        assert [two.leave(report("a")), three.leave(report("a"))] == [
-            [],
-            ["rank 2 and 1 more: warning: a: a was seen"],
-        ]
+        assert two.leave(report("a")) == []
+        assert three.leave(report("a")) == ["rank 2 and 1 more: warning: a: a was seen"]
 
     def test_what_an_earlier_launch_left_is_not_read(self, tmp_path):
         self.exchanges(tmp_path, 2)[1].leave(report("old"))

@@ -28,6 +28,7 @@ from diagnostics.report import Report
 from .first_steps import FirstSteps
 from .frames import FROZEN
 from .loop_examination import FirstPass, FirstStep, evaluation_facts
+from .user_modes import call_without_user_modes
 
 MOST_LOOPS = 16  # that are watched at a time
 ROOTS = 64  # modules that a script calls by itself; a loop that calls more holds its layers in a list
@@ -198,7 +199,7 @@ class LoopFinder:
         if self._paused or is_own_run():
             return None
         try:
-            return work(*arguments, **options)
+            return call_without_user_modes(work, *arguments, **options)
         except Exception as fault:  # ours, and nothing the script should hear of
             self._fault(fault)
             return None

@@ -22,6 +22,7 @@ from diagnostics.facts import LossKind, Reads
 from .frames import FROZEN
 from .loss_recognition import Recognised, absolute_floor, binary_floor, entropy_floor, squared_floor
 from .tensors import to_array
+from .user_modes import call_without_user_modes
 
 INDEXED = ("cross_entropy", "nll_loss")
 KINDS: dict[str, tuple[LossKind, Reads | None]] = {
@@ -209,6 +210,10 @@ def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Los
     return LossCall(name, prediction.detach(), target.detach(), given, weakref.ref(prediction))
 
 
+def _number(result: Tensor) -> Tensor | None:
+    return result.detach() if result.numel() == 1 else None
+
+
 def _listen(function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool]) -> Callable[[], None]:
     """Have each call of a function heard. Return what undoes it."""
     code = function.__code__
@@ -217,12 +222,12 @@ def _listen(function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool]
 
     def before(arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
         heard = not torch.compiler.is_compiling() and is_mine()
-        return hear(code.co_name, arguments, options) if heard else None
+        return call_without_user_modes(hear, code.co_name, arguments, options) if heard else None
 
     def after(call: LossCall | None, result: Any) -> None:
         if call is not None and type(result) is Tensor:
             call.result = weakref.ref(result)
-            call.value = result.detach() if result.numel() == 1 else None
+            call.value = call_without_user_modes(_number, result)
 
     constants = {"before": before, "after": after, "plain": plain}
     exchanged = _heard.__code__.replace(

@@ -11,6 +11,8 @@ import torch
 from diagnostics.errors import message_of
 from diagnostics.exhaustion import ran_out_of_memory
 
+from .user_modes import call_without_user_modes
+
 # What every call raises once a kernel has failed. Before PyTorch 2.8 it was a RuntimeError like many others.
 DEVICE_FAILED: tuple[type[Exception], ...] = tuple(filter(None, [getattr(torch, "AcceleratorError", None)]))
 
@@ -45,7 +47,7 @@ class Parts:
         if part in self.faults:
             return
         try:
-            work(*arguments)
+            call_without_user_modes(work, *arguments)
         except Exception as fault:  # ours: a line in the report, never an exception in the user's loop
             self.ended(part, fault)
 

@@ -6,6 +6,7 @@ away. A single logit counts as two, the first of them 0, as in binary cross entr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from diagnostics.watch_facts import AnswerFacts
 
 from .cross_entropy import recognise
 from .torch_gradients import to_host
+from .user_modes import call_without_user_modes
 
 ROWS = 256  # examples looked at in one pass
 MOST_CLASSES = 1024  # of a wider output nothing is kept
@@ -74,7 +76,7 @@ class Predictions:
                 self._pending.append(look)
                 self._pending_bytes += 2 * look.scores.nbytes
 
-        scores.register_hook(came)
+        scores.register_hook(functools.partial(call_without_user_modes, came))
 
     def evaluation(self, step: int, output: Any, labels: Any) -> None:
         """Note the answers of a pass without gradients."""
