@@ -64,7 +64,10 @@ class Limits:
             self._undo.pop()()
 
     def _with_torch(self, _torch: Any) -> None:
-        from torch.optim.optimizer import register_optimizer_step_post_hook
+        try:
+            from torch.optim.optimizer import register_optimizer_step_post_hook
+        except ImportError:  # a `torch.py` of the script's own
+            return
 
         counts: dict[int, int] = {}
 

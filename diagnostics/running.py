@@ -132,7 +132,9 @@ class Run:
         while self._undo:
             self._undo.pop()()
 
-    def _with_torch(self, _torch: ModuleType) -> None:
+    def _with_torch(self, torch: ModuleType) -> None:
+        if not hasattr(torch, "nn"):  # a `torch.py` of the script's own
+            return
         try:
             self._with_loaders()
             from .probes.loop_finder import LoopFinder

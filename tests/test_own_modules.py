@@ -59,6 +59,14 @@ def test_a_module_beside_the_script_is_the_one_that_it_gets(tmp_path, name, laun
     assert (tmp_path / "r.html").read_text().rstrip().endswith("</html>")
 
 
+def test_a_module_that_is_called_torch_is_not_taken_for_pytorch(tmp_path):
+    (tmp_path / "torch.py").write_text("NAME = 'mine'")
+    (tmp_path / "train.py").write_text("import torch; print(torch.NAME)")
+    ended = observed(tmp_path, "--max-steps", "5")
+    assert (ended.returncode, ended.stdout) == (0, "mine\n")
+    assert json.loads((tmp_path / "r.json").read_text())["faults"] == []
+
+
 class TestAPackageOfOurName:
     def test_a_file(self, tmp_path):
         (tmp_path / "diagnostics.py").write_text("def check(): return 'mine'")
