@@ -204,7 +204,7 @@ class Run:
             self._fault(fault)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_model, self._join_fit)
 
-    def _look_on(self, owner: Any, method: str, pipeline_of: Callable[..., Pipeline], join: _Join) -> None:
+    def _look_on(self, owner: Any, method: str, pipeline_of: Callable[..., Pipeline | None], join: _Join) -> None:
         """Have each call of a method that trains examined first, and watched."""
         train, run = getattr(owner, method), self
 
@@ -234,8 +234,23 @@ class Run:
 
     def _join_trainer(self, _train: Any, arguments: Any, options: Any) -> _Joined:
         callback, trainer = diagnostics.TrainerCallback(quiet=True), arguments[0]
+        training = self.trainings[-1]
+        if training.examined is None and self._times[trainer] == 1:
+            callback._on_first_step = functools.partial(self._look_at_first_step, training)
         trainer.add_callback(callback)
         return callback, arguments, options, lambda: trainer.remove_callback(callback)
+
+    def _look_at_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:
+        """Examine the first step as it happens, where a Trainer's code must not be called beside its training."""
+        from .examination import walk
+        from .probes.trainer_first_step import FirstTrainerStep
+        from .probes.trainer_objections import objection
+
+        def examine(step: Any) -> None:
+            training.examined = walk(step)
+            self._on_examined(training.examined)
+
+        return FirstTrainerStep(trainer, inputs, why=objection(trainer) or "", deliver=examine)
 
     def _join_fit(self, fit: Any, arguments: Any, options: Any) -> _Joined:
         callback, call = diagnostics.KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
@@ -248,12 +263,14 @@ class Run:
         return callback, call.args, call.kwargs, lambda: None
 
     def _examine(
-        self, training: Training, pipeline_of: Callable[..., Pipeline], arguments: Any, options: Any
+        self, training: Training, pipeline_of: Callable[..., Pipeline | None], arguments: Any, options: Any
     ) -> None:
         from .examination import walk
 
         try:
-            training.examined = walk(pipeline_of(*arguments, **options))
+            if (pipeline := pipeline_of(*arguments, **options)) is None:
+                return
+            training.examined = walk(pipeline)
             self._on_examined(training.examined)
         except InvalidInput as reason:  # it trains in a way that cannot be examined, as fit(generator) does
             unjudged = StageResult("examination", "not judged", str(reason))
@@ -277,10 +294,20 @@ def _unaided(report: Report) -> Report:
     return replace(report, stages=tuple(stages))
 
 
-def _of_trainer(trainer: Any, *_: Any, **__: Any) -> Pipeline:
+def _of_trainer(trainer: Any, *_: Any, **__: Any) -> Pipeline | None:
+    """Return what can be examined before the training; None if only its first step can be looked at."""
     from .probes.trainer import TrainerPipeline
+    from .probes.trainer_objections import objection, objection_to_metric, objection_to_rows
 
-    return TrainerPipeline(trainer)
+    if objection(trainer) is not None:
+        return None
+    evaluation = trainer.eval_dataset
+    splits = evaluation.values() if isinstance(evaluation, dict) else (evaluation,)
+    return TrainerPipeline(
+        trainer,
+        objection_to_metric=objection_to_metric(trainer),
+        compares_splits=all(objection_to_rows(split) is None for split in splits),
+    )
 
 
 def _of_keras_model(

@@ -54,7 +54,14 @@ from .torch_data import (
     to_device,
 )
 from .torch_loss import IGNORE_INDEX, REGRESSIONS, class_axis, is_indexed, recognise_loss, unit_scale_loss
-from .torch_model import accepts, check_runnable, describe_model, device_of, parameter_names
+from .torch_model import (
+    accepts,
+    check_runnable,
+    describe_model,
+    device_of,
+    parameter_names,
+    several_ranks,
+)
 from .torch_optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from .torch_overfit import CopyTrainer
 from .torch_reproduction import reproduce
@@ -75,6 +82,7 @@ class PyTorchPipeline:
     """
 
     forward_is_harmless = False  # a label out of range can end a GPU
+    batch_is_needed = True  # where none can be taken, whoever asked is told to pass other data
 
     def __init__(
         self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None
@@ -215,6 +223,8 @@ class PyTorchPipeline:
         try:
             self._batch = self.take_batch()
         except CannotJudge as reason:
+            if not self.batch_is_needed:
+                raise
             raise StageFailed(f"No batch was taken: {reason}.") from None
         inputs, self._target = split_batch(self._batch)
         inputs = flat(inputs)
@@ -231,6 +241,8 @@ class PyTorchPipeline:
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
+        if self._batch is None:
+            raise CannotJudge("no batch was taken")
         check_runnable(self.model)
         model = self._fresh_copy().train()
         with torch.no_grad():
@@ -335,6 +347,11 @@ class PyTorchPipeline:
     def _fresh_copy(self) -> nn.Module:
         """Copy the model again, and the loss with it: it may have weights, or be a method of the model."""
         self._copy = None  # only one at a time: they may be large
+        if ranks := several_ranks():
+            raise CannotJudge(
+                f"{ranks} processes train together, and a forward pass in one of them could wait for the others; "
+                "examine it in a single process"
+            )
         try:
             self._copy, self._copied_loss_fn = copy.deepcopy((self.model, self.loss_fn))
         except Exception as error:  # whatever a module's __deepcopy__ may raise, out of memory included

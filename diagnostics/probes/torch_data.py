@@ -217,7 +217,8 @@ def collate_batch(loader: DataLoader[Any], number: int = 0, dataset: Any = None)
             if not together:
                 return collate(_first(islice(iterator, number, None), loader))
             rows = list(islice(iterator, number * (size or 1), (number + 1) * (size or 1)))
-            return collate(rows if len(rows) == size or not loader.drop_last else _first(iter(()), loader))
+            there = len(rows) == size or (rows and not loader.drop_last)
+            return collate(rows if there else _first(iter(()), loader))
     with users_code():
         return collate(rows_at(private(dataset), batch_indices(loader, number), together))
 

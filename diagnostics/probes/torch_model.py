@@ -51,6 +51,14 @@ def check_runnable(model: nn.Module) -> None:
         )
 
 
+def several_ranks() -> int:
+    """Return the number of processes that train together; 0 for one alone."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return 0
+    size = torch.distributed.get_world_size()
+    return size if size > 1 else 0
+
+
 def accepts(model: nn.Module, count: int) -> bool:
     """Whether the model's forward can be called with so many positional arguments."""
     try:

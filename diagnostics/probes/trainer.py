@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,9 @@ from transformers import EvalPrediction, Trainer
 from diagnostics.facts import Fact, ModelFacts
 from diagnostics.trial_facts import MetricFacts
 
+from .loop_examination import is_plain
 from .pipeline import CannotJudge, StageFailed, users_code
+from .python_state import CannotRestore, python_state_kept
 from .pytorch import PyTorchPipeline
 from .split_comparison import compared_rows
 from .tensors import LABEL_NAMES, configured_classes, fields, to_array
@@ -34,17 +37,36 @@ CONFIDENT = 9.5
 
 
 class TrainerPipeline(PyTorchPipeline):
-    """`examine(trainer)`. The Trainer's own methods prepare inputs and compute the loss; `train` is not called."""
+    """`examine(trainer)`. The Trainer's own methods prepare inputs and compute the loss; `train` is not called.
 
-    def __init__(self, trainer: Trainer) -> None:
+    Args:
+        trainer: the user's.
+        objection_to_metric: why `compute_metrics` must not be called; None if it may be.
+        compares_splits: whether rows of the evaluation set may be read.
+    """
+
+    batch_is_needed = False
+
+    def __init__(
+        self, trainer: Trainer, *, objection_to_metric: str | None = None, compares_splits: bool = True
+    ) -> None:
         super().__init__(trainer.model, None, None, trainer.optimizer)
         self.trainer = trainer
+        self._objection_to_metric, self._compares_splits = objection_to_metric, compares_splits
+        self._cannot_restore: str | None = None
         self.name = f"{type(trainer.model).__name__} with a {type(trainer).__name__}"
 
     @contextmanager
     def untouched(self) -> Iterator[None]:
-        """See `Pipeline.untouched`."""
-        with kept(self.roots(), self.model):
+        """See `Pipeline.untouched`. Where state cannot be put back, nothing that might change it is called."""
+        trainer = self.trainer
+        optimizers = (trainer.optimizer, getattr(trainer.optimizer, "optimizer", None), trainer.lr_scheduler)
+        uncalled = (trainer.callback_handler, trainer.accelerator, trainer.state, trainer.control, trainer.args)
+        with kept(self.roots(), self.model), contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(python_state_kept(trainer, uncalled=uncalled, untouched=optimizers))
+            except CannotRestore as reason:
+                self._cannot_restore = str(reason)
             yield
 
     def roots(self) -> tuple[Any, ...]:
@@ -60,6 +82,8 @@ class TrainerPipeline(PyTorchPipeline):
         facts = self.model_facts()
         yield facts
         dataset = self._train_dataset()
+        if self._cannot_restore is not None and not is_plain(dataset):
+            raise CannotJudge(f"reading rows could not be undone: {self._cannot_restore}")
         yield self.reread()
         feature = next((f for n, f in self._features(dataset).items() if n in LABEL_NAMES), None)
         yield dataset_facts(
@@ -70,9 +94,15 @@ class TrainerPipeline(PyTorchPipeline):
             weighted_sampling=self._weighs_rows(),
             shuffled=None if is_iterable_only(dataset) else True,
         )
-        evaluation = self.trainer.eval_dataset
+        evaluation = self.trainer.eval_dataset if self._compares_splits else None
         for split in evaluation.values() if isinstance(evaluation, dict) else (evaluation,):
             yield from compared_rows(self.rows(dataset), self.rows(split))
+
+    def batch(self) -> Iterator[Fact]:
+        """See `Pipeline.batch`."""
+        if self._cannot_restore is not None:
+            raise CannotJudge(f"to make a batch could not be undone: {self._cannot_restore}")
+        yield from super().batch()
 
     def take_batch(self, number: int = 0) -> Any:
         """Build one batch as the Trainer's data loader would, without making it prepare one."""
@@ -154,12 +184,26 @@ class TrainerPipeline(PyTorchPipeline):
         return False if args.lr_scheduler_type in _FALLING else None
 
     def evaluation(self) -> Iterator[Fact]:
-        """Hand `compute_metrics` predictions that are all right: as logits, and as classes."""
+        """See `Pipeline.evaluation`."""
+        yield from self.ask_metric(self._target, self._recognised.num_classes)
+
+    def ask_metric(self, target: Any, num_classes: int | None) -> Iterator[MetricFacts]:
+        """Hand `compute_metrics` predictions that are all right: as logits, and as classes.
+
+        Args:
+            target: the labels of a batch, of any shape.
+            num_classes: of the loss, where it was recognised.
+
+        Raises:
+            CannotJudge: there is no metric, or no perfect answer can be made up.
+        """
         metric = self.trainer.compute_metrics
-        classes = self._recognised.num_classes or configured_classes(self.model)
+        classes = num_classes or configured_classes(self.model)
         if metric is None:
             raise CannotJudge("the Trainer has no compute_metrics")
-        labels = to_array(self._target)
+        if self._objection_to_metric is not None:
+            raise CannotJudge(f"the metric was not asked: {self._objection_to_metric}")
+        labels = to_array(target)
         if classes is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
             raise CannotJudge("the labels are not class indices, so a perfect answer cannot be made up")
         true = np.where((labels >= 0) & (labels < classes), labels, 0)
@@ -222,6 +266,13 @@ class TrainerPipeline(PyTorchPipeline):
     def _features(self, dataset: Any) -> Mapping[str, Any]:
         features = getattr(dataset, "features", None)
         return features if isinstance(features, Mapping) else {}
+
+    def known_columns(self) -> tuple[str, ...] | None:
+        """Name the columns that are known to reach the collator, calling nothing; None: not known, or all."""
+        signature = self.trainer._signature_columns
+        if not self.trainer.args.remove_unused_columns or signature is None:
+            return None
+        return tuple({*signature, *(self.trainer.label_names or ())})
 
     def _kept_columns(self) -> tuple[str, ...] | None:
         """Name the columns that the Trainer lets through to the collator; None: all of them."""

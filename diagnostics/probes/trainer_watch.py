@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import transformers
 
@@ -15,6 +15,16 @@ from diagnostics.report import Report
 from diagnostics.watching import Watch, check_rhythm, check_traced, watch
 
 FRAMES = 12  # between the Trainer that trains and the callback that it calls; three in version 5
+
+
+class _Observer(Protocol):
+    """Looks on at one `training_step`."""
+
+    def close(self) -> None:
+        """Take all hooks off; the step is over, or has failed."""
+
+    def done(self, loss: Any) -> None:
+        """Take what the step returned."""
 
 
 class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -67,6 +77,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._losses: list[Any] = []  # of the batches of the step that is under way
         self._eval_name: str | None = None
         self._release: Callable[[], None] | None = None
+        self._on_first_step: Callable[[Any, Any], _Observer | None] | None = None
 
     def report(self) -> Report:
         """Say what was seen so far, at any time. Reads what is still on the device."""
@@ -141,7 +152,14 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         own = vars(trainer).get("training_step")
 
         def training_step(*args: Any, **kwargs: Any) -> Any:
-            loss = original(*args, **kwargs)
+            first = self._first_step(trainer, args, kwargs)
+            try:
+                loss = original(*args, **kwargs)
+            finally:
+                if first is not None:
+                    first.close()
+            if first is not None:
+                self._safely("first step", first.done, loss)
             if self._watch is not None:
                 self._losses.append(loss)
             return loss
@@ -156,6 +174,16 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
         trainer.training_step = training_step
         self._release = release
+
+    def _first_step(self, trainer: Any, args: Any, kwargs: Any) -> _Observer | None:
+        begin, self._on_first_step = self._on_first_step, None
+        if begin is None:
+            return None
+        try:
+            return begin(trainer, args[1] if len(args) > 1 else kwargs.get("inputs"))
+        except Exception as fault:
+            self._faults["first step"] = f"looking at the first step failed: {type(fault).__name__}: {fault}"
+            return None
 
     def _step(self) -> None:
         losses, self._losses = self._losses, []
