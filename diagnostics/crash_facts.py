@@ -161,7 +161,13 @@ class LossMissing:
 
 @dataclass(frozen=True)
 class NoPathToParameters:
-    """`backward` found nothing to differentiate."""
+    """`backward` found nothing to differentiate.
+
+    Attributes:
+        adapters: whether a model that PEFT has given adapters was seen in the frames.
+    """
+
+    adapters: bool = False
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,8 @@ class ModelFacts:
         outputs_setting: how the number of outputs is set, with ``{}`` where the number goes.
         computes_loss: whether the training loop takes the loss from what the model returns, as an unchanged
             ``Trainer`` does; None if not known.
+        adapters: whether its weights are frozen and small adapters beside them learn, as PEFT does.
+        frozen_output: whether the last layer with weights is frozen; None if not known.
     """
 
     name: str
@@ -55,6 +57,8 @@ class ModelFacts:
     mode_dependent_layers: tuple[str, ...] = ()
     outputs_setting: str = OUTPUTS_SETTING
     computes_loss: bool | None = None
+    adapters: bool = False
+    frozen_output: bool | None = None
 
 
 @dataclass(frozen=True)

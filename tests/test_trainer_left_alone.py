@@ -257,6 +257,7 @@ def said(value):
 def state_of(trainer):
     """Copy all that a script can see of a training."""
     model, dataset, optimizer = trainer.model, trainer.train_dataset, trainer.optimizer
+    collator = trainer.data_collator
     callbacks = [
         callback for callback in trainer.callback_handler.callbacks if isinstance(callback, CountingCallback)
     ]
@@ -268,7 +269,7 @@ def state_of(trainer):
             "random": [random.getstate(), np.random.get_state(), torch.get_rng_state()],
             "trainer": trainer.counted() if hasattr(trainer, "counted") else sorted(vars(trainer)),
             "model": [getattr(model, "calls", None), list(getattr(model, "sizes", ()))],
-            "collator": [getattr(trainer.data_collator, "calls", 0), list(getattr(trainer.data_collator, "rows", ()))],
+            "collator": [getattr(collator, "calls", 0), list(getattr(collator, "rows", ()))],
             "callbacks": [list(callback.events) for callback in callbacks],
             "data": dataset.counted() if hasattr(dataset, "counted") else None,
             "metric": getattr(trainer.compute_metrics, "calls", None),

@@ -118,7 +118,7 @@ class FirstStep:
         }
         name = next((name for name in LABEL_NAMES if name in inputs), None)
         labels = inputs.pop(name) if name is not None else self._labels(inputs)
-        if labels is None and seen.loader is None:
+        if labels is None and seen.loader is None and seen.batch is None:
             raise CannotJudge("what the loss compares the prediction with was not seen")
         sized = [array for array in (*inputs.values(), labels) if array is not None and array.ndim]
         yield BatchFacts(

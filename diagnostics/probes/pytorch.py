@@ -114,6 +114,8 @@ class PyTorchPipeline:
             batch = collate_batch(self.loader, number, self.rows(self.loader.dataset))
         else:
             with users_code():
+                if several_ranks():
+                    raise CannotJudge("several processes train together, and the loader could wait for the others")
                 batch = next(islice(fresh_iterator(self.loader, "data"), number, None), None)
             if batch is None:
                 raise StageFailed("The data yields no batch: it is empty. There is nothing to train on.")
@@ -353,13 +355,17 @@ class PyTorchPipeline:
                 "examine it in a single process"
             )
         try:
-            self._copy, self._copied_loss_fn = copy.deepcopy((self.model, self.loss_fn))
+            self._copy, self._copied_loss_fn = copy.deepcopy((self.model, self.copied_along()))
         except Exception as error:  # whatever a module's __deepcopy__ may raise, out of memory included
             raise CannotJudge(
                 f"the model cannot be copied ({type(error).__name__}: {error}), and what belongs to "
                 "you is not run: forward, backward and overfit are left out"
             ) from None
         return self._copy
+
+    def copied_along(self) -> Any:
+        """Return what computes the loss, to be copied together with the model: it may hold the model itself."""
+        return self.loss_fn
 
     def _predict_without_loss(self, model: nn.Module) -> Tensor | None:
         """Return the prediction, or None for a model that cannot run without its labels."""

@@ -225,7 +225,13 @@ def _loss_missing(crash: Crash) -> LossMissing | None:
 def _no_path_to_parameters(crash: Crash) -> NoPathToParameters | None:
     if "does not require grad and does not have a grad_fn" not in crash.facts.message:
         return None
-    return NoPathToParameters()
+    return NoPathToParameters(adapters=any(_has_adapters(v) for frame in crash.inward() for v in frame.values()))
+
+
+def _has_adapters(value: Any) -> bool:
+    """Whether this is a model with PEFT's adapters, or holds one as its model, as a Trainer does."""
+    attributes = getattr(value, "__dict__", {})
+    return "peft_config" in attributes or "peft_config" in getattr(attributes.get("model"), "__dict__", {})
 
 
 _SIZE = r"\(torch\.Size\(\[(?P<{}>[^\]]*)\]\)\)"

@@ -113,4 +113,14 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
         computes_loss=computes_loss,
         mode_dependent_layers=tuple(name for name, module in model.named_modules() if has_modes(module)),
         outputs_setting=outputs_setting(model),
+        adapters=hasattr(model, "peft_config"),
+        frozen_output=_output_is_frozen(model),
     )
+
+
+def _output_is_frozen(model: nn.Module) -> bool | None:
+    """Say whether the last layer with weights is frozen; with PEFT, whether no new head is trained beside it."""
+    if hasattr(model, "peft_config"):
+        return not any("modules_to_save" in name for name, p in model.named_parameters() if p.requires_grad)
+    last = [p for p in model.parameters() if not is_lazy(p) and p.ndim > 1][-1:]
+    return None if not last else not last[0].requires_grad

@@ -51,7 +51,7 @@ class CopyTrainer:
             optimizer = self._optimizer(model, plan.factor)
         else:
             optimizer = torch.optim.AdamW(trainable.values(), lr=plan.learning_rate, weight_decay=0.0)
-        alike = [name for name, p in trainable.items() if _rows_alike(p)]
+        alike = [name for name, p in trainable.items() if _rows_alike(p) and not _is_adapter(name, p, model)]
         losses: list[float] = []
         ratios: list[float] = []
         watch = Stopwatch()
@@ -86,6 +86,24 @@ def _rows_alike(weight: Tensor) -> bool:
         return False
     spread = (weight.detach() - weight.detach()[:1]).abs().max()
     return bool(spread <= ALIKE * weight.detach().abs().max())
+
+
+def _is_adapter(name: str, weight: Tensor, model: nn.Module) -> bool:
+    """Whether a weight of zeros adds to a frozen one of as many units: the zero factor of a low-rank adapter.
+
+    What the frozen weight gives differs from unit to unit, so the units are no copies of each other.
+    """
+    if bool(weight.detach().any()):
+        return False
+    owner = name
+    for _ in range(3):  # base.lora_B.default.weight: the frozen weight is the layer's own, or its base_layer's
+        owner = owner.rpartition(".")[0]
+        for other in model.get_submodule(owner).parameters():
+            if not other.requires_grad and other.ndim == weight.ndim and other.shape[0] == weight.shape[0]:
+                return not _rows_alike(other)
+        if not owner:
+            break
+    return False
 
 
 def _update_ratio(before: list[Tensor], after: list[Tensor]) -> float:

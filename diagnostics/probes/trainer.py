@@ -25,9 +25,10 @@ from .split_comparison import compared_rows
 from .tensors import LABEL_NAMES, configured_classes, fields, to_array
 from .torch_batch import split_batch
 from .torch_data import collate_batch, dataset_facts, is_iterable_only, sample_rows
-from .torch_model import describe_model, parameter_names
+from .torch_model import describe_model, several_ranks
 from .torch_optimizer import OptimizerBuilder, full_rate, like, warms_up
 from .torch_state import kept
+from .trainer_objections import is_overridden
 
 STEPS_IN_A_RUN = 1000  # for a warm-up that is given as a share of them; any number will do
 _FALLING = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "reduce_lr_on_plateau")
@@ -54,6 +55,8 @@ class TrainerPipeline(PyTorchPipeline):
         self.trainer = trainer
         self._objection_to_metric, self._compares_splits = objection_to_metric, compares_splits
         self._cannot_restore: str | None = None
+        self._own_loader: Any = None
+        self._returns_outputs = True
         self.name = f"{type(trainer.model).__name__} with a {type(trainer).__name__}"
 
     @contextmanager
@@ -82,9 +85,12 @@ class TrainerPipeline(PyTorchPipeline):
         facts = self.model_facts()
         yield facts
         dataset = self._train_dataset()
+        if isinstance(dataset, Mapping):
+            raise CannotJudge(f"the train_dataset is a {type(dataset).__name__}, whose parts are joined later")
         if self._cannot_restore is not None and not is_plain(dataset):
             raise CannotJudge(f"reading rows could not be undone: {self._cannot_restore}")
-        yield self.reread()
+        if self._own_loader_method() is None:
+            yield self.reread()
         feature = next((f for n, f in self._features(dataset).items() if n in LABEL_NAMES), None)
         yield dataset_facts(
             sample_rows(self.rows(dataset)),
@@ -102,13 +108,23 @@ class TrainerPipeline(PyTorchPipeline):
         """See `Pipeline.batch`."""
         if self._cannot_restore is not None:
             raise CannotJudge(f"to make a batch could not be undone: {self._cannot_restore}")
+        if is_overridden(self.trainer, "_prepare_inputs"):
+            raise CannotJudge(f"{type(self.trainer).__name__} makes its batches in its own _prepare_inputs")
+        if self._own_loader_method() is not None and (ranks := several_ranks()):
+            raise CannotJudge(f"{ranks} processes train together, and the loader could wait for the others")
         yield from super().batch()
 
     def take_batch(self, number: int = 0) -> Any:
-        """Build one batch as the Trainer's data loader would, without making it prepare one."""
+        """Build one batch as the Trainer's data loader would, without iterating it."""
         loader = self.make_loader()
+        if not isinstance(loader, DataLoader):
+            raise CannotJudge(
+                f"{self._own_loader_method()} returns a {type(loader).__name__}, which is not read beside training"
+            )
         batch = collate_batch(loader, number, self.rows(loader.dataset))
         if not isinstance(batch, Mapping):
+            if (own := is_overridden(self.trainer, "training_step", "get_batch_samples")) is not None:
+                raise CannotJudge(f"the collator returns a {type(batch).__name__}, for {own} of the Trainer's own")
             raise StageFailed(
                 f"The collator returned a {type(batch).__name__}; a Trainer needs a dict of tensors, "
                 "because it calls model(**batch)."
@@ -123,21 +139,50 @@ class TrainerPipeline(PyTorchPipeline):
             self.trainer.compute_loss_context_manager(),
             self.trainer.accelerator.autocast(),
         ):
-            loss, outputs = self.trainer.compute_loss(model, dict(batch), return_outputs=True)
-        return loss, outputs
+            if self._returns_outputs:
+                try:
+                    loss, outputs = self.trainer.compute_loss(model, dict(batch), return_outputs=True)
+                    return loss, outputs
+                except Exception:
+                    if is_overridden(self.trainer, "compute_loss") is None:
+                        raise
+            # Training asks for the loss alone, and some losses have no outputs to return.
+            with _last_output(model) as seen:
+                loss = self.trainer.compute_loss(model, dict(batch))
+            self._returns_outputs = False
+            return loss, seen.get("last", {})
 
     @contextmanager
     def _standing_in(self, model: nn.Module) -> Iterator[None]:
         """Let an overridden `compute_loss` that says self.model or self.log reach the copy, and no logger."""
         trainer = self.trainer
         own = trainer.model, trainer.model_wrapped
+        linked = {name: getattr(trainer, name) for name in self._linked()}
         trainer.model = trainer.model_wrapped = model
+        for name, copied in (self._copied_loss_fn or {}).items():
+            setattr(trainer, name, copied)
         trainer.log = lambda *_arguments, **_options: None
         try:
             yield
         finally:
             trainer.model, trainer.model_wrapped = own
+            for name, original in linked.items():
+                setattr(trainer, name, original)
             del trainer.log
+
+    def copied_along(self) -> Any:
+        """See `PyTorchPipeline.copied_along`: modules of the Trainer that hold the model, such as its loss."""
+        return {name: getattr(self.trainer, name) for name in self._linked()}
+
+    def _linked(self) -> list[str]:
+        mine = {id(parameter) for parameter in self.model.parameters()}
+        return [
+            name
+            for name, value in vars(self.trainer).items()
+            if name not in ("model", "model_wrapped")
+            and isinstance(value, nn.Module)
+            and any(id(parameter) in mine for parameter in value.parameters())
+        ]
 
     def predict(self, model: nn.Module, batch: Any) -> Any:
         """Call the model without labels."""
@@ -201,6 +246,10 @@ class TrainerPipeline(PyTorchPipeline):
         classes = num_classes or configured_classes(self.model)
         if metric is None:
             raise CannotJudge("the Trainer has no compute_metrics")
+        if getattr(self.trainer.args, "predict_with_generate", False):
+            raise CannotJudge("the metric gets the token ids that the model generates, not logits")
+        if (own := is_overridden(self.trainer, "prediction_step", "evaluation_loop", "evaluate")) is not None:
+            raise CannotJudge(f"what the metric gets is decided by {type(self.trainer).__name__}.{own}")
         if self._objection_to_metric is not None:
             raise CannotJudge(f"the metric was not asked: {self._objection_to_metric}")
         labels = to_array(target)
@@ -235,12 +284,30 @@ class TrainerPipeline(PyTorchPipeline):
             return None
 
     def _train_dataset(self) -> Any:
-        if self.trainer.train_dataset is None:
+        dataset = self.trainer.train_dataset
+        if dataset is None:
             raise StageFailed("The Trainer has no train_dataset: pass Trainer(..., train_dataset=...).")
-        return self.trainer.train_dataset
+        if isinstance(dataset, Mapping) and type(self.trainer).__module__.partition(".")[0] == "transformers":
+            splits = ", ".join(map(str, dataset))
+            raise StageFailed(
+                f"The train_dataset is a {type(dataset).__name__} of several ({splits}): a Trainer takes one. "
+                'Pass Trainer(..., train_dataset=datasets["train"]).'
+            )
+        return dataset
+
+    def _own_loader_method(self) -> str | None:
+        return is_overridden(self.trainer, "get_train_dataloader", "_get_dataloader")
 
     def make_loader(self) -> DataLoader[Any]:
-        """Make a loader of the Trainer's rows and collator that no accelerator has prepared."""
+        """Make a loader of the Trainer's rows and collator that no accelerator has prepared.
+
+        Where the Trainer has its own method to make one, that loader is returned.
+        """
+        if self._own_loader_method() is not None:
+            if self._own_loader is None:
+                with users_code():
+                    self._own_loader = self.trainer.get_train_dataloader()
+            return self._own_loader
         dataset, collate = self._train_dataset(), self.trainer.data_collator
         kept = self._kept_columns()
         if kept is not None:
@@ -278,8 +345,11 @@ class TrainerPipeline(PyTorchPipeline):
         """Name the columns that the Trainer lets through to the collator; None: all of them."""
         if not self.trainer.args.remove_unused_columns:
             return None
-        names = self.trainer._signature_columns or [*parameter_names(self.model), "label", "label_ids"]
-        return tuple({*names, *(self.trainer.label_names or ())})
+        if self._own_loader_method() is not None:
+            return None  # it lets through what it likes
+        with users_code():
+            self.trainer._set_signature_columns_if_needed()
+        return self.known_columns()
 
     def _preprocessed(self, logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
         preprocess = self.trainer.preprocess_logits_for_metrics
@@ -300,6 +370,21 @@ class TrainerPipeline(PyTorchPipeline):
             str(name): array for name, value in fields(answer).items() if (array := to_array(value)) is not None
         }
         return {name: float(array) for name, array in numbers.items() if array.ndim == 0}, None
+
+
+@contextlib.contextmanager
+def _last_output(model: nn.Module) -> Iterator[dict[str, Any]]:
+    """Yield a dict that holds, as "last", what the model returned last."""
+    seen: dict[str, Any] = {}
+
+    def take(module: nn.Module, args: Any, output: Any) -> None:
+        seen["last"] = output
+
+    handle = model.register_forward_hook(take)
+    try:
+        yield seen
+    finally:
+        handle.remove()
 
 
 def _is_from_hub(dataset: Any) -> bool:

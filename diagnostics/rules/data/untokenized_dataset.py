@@ -12,6 +12,9 @@ from diagnostics.rule import NotApplicable, Rule
 TOKENS = ("input_ids", "inputs_embeds")
 # A label written out as a word is text too, but no tokenizer is meant to read it.
 LABELS = ("label", "labels")
+# Token ids under another name, such as `prompt_ids` and `chosen_ids` of a preference or `anchor_input_ids`.
+IDS = "_ids"
+NO_TOKENS = ("label_ids", "token_type_ids", "position_ids")
 
 _UNREAD = " Which columns hold the text could not be read from the exception's frames."
 _UNKNOWN = (
@@ -52,8 +55,9 @@ class UntokenizedDataset(Rule):
 
     ## Known problems
     The names are those of Hugging Face models. A model of your own that takes its tokens under another name
-    is not judged. A collator that finds the tokens elsewhere, by the row's number for example, while the
-    text columns are dropped, would be reported without reason.
+    is not judged, nor is a batch with other columns of ids, as losses on pairs have. A collator that finds the
+    tokens elsewhere, by the row's number for example, while the text columns are dropped, would be reported
+    without reason.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation of
@@ -69,6 +73,8 @@ class UntokenizedDataset(Rule):
             raise NotApplicable("needs a dataset with named columns")
         if not dataset.text_columns or _any_tokens(dataset.columns):
             return None
+        if any(name.endswith(IDS) for name in dataset.columns if name not in NO_TOKENS):
+            raise NotApplicable("needs a batch: columns of ids reach the collator, which may join them")
         if any(name in dataset.columns for name in _to_tokenize(dataset.text_columns)):
             raise NotApplicable("needs a batch: the text reaches the collator, which may tokenize it")
         return self._raw(dataset.columns, dataset.text_columns, "reaches the collator")
@@ -80,6 +86,8 @@ class UntokenizedDataset(Rule):
             raise NotApplicable("needs a batch with named inputs: tokens in a tuple go by no name")
         if not dataset.text_columns or _any_tokens(tuple(batch.inputs)):
             return None
+        if any(name.endswith(IDS) for name in batch.inputs if name not in NO_TOKENS):
+            raise NotApplicable("needs a batch whose token ids go by the names that the model takes")
         arrived = (*batch.inputs, batch.labels_name) if batch.labels_name else tuple(batch.inputs)
         return self._raw(arrived, dataset.text_columns, "is in the batch")
 

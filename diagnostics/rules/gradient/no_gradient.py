@@ -12,6 +12,15 @@ RECONNECT = (
     "torch.no_grad() or torch.inference_mode() around it"
 )
 UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only those that should learn"
+UNFREEZE_ADAPTERS = (
+    "make the adapters trainable and leave the base model frozen: get_peft_model(model, config), or "
+    "PeftModel.from_pretrained(model, path, is_trainable=True) to go on with saved ones; a new head goes into "
+    "modules_to_save; model.print_trainable_parameters() then shows what learns"
+)
+RECONNECT_ADAPTERS = (
+    "with gradient checkpointing call model.enable_input_require_grads(), or the frozen embedding cuts the path; "
+    "model.print_trainable_parameters() shows what learns; the base model stays frozen"
+)
 RECONNECT_KERAS = (
     "compute the loss from the model's own output with keras.ops: no .numpy(), argmax or stop_gradient on the way"
 )
@@ -64,18 +73,19 @@ class NoGradient(Rule):
         if gradients.connected:
             return None
         keras = model is not None and model.library == "keras"
+        adapters = model is not None and model.adapters
         if not gradients.num_trainable:
             return self.found(
                 "None of the model's parameters asks for a gradient: all of them are frozen. The loss has nothing "
                 "to change, so training would leave the model exactly as it is.",
-                fix=UNFREEZE_KERAS if keras else UNFREEZE,
+                fix=UNFREEZE_KERAS if keras else UNFREEZE_ADAPTERS if adapters else UNFREEZE,
                 evidence={"connected": False, "num_trainable": 0},
             )
         return self.found(
             f"The model has {gradients.num_trainable:,} trainable scalars, and the loss depends on none of them: "
             "somewhere between the model's output and the loss the path is cut. So no parameter gets a gradient, "
             "and training would leave the model exactly as it is.",
-            fix=RECONNECT_KERAS if keras else RECONNECT,
+            fix=RECONNECT_KERAS if keras else RECONNECT_ADAPTERS if adapters else RECONNECT,
             evidence={"connected": False, "num_trainable": gradients.num_trainable},
         )
 
@@ -91,6 +101,8 @@ class NoGradient(Rule):
         return self.found(
             "backward() found nothing to differentiate: the loss was computed without a path to any parameter "
             "that asks for a gradient. The path is cut, or all is frozen.",
-            fix=f"{RECONNECT}; and leave requires_grad=True on what should learn",
+            fix=RECONNECT_ADAPTERS
+            if symptom.adapters
+            else f"{RECONNECT}; and leave requires_grad=True on what should learn",
             where=crash.where,
         )

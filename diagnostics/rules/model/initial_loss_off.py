@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.facts import LossFacts, OutputFacts
+from diagnostics.facts import LossFacts, ModelFacts, OutputFacts
 from diagnostics.finding import Finding
 from diagnostics.rule import NotApplicable, Rule
 
@@ -51,6 +51,8 @@ class InitialLossOff(Rule):
     simulation with normal logits of that spread and batches of 32, up to 2 in 100 such models started above
     the threshold, without anything being wrong. Losses that weigh
     their classes, or add up the examples instead of averaging, are left out: their chance level is not ln C.
+    A model whose last layer is frozen is not judged: it was pretrained, adapters learn beside it, and on new
+    data it may be sure of wrong answers at first.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".
@@ -59,8 +61,10 @@ class InitialLossOff(Rule):
     severity = "warning"
     no_exhibit = "a run that starts badly mostly recovers; the exhibits show runs that do not"
 
-    def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
+    def from_loss(self, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None) -> Finding | None:
         """Compare the first loss with ln C."""
+        if model is not None and model.frozen_output and model.num_trainable:
+            raise NotApplicable("needs a last layer that is trained: a frozen one was trained on other data")
         classes = outputs.num_classes
         if loss.kind != "cross_entropy" or classes is None or classes < 2:
             raise NotApplicable("needs a cross-entropy loss over a known number of classes")

@@ -44,9 +44,11 @@ class SymmetricInitialization(Rule):
     ## Known problems
     Zeros are often meant, and are no alarm: a last layer that starts at 0, the matrix B of LoRA, the last scale
     of a residual branch. What comes into them differs from unit to unit, or what is asked of them does, so the
-    first steps move their units apart. A weight that gets no gradient is left to `unreached-parameters`. A
-    layer with one unit has nothing to be symmetric with. A zero-initialised last layer of which all outputs have
-    the same target throughout the batch would be reported wrongly.
+    first steps move their units apart. Zeros that are added to the output of a frozen weight with as many units,
+    as in an adapter, are left out even if they do not move: the frozen weight tells the units apart. A weight
+    that gets no gradient is left to `unreached-parameters`. A layer with one unit has nothing to be symmetric
+    with. A zero-initialised last layer of which all outputs have the same target throughout the batch would be
+    reported wrongly.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization
