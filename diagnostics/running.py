@@ -238,7 +238,12 @@ class Run:
         if training.examined is None and self._times[trainer] == 1:
             callback._on_first_step = functools.partial(self._look_at_first_step, training)
         trainer.add_callback(callback)
-        return callback, arguments, options, lambda: trainer.remove_callback(callback)
+
+        def leave() -> None:
+            trainer.remove_callback(callback)
+            callback._close()  # a training that failed has had no end
+
+        return callback, arguments, options, leave
 
     def _look_at_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:
         """Examine the first step as it happens, where a Trainer's code must not be called beside its training."""

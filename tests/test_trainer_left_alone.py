@@ -322,3 +322,101 @@ class TestNothingIsNoticed:
         plain = make(tmp_path, **CASES[case])
         plain.train()
         assert_same(state_of(plain), state_of(trainer))
+
+
+def imbalanced(rows=192):
+    """Give 3 of the rows another class."""
+    features = torch.randn(rows, FEATURES, generator=torch.Generator().manual_seed(0))
+    rare = features[:, 0].topk(3).indices
+    return [{"features": row, "labels": torch.tensor(int(i in rare))} for i, row in enumerate(features)]
+
+
+def beyond():
+    return [{**row, "labels": row["labels"] + 1} for row in points()]
+
+
+def metric_of_logits(evaluation):
+    if evaluation.predictions.ndim > 1:
+        raise ValueError("Classification metrics can't handle a mix of multiclass and continuous targets")
+    return {"accuracy": float((evaluation.predictions == evaluation.label_ids).mean())}
+
+
+class TestABugIsStillFound:
+    """In a Trainer whose code is not called beside its training."""
+
+    def found(self, folder, **options):
+        run = Run()
+        try:
+            trainer = make(folder, kind=CountingTrainer, **options)
+            trainer.train()
+        finally:
+            run.close()
+        assert run.faults == []
+        return {finding.rule for report in (*run.examined, *run.watched()) for finding in report.findings}
+
+    def test_in_its_rows(self, tmp_path):
+        assert "class-imbalance" in self.found(tmp_path, data=imbalanced)
+
+    def test_in_its_first_loss(self, tmp_path):
+        class Sure(Network):
+            def __init__(self):
+                super().__init__()
+                with torch.no_grad():
+                    self.head.weight.mul_(300)
+
+        assert "initial-loss-off" in self.found(tmp_path, model=Sure)
+
+    def test_in_its_metric(self, tmp_path):
+        assert "metric-on-logits" in self.found(tmp_path, metric=lambda: metric_of_logits)
+
+    def test_with_a_first_step_that_fails_the_hook_is_off(self, tmp_path):
+        run = Run()
+        try:
+            trainer = make(tmp_path, kind=CountingTrainer, data=beyond)
+            with pytest.raises(IndexError):
+                trainer.train()
+            assert not trainer.model._forward_hooks
+            assert "training_step" not in vars(trainer)
+        finally:
+            run.close()
+        assert run.faults == []
+
+
+@pytest.fixture
+def two_ranks():
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    torch.distributed.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
+    yield
+    torch.distributed.destroy_process_group()
+
+
+class TestSeveralRanks:
+    """A call in one of them could wait for the others for ever."""
+
+    WHY = "2 processes train together"
+
+    def test_an_examination_runs_no_model(self, tmp_path, two_ranks):
+        trainer = make(tmp_path, model=CountingNetwork)
+        report = diagnostics.examine(trainer)
+        assert (trainer.model.calls, SCRIPT["calls"]) == (0, 0)
+        assert report.ok
+        (forward,) = [stage for stage in report.stages if stage.name == "forward and loss"]
+        assert forward.status == "not judged"
+        assert forward.detail.startswith(self.WHY)
+
+    def test_a_run_is_looked_at_as_it_happens(self, tmp_path, two_ranks):
+        run = Run()
+        try:
+            pipeline = diagnostics.running._of_trainer(make(tmp_path))
+        finally:
+            run.close()
+        assert pipeline is None
+
+    def test_a_plain_loop_too(self, two_ranks):
+        rows = points()
+        model = CountingNetwork()
+        SCRIPT["calls"] = 0
+        report = diagnostics.examine(model, torch.utils.data.DataLoader(rows, batch_size=8))
+        assert SCRIPT["calls"] == 0
+        assert {stage.name for stage in report.stages if stage.detail.startswith(self.WHY)} == {"forward and loss"}

@@ -159,3 +159,28 @@ class TestFromText:
             "handed over instead of the tokenized one; if it is names of categories, they have to be numbered "
             "first (keras.layers.StringLookup)."
         )
+
+
+class TestIdsUnderOtherNames:
+    """A collator joins them, or the loss takes them apart; the text beside them is left over."""
+
+    PREFERENCES = DatasetFacts(
+        size=64,
+        rows_read=64,
+        columns=("prompt_ids", "chosen_ids", "rejected_ids"),
+        dropped_columns=("prompt", "chosen", "rejected"),
+        text_columns=("prompt", "chosen", "rejected"),
+    )
+
+    def test_in_the_dataset(self):
+        with pytest.raises(NotApplicable, match="needs a batch: columns of ids reach the collator"):
+            RULE.from_dataset(self.PREFERENCES, BERT)
+
+    def test_in_the_batch(self):
+        batch = BatchFacts(4, {"anchor_input_ids": np.ones((4, 7)), "positive_input_ids": np.ones((4, 8))})
+        with pytest.raises(NotApplicable, match="token ids go by the names"):
+            RULE.from_batch(self.PREFERENCES, batch, BERT)
+
+    def test_positions_and_segments_are_no_tokens(self):
+        batch = BatchFacts(4, {"token_type_ids": np.ones((4, 7)), "position_ids": np.ones((4, 7))})
+        assert RULE.from_batch(self.PREFERENCES, batch, BERT).severity == "error"

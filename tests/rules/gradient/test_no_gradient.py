@@ -1,3 +1,7 @@
+import pytest
+import torch
+
+import diagnostics
 from diagnostics.crash_facts import CrashFacts, FrameFacts, NoPathToParameters
 from diagnostics.facts import GradientFacts, ModelFacts
 from diagnostics.finding import Where
@@ -80,3 +84,33 @@ class TestFromCrash:
             "compute the loss from the model's own output with keras.ops: no .numpy(), argmax or stop_gradient on "
             "the way"
         )
+
+
+class TestAdapters:
+    """A model with PEFT's adapters: its base is frozen on purpose, and must stay so."""
+
+    MODEL = ModelFacts("PeftModel", "transformers", 1000, 0, adapters=True)
+
+    def test_all_frozen_is_told_how_the_adapters_learn(self):
+        fix = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0), self.MODEL).fix
+        assert "is_trainable=True" in fix
+        assert "requires_grad" not in fix
+
+    def test_a_cut_path_is_told_of_gradient_checkpointing(self):
+        fix = NoGradient().from_gradients(GradientFacts(False, {}, {"lora_A": 8}, 8), self.MODEL).fix
+        assert "model.enable_input_require_grads()" in fix
+
+    def test_a_crash_with_such_a_model_in_its_frames(self):
+        fix = NoGradient().from_crash(CRASH, NoPathToParameters(adapters=True)).fix
+        assert "model.enable_input_require_grads()" in fix
+        assert "requires_grad=True" not in fix
+
+    def test_the_frames_of_a_crash_show_it(self):
+        model = torch.nn.Linear(2, 2).requires_grad_(False)
+        for adapters in (False, True):
+            if adapters:
+                model.peft_config = {"default": None}
+            with pytest.raises(RuntimeError, match="does not require grad") as crash:
+                model(torch.ones(1, 2)).sum().backward()
+            (finding,) = diagnostics.explain(crash.value).findings
+            assert ("enable_input_require_grads" in finding.fix) == adapters
