@@ -23,6 +23,7 @@ from .report import Report, StageResult
 
 if TYPE_CHECKING:
     from .probes.kept_batches import KeptBatches
+    from .probes.keras_first_batches import FirstBatches
     from .probes.loop_examination import FirstStep
     from .probes.loop_finder import LoopFinder
     from .probes.pipeline import Pipeline
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
 _Joined = tuple[Any, Any, Any, Callable[[], object]]
-_Join = Callable[[Any, Any, Any], _Joined]
+_Join = Callable[["Training", Any, Any, Any], _Joined]
 
 
 OFTEN = 4  # trainings of one model that are watched; to begin takes a second, and some call `fit` for each step
@@ -43,10 +44,12 @@ class Training:
     Attributes:
         examined: what was said of it before it began, or of its first step; None if it was not examined.
         watching: whatever has a report of its course; None if it is not watched.
+        awaits_batch: whether it is to be examined once it has drawn a batch.
     """
 
     examined: Report | None = None
     watching: Any = None
+    awaits_batch: bool = False
 
 
 @dataclass
@@ -63,8 +66,8 @@ class _Over:
 class Run:
     """What the library sees of a script, from the moment when this is made until `close`.
 
-    A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, and both
-    are watched from then on. A loop of one's own around Keras' optimizers is watched from its first step on; a
+    A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, or when
+    `fit` has drawn its first batch where its data cannot be read unnoticed; both are watched. A loop of one's own around Keras' optimizers is watched from its first step on; a
     plain PyTorch loop from its first forward pass on, and its first step is examined as it is made. No framework
     is imported that the script does not import, and nothing that goes wrong in here is raised into the script.
 
@@ -179,17 +182,9 @@ class Run:
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
         """Put the rules to what comes to light only when a model is evaluated."""
-        from .rule import Judge
-
         training = self._of_loops[watching]
         if training.examined is not None:
-            judge = Judge()
-            findings = (*training.examined.findings, *judge.add(*facts))
-            unjudged = {n: why for n, why in training.examined.not_applicable.items() if n not in judge.judged}
-            judged = training.examined.judged | judge.judged
-            training.examined = replace(
-                training.examined, findings=findings, judged=judged, not_applicable=unjudged
-            )
+            training.examined = _with_facts(training.examined, facts)
 
     def _with_transformers(self, module: ModuleType) -> None:
         self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)
@@ -202,7 +197,7 @@ class Run:
             self._undo.append(self._tapes.close)
         except Exception as fault:
             self._fault(fault)
-        self._look_on(module.TensorFlowTrainer, "fit", _of_keras_model, self._join_fit)
+        self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
 
     def _look_on(self, owner: Any, method: str, pipeline_of: Callable[..., Pipeline | None], join: _Join) -> None:
         """Have each call of a method that trains examined first, and watched."""
@@ -222,7 +217,7 @@ class Run:
                 if times == 1:
                     run._examine(training, pipeline_of, arguments, options)
                 try:
-                    training.watching, arguments, options, leave = join(train, arguments, options)
+                    training.watching, arguments, options, leave = join(training, train, arguments, options)
                     until_it_ends.callback(leave)
                 except Exception as fault:
                     run._fault(fault)
@@ -232,10 +227,9 @@ class Run:
         setattr(owner, method, looked_at)
         self._undo.append(lambda: setattr(owner, method, train))
 
-    def _join_trainer(self, _train: Any, arguments: Any, options: Any) -> _Joined:
+    def _join_trainer(self, training: Training, _train: Any, arguments: Any, options: Any) -> _Joined:
         callback, trainer = diagnostics.TrainerCallback(quiet=True), arguments[0]
-        training = self.trainings[-1]
-        if training.examined is None and self._times[trainer] == 1:
+        if training.awaits_batch:
             callback._on_first_step = functools.partial(self._look_at_first_step, training)
         trainer.add_callback(callback)
 
@@ -257,7 +251,8 @@ class Run:
 
         return FirstTrainerStep(trainer, inputs, why=objection(trainer) or "", deliver=examine)
 
-    def _join_fit(self, fit: Any, arguments: Any, options: Any) -> _Joined:
+    def _join_fit(self, training: Training, fit: Any, arguments: Any, options: Any) -> _Joined:
+        leave: Callable[[], object] = lambda: None
         callback, call = diagnostics.KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
         given: Any = call.arguments.get("callbacks") or []
         if hasattr(given, "on_train_begin") and hasattr(given, "append"):  # a CallbackList
@@ -265,7 +260,31 @@ class Run:
         else:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
-        return callback, call.args, call.kwargs, lambda: None
+        if training.awaits_batch:
+            first = self._await_batches(training, *_given_to_fit(*arguments, **options))
+            callback._first_batches, leave = first.take, first.close
+        return callback, call.args, call.kwargs, leave
+
+    def _await_batches(
+        self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
+    ) -> FirstBatches:
+        from .examination import walk
+        from .probes.keras_first_batches import FirstBatches
+
+        def examine(pipeline: Pipeline) -> None:
+            training.examined = walk(pipeline)
+            self._on_examined(training.examined)
+
+        def add(facts: tuple[Any, ...]) -> None:
+            if training.examined is not None:
+                training.examined = _with_facts(training.examined, facts, "dataset")
+
+        def unseen(why: str) -> None:
+            training.examined = _not_examined(model, why)
+
+        return FirstBatches(
+            model, data, class_weights, examine=examine, add=add, unseen=unseen, fault=self._fault
+        )
 
     def _examine(
         self, training: Training, pipeline_of: Callable[..., Pipeline | None], arguments: Any, options: Any
@@ -273,13 +292,14 @@ class Run:
         from .examination import walk
 
         try:
-            if (pipeline := pipeline_of(*arguments, **options)) is None:
+            pipeline = pipeline_of(*arguments, **options)
+            if pipeline is None:
+                training.awaits_batch = True
                 return
             training.examined = walk(pipeline)
             self._on_examined(training.examined)
-        except InvalidInput as reason:  # it trains in a way that cannot be examined, as fit(generator) does
-            unjudged = StageResult("examination", "not judged", str(reason))
-            training.examined = Report(f"examined {type(arguments[0]).__name__}", stages=(unjudged,))
+        except InvalidInput as reason:  # it trains in a way that cannot be examined
+            training.examined = _not_examined(arguments[0], str(reason))
         except Exception as fault:
             self._fault(fault)
 
@@ -315,7 +335,7 @@ def _of_trainer(trainer: Any, *_: Any, **__: Any) -> Pipeline | None:
     )
 
 
-def _of_keras_model(
+def _given_to_fit(
     model: Any,
     x: Any = None,
     y: Any = None,
@@ -324,9 +344,49 @@ def _of_keras_model(
     class_weight: Any = None,
     sample_weight: Any = None,
     **_: Any,
-) -> Pipeline:
-    from .probes.keras_input import keras_pipeline
-
+) -> tuple[Any, Any, Any, bool | None]:
+    """Return model, data, evaluation data, and whether there are class weights, from the arguments of `fit`."""
     data = x if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
     class_weights = True if class_weight else None if others else False  # who knows what was given by place
-    return keras_pipeline(model, data, None, None, validation_data, class_weights)
+    return model, data, validation_data, class_weights
+
+
+def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
+    """Return the pipeline of a `fit` whose data can be read unnoticed; None for any other."""
+    from .probes.keras_input import keras_pipeline
+    from .probes.keras_replayable import can_be_read
+
+    model, data, evaluation, class_weights = _given_to_fit(*arguments, **options)
+    if not can_be_read(data):
+        return None
+    if not can_be_read(evaluation):
+        evaluation = None
+    pipeline = keras_pipeline(model, data, None, None, evaluation, class_weights)
+    pipeline.preprocesses = False  # a model of KerasHub has done so before it calls this `fit`
+    return pipeline
+
+
+def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
+    """Put the rules to facts that came to light after an examination, and tell them with a stage of it."""
+    from .rule import Judge
+    from .stage_details import detail
+
+    judge, told = Judge(), {finding.rule for finding in report.findings}
+    found = [finding for finding in judge.add(*facts) if finding.rule not in told]
+    details = dict.fromkeys(text for fact in facts if (text := detail(fact)))
+    stages = tuple(
+        replace(s, detail="; ".join(dict.fromkeys([*filter(None, [s.detail]), *details]))) if s.name == stage else s
+        for s in report.stages
+    )
+    return replace(
+        report,
+        findings=(*report.findings, *found),
+        stages=stages,
+        judged=report.judged | judge.judged,
+        not_applicable={name: why for name, why in report.not_applicable.items() if name not in judge.judged},
+    )
+
+
+def _not_examined(target: Any, why: str) -> Report:
+    stage = StageResult("examination", "not judged", why)
+    return Report(f"examined {type(target).__name__}", stages=(stage,))

@@ -7,7 +7,7 @@ shapes, so the step is compiled just as without, and computes the same bits.
 
 from __future__ import annotations
 
-import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +35,9 @@ class Tap:
         if isinstance(self._original, _Step):  # of a fit that failed, and never gave it back
             self._original = self._original.original
         self._step = _Step(self)
-        self._source: Any = None  # the iterator that batches were last drawn from
+        # The iterator that batches were last drawn from. Held weakly: what ends with it, such as a generator's
+        # `finally`, is to happen when it happens without us.
+        self._source: Callable[[], Any] = _nothing
         self._spec: Any = None
         self._queue: Any = None
         self._feed: Any = None
@@ -50,7 +52,7 @@ class Tap:
         if self._model.train_function is self._step:
             self._model.train_function = self._original
         self._step.tap = None  # should somebody still hold it
-        self._draw_from(None)
+        self._source = _nothing
         self._queue = self._feed = None
 
     def run(self, iterator: Any) -> Any:
@@ -61,44 +63,34 @@ class Tap:
             self.why_not = "spreads them over several devices"
         batch = None
         if not self.why_not and self._prepare(iterator):
-            batch = iterator.get_next()
+            try:
+                batch = iterator.get_next()
+            except tf.errors.OutOfRangeError:
+                # Keras finds out by a step that fails, after which its seeds for dropout have moved on.
+                return self._original(iterator)
             iterator = self._hand_over(batch)
         self._before(batch)
         try:
             result = self._original(iterator)
         except BaseException:
-            self._source = None  # the queue may still hold the batch
+            self._source = _nothing  # the queue may still hold the batch
             raise
         self._after(result)
         return result
 
     def _prepare(self, iterator: Any) -> bool:
         """Have a queue and an iterator over it that fit the batches."""
-        if iterator is self._source:
+        if iterator is self._source():
             return True
         try:
             spec = iterator.element_spec
-            if self._feed is None or self._source is None or spec != self._spec:
+            if self._feed is None or self._source is _nothing or spec != self._spec:
                 self._spec = spec
                 self._queue, self._feed = _queue_like(spec)
-            self._draw_from(iterator)
+            self._source = weakref.ref(iterator)
         except Exception as fault:
             self.why_not = f"uses such as cannot be handed on unchanged ({type(fault).__name__}: {fault})"
         return not self.why_not
-
-    def _draw_from(self, iterator: Any) -> None:
-        """Take the next epoch's iterator, and let go of the last one's where nobody waits for it.
-
-        Keras has let go of it before. Its pipeline's threads sleep, and up to a second can pass until they have
-        ended; whoever holds it last waits for that.
-        """
-        last, self._source = [self._source], iterator
-        if last[0] is None:
-            return
-        try:
-            threading.Thread(target=last.clear, name="diagnostics-lets-go").start()
-        except RuntimeError:  # no thread can be started any more, as at the interpreter's end
-            last.clear()
 
     def _hand_over(self, batch: Any) -> Any:
         try:
@@ -107,6 +99,10 @@ class Tap:
             self.why_not = f"failed to hand them on ({type(fault).__name__}: {fault})"
             return [batch]  # as `train_on_batch` would; the batch must not be lost
         return self._feed
+
+
+def _nothing() -> None:
+    """Stand for a weak reference to no iterator."""
 
 
 class _Step:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 import keras
@@ -15,6 +14,7 @@ from tensorflow.python.data.ops.options import ExternalStatePolicy
 
 from diagnostics.facts import Array, DatasetFacts, RereadFacts
 
+from .keras_replayable import can_be_read, shuffles
 from .keras_state import global_states_kept
 from .pipeline import CannotJudge, StageFailed, users_code
 from .rereading import Source, reread, seed_globals
@@ -66,9 +66,9 @@ class KerasData:
             yield batch
 
     def _read_dataset(self, dataset: tf.data.Dataset) -> None:
-        batches = int(dataset.cardinality())
-        self.size = _rows_in(dataset, batches)
-        twin, self.shuffled = private_dataset(dataset)
+        self.size, self.shuffled = rows_in(dataset), shuffles(dataset)
+        # Rebuilding copies all tensors of the dataset; there is no need to where nothing keeps a state.
+        twin = dataset if can_be_read(dataset) else private_dataset(dataset)
         self._batches = lambda: iter(twin)
 
     def _read_sequence(self, sequence: Any) -> None:
@@ -150,14 +150,11 @@ def as_array(value: Any) -> Array | None:
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
-def private_dataset(dataset: tf.data.Dataset) -> tuple[tf.data.Dataset, bool | None]:
+def private_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Rebuild a dataset from its graph, so that iterating it does not move the shuffling of the user's own.
 
     A dataset that shuffles anew in each epoch counts its iterations in a resource. The rebuilt one has a shuffle
     of its own, with the same seeds.
-
-    Returns:
-        The dataset, and whether it shuffles; None for "not that can be seen".
 
     Raises:
         CannotJudge: the graph cannot be rebuilt.
@@ -177,13 +174,74 @@ def private_dataset(dataset: tf.data.Dataset) -> tuple[tf.data.Dataset, bool | N
             return tf.graph_util.import_graph_def(graph, return_elements=[name], name="")[0]
 
         variant = tf.compat.v1.wrap_function(rebuild, [])()
-        twin = dataset_ops.from_variant(variant, dataset.element_spec)
+        twin: tf.data.Dataset = dataset_ops.from_variant(variant, dataset.element_spec)
     except Exception as error:
         raise CannotJudge(
             f"the tf.data.Dataset cannot be rebuilt ({type(error).__name__}), and iterating yours could change "
             "the order in which training sees it, so nothing was read"
         ) from None
-    return twin, True if any("Shuffle" in node.op for node in nodes) else None
+    return twin
+
+
+class SeenRows:
+    """Collects what `DatasetFacts` needs from one batch after the other, and keeps no input.
+
+    Args:
+        seconds: to spend on it.
+
+    Attributes:
+        complete: whether enough was seen.
+    """
+
+    def __init__(self, seconds: float = SECONDS_READING) -> None:
+        self._labels: list[Array | None] = []
+        self._digests: set[bytes] = set()
+        self._columns: tuple[str, ...] = ()
+        self._rows = 0
+        self._seconds = seconds
+        self.complete = False
+
+    def add(self, batch: Any) -> None:
+        """Take a batch as `fit` gets it."""
+        started = time.monotonic()
+        x, y, _ = unpack(batch)
+        arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
+        self._columns = tuple(named(x))
+        self._labels.append(class_labels(x, y))
+        parts = [array for array in arrays.values() if array.ndim]
+        size = min(map(len, parts), default=0)
+        for row in range(size):
+            values = (*(array[row] for array in parts), None)
+            self._digests.add(row_digest(values, input_columns(values)))
+        self._rows += size
+        self._seconds -= time.monotonic() - started
+        self.complete = self._rows >= ROWS_READ or len(self._labels) >= BATCHES_READ or self._seconds < 0
+
+    def facts(self, size: int | None, shuffled: bool | None, spread_out: bool = False) -> DatasetFacts:
+        """Return the facts of all rows seen.
+
+        Args:
+            size: rows of the whole dataset; None if not known.
+            shuffled: whether training sees them in random order; None if not known.
+            spread_out: whether the rows seen are from all over the dataset.
+
+        Raises:
+            StageFailed: there was no batch.
+        """
+        if not self._labels:
+            raise StageFailed(EMPTY)
+        known = [batch for batch in self._labels if batch is not None]
+        labelled = len(known) == len(self._labels)
+        return DatasetFacts(
+            size=size,
+            rows_read=self._rows,
+            spread_out=spread_out,
+            columns=self._columns if self._columns != ("0",) else (),
+            labels=np.concatenate(known) if labelled else None,
+            shuffled=shuffled,
+            first_batches=() if shuffled or not labelled else _full(known[:FIRST_BATCHES]),
+            distinct_rows=len(self._digests) if self._rows else None,
+        )
 
 
 def dataset_facts(data: KerasData) -> DatasetFacts:
@@ -192,35 +250,12 @@ def dataset_facts(data: KerasData) -> DatasetFacts:
     Raises:
         StageFailed: there is no batch.
     """
-    started = time.monotonic()
-    labels: list[Array | None] = []
-    rows: list[tuple[Any, ...]] = []
-    columns: tuple[str, ...] = ()
-    for batch in islice(data.batches(), BATCHES_READ):
-        x, y, _ = unpack(batch)
-        arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
-        columns = tuple(named(x))
-        labels.append(class_labels(x, y))
-        size = min((len(array) for array in arrays.values() if array.ndim), default=0)
-        rows += [tuple(array[row] for array in arrays.values() if array.ndim) for row in range(size)]
-        if len(rows) >= ROWS_READ or time.monotonic() - started > SECONDS_READING:
+    rows, started = SeenRows(), time.monotonic()
+    for batch in data.batches():
+        rows.add(batch)
+        if rows.complete or time.monotonic() - started > SECONDS_READING:
             break
-    if not labels:
-        raise StageFailed(EMPTY)
-    known = [batch for batch in labels if batch is not None]
-    complete = len(known) == len(labels)
-    return DatasetFacts(
-        size=data.size,
-        rows_read=len(rows),
-        spread_out=data.whole_rows_at_hand,
-        columns=columns if columns != ("0",) else (),
-        labels=np.concatenate(known) if complete else None,
-        shuffled=data.shuffled,
-        first_batches=() if data.shuffled or not complete else _full(known[:FIRST_BATCHES]),
-        distinct_rows=len({row_digest((*row, None), input_columns((*row, None))) for row in rows})
-        if rows
-        else None,
-    )
+    return rows.facts(data.size, data.shuffled, data.whole_rows_at_hand)
 
 
 def class_labels(x: Any, y: Any) -> Array | None:
@@ -270,8 +305,9 @@ def _full(batches: list[Array]) -> tuple[Array, ...]:
     return tuple(batch for batch in batches if len(batch) == len(batches[0]))
 
 
-def _rows_in(dataset: tf.data.Dataset, batches: int) -> int | None:
+def rows_in(dataset: tf.data.Dataset) -> int | None:
     """Return the number of rows of a batched dataset, if it knows its length and its batch size."""
+    batches = int(dataset.cardinality())
     source: Any = dataset
     while source is not None and not hasattr(source, "_batch_size"):
         source = getattr(source, "_input_dataset", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +21,7 @@ from diagnostics.facts import (
     LossFacts,
     OutputFacts,
 )
+from diagnostics.own_runs import own_warnings_ignored
 
 from .keras_copy import KerasCopy
 from .keras_data import (
@@ -49,7 +49,7 @@ from .keras_model import (
     warms_up,
     with_weights,
 )
-from .keras_state import global_states_kept, own_loss
+from .keras_state import global_states_kept, own_loss, user_objects
 from .loss_recognition import Recognised
 from .overfitting import POOL_BATCHES, Pool, overfit, pool_of
 from .pipeline import CannotJudge, StageFailed, users_code
@@ -72,6 +72,8 @@ class KerasPipeline:
         class_weights: whether `fit` is given class weights; None if that is not known.
     """
 
+    preprocesses = True  # whether the data is yet to pass the preprocessor of a model of KerasHub
+
     def __init__(
         self, model: keras.Model, data: Any, evaluation: Any = None, class_weights: bool | None = None
     ) -> None:
@@ -92,8 +94,8 @@ class KerasPipeline:
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """See `Pipeline.untouched`."""
-        with global_states_kept(self._given, self._evaluation), own_loss(self.model), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Keras warns of, it will say again in `fit`
+        kept = global_states_kept(self._given, self._evaluation, *user_objects(self.model))
+        with kept, own_loss(self.model), own_warnings_ignored():  # what Keras warns of, it will say again in `fit`
             yield
 
     def dataset(self) -> Iterator[Fact]:
@@ -104,7 +106,7 @@ class KerasPipeline:
         if isinstance(given, keras.utils.PyDataset):  # all else runs no Python that could edit rows
             reread = reread_batch(given)
             yield reread
-            given = deep_copy(given) if reread.culprit is not None else given
+            given = deep_copy(given)  # it may count how often it is read
         try:
             self._data = KerasData(given)
         except CannotJudge as reason:
@@ -242,7 +244,8 @@ class KerasPipeline:
     def _as_tensors(self, batch: Any) -> tuple[Any, Any, Any]:
         """Part a batch into inputs, target and sample weights, as tensors; what is not there is None."""
         parts = unpack(batch)
-        if getattr(self.model, "preprocessor", None) is not None and hasattr(self.model, "preprocess_samples"):
+        preprocessor = getattr(self.model, "preprocessor", None) if self.preprocesses else None
+        if preprocessor is not None and hasattr(self.model, "preprocess_samples"):
             with users_code():
                 parts = self.model.preprocess_samples(*parts)
         with users_code():  # what TensorFlow cannot take, `fit` cannot take either

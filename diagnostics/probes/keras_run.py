@@ -51,6 +51,7 @@ class KerasRun:
         origin: where the first NaN or inf came from, once there is one.
         forwards: batches so far.
         on_read: called every so many steps that were read, and at the end.
+        first_batches: is given each batch before its step, or None and why not, until it returns False.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -84,6 +85,7 @@ class KerasRun:
         self._suspect: Kept | None = None  # the first step whose batch held NaN or inf
         self._unsound = False  # whether the weights were seen not to be finite
         self.on_read: Callable[[], None] | None = None
+        self.first_batches: Callable[[Any, str], bool] | None = None
         self._handed = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._closed = False
@@ -173,6 +175,8 @@ class KerasRun:
         if getattr(self._model, "history", None) is not self._fit:
             self.close()  # another fit, without the callback: the first ended by an exception, and told nobody
             return
+        if self.first_batches is not None and not self.first_batches(batch, f"fit {self._tap.why_not}"):
+            self.first_batches = None
         if self._weights is None and has_weights(self._model):
             self._build()
         weights = self._weights

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from types import CodeType, FunctionType
 from typing import Any
 
 import keras
@@ -12,21 +13,36 @@ import numpy as np
 from keras.src.backend.common import global_state
 from tensorflow.python.eager import context
 
-from .own_generators import generators_within
+from .own_generators import generators_within, is_generator
 
 _SEED_GENERATOR = "global_seed_generator"
 _NAME_COUNTERS = "object_name_uids"
 
 
 @contextmanager
-def global_states_kept(*roots: Any) -> Iterator[None]:
+def global_states_kept(*roots: Any, random_states: bool = True) -> Iterator[None]:
     """Restore on leaving: Python's, NumPy's, TensorFlow's and Keras' generators, and Keras' counters of names.
 
     Keras numbers what it makes (`dense_3`), and draws the seeds of new layers from Python's generator.
 
     Args:
         roots: data that may carry generators of its own; they are restored, too.
+        random_states: False where other threads may draw meanwhile, such as those that load data: to restore a
+            state would make them draw the same numbers again. Then only the counters are restored.
     """
+    counters = dict(global_state.get_global_attribute(_NAME_COUNTERS) or {})
+    try:
+        with _random_states_kept(*roots) if random_states else nullcontext():
+            yield
+    finally:
+        now = global_state.get_global_attribute(_NAME_COUNTERS)
+        if now is not None:
+            now.clear()
+            now.update(counters)
+
+
+@contextmanager
+def _random_states_kept(*roots: Any) -> Iterator[None]:
     own = [(generator, generator.state()) for generator in generators_within(*roots)]
     python_state = random.getstate()
     numpy_state = np.random.get_state()
@@ -34,7 +50,6 @@ def global_states_kept(*roots: Any) -> Iterator[None]:
     eager_state = eager.getstate() if eager is not None else None
     generator: Any = global_state.get_global_attribute(_SEED_GENERATOR)
     generator_state = None if generator is None else generator.state.numpy()
-    counters = dict(global_state.get_global_attribute(_NAME_COUNTERS) or {})
     try:
         yield
     finally:
@@ -47,10 +62,41 @@ def global_states_kept(*roots: Any) -> Iterator[None]:
         global_state.set_global_attribute(_SEED_GENERATOR, generator)
         if generator_state is not None:
             generator.state.assign(generator_state)
-        now = global_state.get_global_attribute(_NAME_COUNTERS)
-        if now is not None:
-            now.clear()
-            now.update(counters)
+
+
+def user_objects(model: keras.Model) -> list[Any]:
+    """Return the model, its layers and its loss as far as the user has written their classes or functions."""
+    parts = [model, *model._flatten_layers(include_self=False), getattr(model, "loss", None)]
+    return [part for part in parts if part is not None and not _of_keras(part)]
+
+
+def draws_numbers(model: keras.Model) -> bool:
+    """Whether code of the user's in a model is seen to draw random numbers, from whatever generator."""
+    objects = user_objects(model)
+    if generators_within(*objects):
+        return True
+    functions = [part for part in objects if isinstance(part, FunctionType)]
+    for kind in {base for part in objects for base in type(part).__mro__ if not _of_keras(base)}:
+        functions += [value for value in vars(kind).values() if isinstance(value, FunctionType)]
+    return any(_names_random(function.__code__, function.__globals__) for function in functions)
+
+
+def _of_keras(thing: Any) -> bool:
+    if isinstance(thing, str):
+        return True
+    kind = thing if isinstance(thing, type | FunctionType) else type(thing)
+    return kind is object or kind.__module__.partition(".")[0] in ("keras", "keras_hub", "tensorflow", "torch")
+
+
+def _names_random(code: CodeType, names: Mapping[str, Any]) -> bool:
+    for name in code.co_names:
+        used = names.get(name)
+        owner = getattr(used, "__self__", None)  # of `from random import gauss`
+        if "random" in name or "rng" in name or "random" in str(getattr(used, "__module__", "")):
+            return True
+        if is_generator(used) or is_generator(owner):
+            return True
+    return any(_names_random(inner, names) for inner in code.co_consts if isinstance(inner, CodeType))
 
 
 @contextmanager

@@ -58,6 +58,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._stop_after = stop_after
         self._quiet = quiet
         self._run: KerasRun | None = None
+        self._first_batches: Callable[[Any, str], bool] | None = None
         self._name = ""
         self._why_not = "training has not begun"
         self._faults: dict[str, str] = {}
@@ -114,6 +115,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._name = type(self.model).__name__
         self._handover = None
         self._run = run = KerasRun(self.model, self._every, self._stop_after)
+        run.first_batches = self._first_batches
         if self._logger is not None:
             self._handover = handover = Handover(self._logger, self._faults)
             run.on_read = lambda: handover.take(run.history)

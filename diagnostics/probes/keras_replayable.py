@@ -1,0 +1,105 @@
+"""Decides whether training data can be read beside a running `fit` without anybody noticing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.data.ops.dataset_ops import DatasetV2
+from tensorflow.python.framework import op_def_registry
+
+# Sources in memory, and transformations that keep no state outside of an iterator. Shuffling counts its iterations
+# in a resource and fills a buffer, a cache is filled by whoever reads first, and files may be pipes: not listed.
+_PURE = frozenset(
+    {
+        "_TensorSliceDataset", "_TensorDataset", "_RangeDataset", "_MapDataset", "_ParallelMapDataset",
+        "_BatchDataset", "_ParallelBatchDataset", "_PaddedBatchDataset", "_UnbatchDataset", "_PrefetchDataset",
+        "_ZipDataset", "_ConcatenateDataset", "_TakeDataset", "_SkipDataset", "_RepeatDataset", "_ShardDataset",
+        "_OptionsDataset", "_RestructuredDataset",
+    }
+)  # fmt: skip
+_OF_TENSORFLOW = "tensorflow.python.data.ops."
+# TensorFlow lists these as stateful. They only run functions of the same graph, which are looked at by themselves.
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case", "StatelessIf", "_Arg"})
+_FILES = frozenset({"ReadFile", "MatchingFiles"})  # stateless to TensorFlow, but a file may be a pipe
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc", "GeneratorDataset"})
+_UNKNOWN = "?"
+
+
+def can_be_read(data: Any) -> bool:
+    """Whether reading this goes unnoticed: arrays in memory, and `tf.data` made of pure steps on tensors."""
+    if isinstance(data, DatasetV2):
+        return all(
+            type(part).__module__.startswith(_OF_TENSORFLOW)
+            and type(part).__name__ in _PURE
+            and all(map(_is_pure, _operations(part)))
+            for part in _parts(data)
+        )
+    if isinstance(data, tuple | list):
+        return bool(data) and all(part is None or can_be_read(part) for part in data)
+    if isinstance(data, Mapping):
+        return bool(data) and all(map(can_be_read, data.values()))
+    return type(data) in (np.ndarray, np.memmap) or isinstance(data, tf.Tensor)
+
+
+def runs_python(data: Any) -> bool:
+    """Whether reading this may run Python code, which `tf.data` and `PyDataset` do in threads of their own."""
+    if not isinstance(data, DatasetV2):
+        return not can_be_read(data)
+    return any(
+        not type(part).__module__.startswith(_OF_TENSORFLOW)
+        or any(name in _PYTHON or name == _UNKNOWN for name in _operations(part))
+        for part in _parts(data)
+    )
+
+
+def calls_generator(data: Any) -> bool:
+    """Whether a `tf.data` pipeline draws from a Python generator, which may yield each element only once."""
+    return isinstance(data, DatasetV2) and any(
+        name == "GeneratorDataset" for part in _parts(data) for name in _operations(part)
+    )
+
+
+def shuffles(data: Any) -> bool | None:
+    """Whether a `tf.data` pipeline shuffles; None where no step of it is seen to."""
+    if not isinstance(data, DatasetV2):
+        return None
+    for part in _parts(data):
+        if any("Shuffle" in name for name in (type(part).__name__, *_operations(part))):
+            return True
+    return None
+
+
+def _parts(dataset: Any) -> Iterator[Any]:
+    waiting, seen = [dataset], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            waiting.extend(part._inputs())
+
+
+def _operations(part: Any) -> Iterator[str]:
+    """Name the operations of the functions that one step of a pipeline calls, those called by these included."""
+    for called in part._functions():
+        function = getattr(called, "function", called)
+        graph = getattr(function, "graph", None)
+        if graph is None:
+            yield _UNKNOWN
+            continue
+        if any(captured.dtype in (tf.resource, tf.variant) for captured in function.captured_inputs):
+            yield _UNKNOWN  # a variable, a table or another dataset
+        yield from (operation.type for operation in graph.get_operations())
+        if graph._functions:  # or the graph, and the constants in it, would be copied for nothing
+            for inner in graph.as_graph_def().library.function:
+                yield from (node.op for node in inner.node_def)
+
+
+def _is_pure(operation: str) -> bool:
+    if operation in _CALLS:
+        return True
+    known = op_def_registry.get(operation)
+    return known is not None and not known.is_stateful and operation not in _FILES
