@@ -66,10 +66,11 @@ class _Over:
 class Run:
     """What the library sees of a script, from the moment when this is made until `close`.
 
-    A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, or when
-    `fit` has drawn its first batch where its data cannot be read unnoticed; both are watched. A loop of one's own around Keras' optimizers is watched from its first step on; a
-    plain PyTorch loop from its first forward pass on, and its first step is examined as it is made. No framework
-    is imported that the script does not import, and nothing that goes wrong in here is raised into the script.
+    A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, or once
+    `fit` has drawn a batch, where its data cannot be read unnoticed; both are watched from then on. A loop of your
+    own around Keras' optimizers is watched from its first step on; a plain PyTorch loop from its first forward
+    pass on, and its first step is examined as it is made. No framework is imported that the script does not
+    import, and nothing that goes wrong in here is raised into the script.
 
     What calls `train` or `fit` again and again is examined once, and watched the first few times.
 
@@ -106,6 +107,8 @@ class Run:
             after_import("torch", self._with_torch),  # at once, if it was imported before
             after_import("transformers.trainer", self._with_transformers),
             after_import("keras.src.backend.tensorflow.trainer", self._with_keras),
+            after_import("keras.src.backend.torch.trainer", self._with_keras_on_torch),
+            after_import("keras.src.backend.jax.trainer", self._with_keras_on_jax),
         ]
 
     @property
@@ -199,6 +202,12 @@ class Run:
             self._fault(fault)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
 
+    def _with_keras_on_torch(self, module: ModuleType) -> None:
+        self._look_on(module.TorchTrainer, "fit", _of_keras_fit, self._join_fit)
+
+    def _with_keras_on_jax(self, module: ModuleType) -> None:
+        self._look_on(module.JAXTrainer, "fit", _of_keras_fit, self._join_fit)
+
     def _look_on(self, owner: Any, method: str, pipeline_of: Callable[..., Pipeline | None], join: _Join) -> None:
         """Have each call of a method that trains examined first, and watched."""
         train, run = getattr(owner, method), self
@@ -252,7 +261,6 @@ class Run:
         return FirstTrainerStep(trainer, inputs, why=objection(trainer) or "", deliver=examine)
 
     def _join_fit(self, training: Training, fit: Any, arguments: Any, options: Any) -> _Joined:
-        leave: Callable[[], object] = lambda: None
         callback, call = diagnostics.KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
         given: Any = call.arguments.get("callbacks") or []
         if hasattr(given, "on_train_begin") and hasattr(given, "append"):  # a CallbackList
@@ -260,16 +268,16 @@ class Run:
         else:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
-        if training.awaits_batch:
-            first = self._await_batches(training, *_given_to_fit(*arguments, **options))
-            callback._first_batches, leave = first.take, first.close
-        return callback, call.args, call.kwargs, leave
+        if not training.awaits_batch:
+            return callback, call.args, call.kwargs, lambda: None
+        callback._first_batches = first = self._await_batches(training, *_given_to_fit(*arguments, **options))
+        return callback, call.args, call.kwargs, first.close
 
     def _await_batches(
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
     ) -> FirstBatches:
         from .examination import walk
-        from .probes.keras_first_batches import FirstBatches
+        from .probes.keras_first_batches import Listeners, first_batches
 
         def examine(pipeline: Pipeline) -> None:
             training.examined = walk(pipeline)
@@ -282,9 +290,7 @@ class Run:
         def unseen(why: str) -> None:
             training.examined = _not_examined(model, why)
 
-        return FirstBatches(
-            model, data, class_weights, examine=examine, add=add, unseen=unseen, fault=self._fault
-        )
+        return first_batches(model, data, class_weights, Listeners(examine, add, unseen, self._fault))
 
     def _examine(
         self, training: Training, pipeline_of: Callable[..., Pipeline | None], arguments: Any, options: Any
@@ -353,6 +359,10 @@ def _given_to_fit(
 
 def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
     """Return the pipeline of a `fit` whose data can be read unnoticed; None for any other."""
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return None
     from .probes.keras_input import keras_pipeline
     from .probes.keras_replayable import can_be_read
 
@@ -367,21 +377,21 @@ def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
 
 
 def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
-    """Put the rules to facts that came to light after an examination, and tell them with a stage of it."""
+    """Put the rules to facts that came to light after an examination; tell the first of them with a stage of it."""
     from .rule import Judge
     from .stage_details import detail
 
     judge, told = Judge(), {finding.rule for finding in report.findings}
     found = [finding for finding in judge.add(*facts) if finding.rule not in told]
-    details = dict.fromkeys(text for fact in facts if (text := detail(fact)))
-    stages = tuple(
-        replace(s, detail="; ".join(dict.fromkeys([*filter(None, [s.detail]), *details]))) if s.name == stage else s
-        for s in report.stages
-    )
+    stages = list(report.stages)
+    for place, result in enumerate(stages):
+        if result.name == stage:
+            told_there = detail(facts[0])
+            stages[place] = replace(result, detail="; ".join(filter(None, (result.detail, told_there))))
     return replace(
         report,
         findings=(*report.findings, *found),
-        stages=stages,
+        stages=tuple(stages),
         judged=report.judged | judge.judged,
         not_applicable={name: why for name, why in report.not_applicable.items() if name not in judge.judged},
     )

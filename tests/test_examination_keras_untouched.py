@@ -1,6 +1,7 @@
 """`examine` on Keras models leaves all, bit for bit, as it was."""
 
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -22,6 +23,10 @@ from tests.keras_programs import (
     stages,
     tf,
 )
+
+
+def warn_of_something():
+    warnings.warn("something", stacklevel=1)
 
 
 def state_of(model):
@@ -111,6 +116,63 @@ class TestUntouched:
         state = data.rng.bit_generator.state
         diagnostics.examine(mlp(), data)
         assert data.rng.bit_generator.state == state
+
+    def test_a_generator_of_a_numpy_function_goes_on_where_it_was(self):
+        rng = np.random.default_rng(3)
+
+        def noisy(x):
+            return x + rng.normal(size=x.shape).astype("float32")
+
+        rows = tf.data.Dataset.from_tensor_slices((X, Y))
+        rows = rows.map(lambda x, y: (tf.ensure_shape(tf.numpy_function(noisy, [x], tf.float32), (FEATURES,)), y))
+        state = rng.bit_generator.state
+        assert stages(diagnostics.examine(mlp(), rows.batch(16)))["one-batch overfit"] == "passed"
+        assert rng.bit_generator.state == state
+
+    def test_a_dataset_that_counts_its_reads_counts_none(self):
+        class Counting(Batches):
+            reads = 0
+
+            def __getitem__(self, index):
+                self.reads += 1
+                return super().__getitem__(index)
+
+        data = Counting()
+        assert stages(diagnostics.examine(mlp(), data))["one-batch overfit"] == "passed"
+        assert data.reads == 0
+
+    def test_a_stream_that_can_be_read_once_is_not_read(self):
+        stream = iter(zip(X, Y, strict=True))
+        signature = (tf.TensorSpec((FEATURES,)), tf.TensorSpec((), tf.int64))
+        data = tf.data.Dataset.from_generator(lambda: stream, output_signature=signature).batch(16)
+        with pytest.raises(diagnostics.InvalidInput, match=r"examine\(model, list\(dataset.take\(4\)\)\)"):
+            diagnostics.examine(mlp(), data)
+        assert len(list(stream)) == ROWS
+
+    def test_a_generator_within_the_model_goes_on_where_it_was(self):
+        class Noise(layers.Layer):
+            def __init__(self):
+                super().__init__()
+                self.rng = np.random.default_rng(3)
+
+            def call(self, inputs):
+                return inputs + self.rng.normal(scale=1e-3)
+
+        noise = Noise()
+        model = keras.Sequential([layers.Input((FEATURES,)), noise, layers.Dense(CLASSES)])
+        model.compile("adam", from_logits())
+        state = noise.rng.bit_generator.state
+        diagnostics.examine(model, (X, Y))
+        assert noise.rng.bit_generator.state == state
+
+    def test_shows_each_warning_as_often_as_without(self):
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("default")
+            for examined in (False, True):
+                if examined:
+                    diagnostics.examine(mlp(), (X, Y))
+                warn_of_something()
+        assert [str(warning.message) for warning in shown] == ["something"]
 
     def test_after_a_stage_that_found_an_error(self):
         model = mlp(outputs=2, jit_compile=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 
 from .keras_model import has_own_train_step
-from .keras_weights import current
 
 CLOSE = 1e-4  # relative: a logged loss this near a metric's mean is that mean, up to float32
 
@@ -26,8 +26,9 @@ class BatchLoss:
         why_not: why there are none; empty if there are.
     """
 
-    def __init__(self, model: keras.Model) -> None:
-        self._model = model
+    def __init__(self, model: keras.Model, current: Callable[[Any], Any]) -> None:
+        """Prepare; `current` returns the value of a variable as it is now, not waited for."""
+        self._model, self._current = model, current
         self._own_step = has_own_train_step(model)
         self._tracker: Any = None  # the running mean, if the logged loss is one
         self._seen = False
@@ -46,7 +47,7 @@ class BatchLoss:
             self._find(logged)
         if self._tracker is None:
             return logged
-        return current(self._tracker.total), current(self._tracker.count)
+        return self._current(self._tracker.total), self._current(self._tracker.count)
 
     def value(self, raw: Any) -> float | None:
         """Return the loss of a batch, or the mean over several taken at once; to be called in their order."""

@@ -12,22 +12,16 @@ import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.data.ops.options import ExternalStatePolicy
 
-from diagnostics.facts import Array, DatasetFacts, RereadFacts
+from diagnostics.facts import DatasetFacts, RereadFacts
 
+from .keras_batch import BATCHES_READ, SECONDS_READING, SeenRows, as_array, named, unpack
 from .keras_replayable import can_be_read, shuffles
 from .keras_state import global_states_kept
-from .pipeline import CannotJudge, StageFailed, users_code
+from .pipeline import CannotJudge, users_code
 from .rereading import Source, reread, seed_globals
-from .split_comparison import TRAINING_ROWS, input_columns, row_digest
-from .tensors import LABEL_NAMES
+from .split_comparison import TRAINING_ROWS
 
-BATCHES_READ = 16
-ROWS_READ = 512
-SECONDS_READING = 3.0
-FIRST_BATCHES = 5
 ARRAY_BATCH = 32  # `fit`'s batch size where none is given
-
-EMPTY = "The training data is empty: it yields no batch. There is nothing to train on."
 
 
 class KerasData:
@@ -111,45 +105,6 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or tf.is_tensor(value)
 
 
-def unpack(batch: Any) -> tuple[Any, Any, Any]:
-    """Part a batch into inputs, target and sample weights, as `fit` does; what is not there is None.
-
-    Raises:
-        StageFailed: the batch has more parts than that.
-    """
-    if isinstance(batch, list):
-        batch = tuple(batch)
-    try:
-        x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
-    except ValueError:
-        raise StageFailed(
-            f"A batch of the training data is a tuple of {len(batch)}, and fit takes it for x, (x, y) or "
-            "(x, y, sample_weight). Several inputs go together into one: ((x1, x2), y) or ({'name': x1, ...}, y)."
-        ) from None
-    return x, y, weights
-
-
-def named(inputs: Any) -> dict[str, Any]:
-    """Name the inputs of a batch: dicts keep their keys, everything else counts from "0"."""
-    if isinstance(inputs, Mapping):
-        return {str(name): value for name, value in inputs.items()}
-    return {str(index): value for index, value in enumerate(keras.tree.flatten(inputs))}
-
-
-def as_array(value: Any) -> Array | None:
-    """Copy a tensor or array to NumPy; None if it holds no numbers."""
-    try:
-        array = np.asarray(value)
-    except Exception:  # ragged and sparse tensors
-        return None
-    if array.dtype.kind not in "biuf":  # bfloat16 counts as void in NumPy
-        try:
-            array = np.asarray(tf.cast(value, tf.float32))
-        except Exception:
-            return None
-    return array.astype(np.float32) if array.dtype == np.float16 else array
-
-
 def private_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Rebuild a dataset from its graph, so that iterating it does not move the shuffling of the user's own.
 
@@ -183,67 +138,6 @@ def private_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return twin
 
 
-class SeenRows:
-    """Collects what `DatasetFacts` needs from one batch after the other, and keeps no input.
-
-    Args:
-        seconds: to spend on it.
-
-    Attributes:
-        complete: whether enough was seen.
-    """
-
-    def __init__(self, seconds: float = SECONDS_READING) -> None:
-        self._labels: list[Array | None] = []
-        self._digests: set[bytes] = set()
-        self._columns: tuple[str, ...] = ()
-        self._rows = 0
-        self._seconds = seconds
-        self.complete = False
-
-    def add(self, batch: Any) -> None:
-        """Take a batch as `fit` gets it."""
-        started = time.monotonic()
-        x, y, _ = unpack(batch)
-        arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
-        self._columns = tuple(named(x))
-        self._labels.append(class_labels(x, y))
-        parts = [array for array in arrays.values() if array.ndim]
-        size = min(map(len, parts), default=0)
-        for row in range(size):
-            values = (*(array[row] for array in parts), None)
-            self._digests.add(row_digest(values, input_columns(values)))
-        self._rows += size
-        self._seconds -= time.monotonic() - started
-        self.complete = self._rows >= ROWS_READ or len(self._labels) >= BATCHES_READ or self._seconds < 0
-
-    def facts(self, size: int | None, shuffled: bool | None, spread_out: bool = False) -> DatasetFacts:
-        """Return the facts of all rows seen.
-
-        Args:
-            size: rows of the whole dataset; None if not known.
-            shuffled: whether training sees them in random order; None if not known.
-            spread_out: whether the rows seen are from all over the dataset.
-
-        Raises:
-            StageFailed: there was no batch.
-        """
-        if not self._labels:
-            raise StageFailed(EMPTY)
-        known = [batch for batch in self._labels if batch is not None]
-        labelled = len(known) == len(self._labels)
-        return DatasetFacts(
-            size=size,
-            rows_read=self._rows,
-            spread_out=spread_out,
-            columns=self._columns if self._columns != ("0",) else (),
-            labels=np.concatenate(known) if labelled else None,
-            shuffled=shuffled,
-            first_batches=() if shuffled or not labelled else _full(known[:FIRST_BATCHES]),
-            distinct_rows=len(self._digests) if self._rows else None,
-        )
-
-
 def dataset_facts(data: KerasData) -> DatasetFacts:
     """Read the first batches and turn their rows into facts.
 
@@ -256,20 +150,6 @@ def dataset_facts(data: KerasData) -> DatasetFacts:
         if rows.complete or time.monotonic() - started > SECONDS_READING:
             break
     return rows.facts(data.size, data.shuffled, data.whole_rows_at_hand)
-
-
-def class_labels(x: Any, y: Any) -> Array | None:
-    """Return integers (batch,): one class label a row, from the target, or from among the inputs."""
-    if y is None and isinstance(x, Mapping):
-        y = next((x[name] for name in LABEL_NAMES if name in x), None)
-    if isinstance(y, Mapping) and len(y) == 1:
-        y = next(iter(y.values()))
-    array = None if y is None else as_array(y)
-    if array is None or not np.issubdtype(array.dtype, np.integer):
-        return None
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    return array if array.ndim == 1 else None
 
 
 def rows_of(data: KerasData, seconds: float) -> list[dict[str, Any]]:
@@ -299,10 +179,6 @@ def reread_batch(sequence: keras.utils.PyDataset) -> RereadFacts:
                 and getattr(sequence, "use_multiprocessing", False),
             )
         )
-
-
-def _full(batches: list[Array]) -> tuple[Array, ...]:
-    return tuple(batch for batch in batches if len(batch) == len(batches[0]))
 
 
 def rows_in(dataset: tf.data.Dataset) -> int | None:

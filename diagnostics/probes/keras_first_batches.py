@@ -1,88 +1,101 @@
-"""Examines the first batches that a running `fit` draws, where nothing may be read beside it."""
+"""Is given the first batches that a running `fit` draws, and has them examined; whatever the backend."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from diagnostics.facts import Fact, OutputFacts
-from diagnostics.own_runs import own_warnings_ignored
 
-from .keras_data import KerasData, SeenRows, rows_in
-from .keras_model import describe_model, has_weights
-from .keras_pipeline import KerasPipeline
-from .keras_replayable import runs_python, shuffles
-from .keras_state import draws_numbers, global_states_kept, own_loss
-from .loss_recognition import Recognised
-from .pipeline import CannotJudge, Pipeline, StageFailed
+from .keras_batch import SeenRows
+from .keras_model import describe_model
+from .pipeline import Pipeline, StageFailed
 
 SECONDS_LOOKING = 0.5  # at rows of the batches, all together: the script waits meanwhile
 NO_BATCH = "its fit was not seen to draw a batch"
+NAMES = {"jax": "JAX", "torch": "PyTorch", "numpy": "NumPy", "openvino": "OpenVINO"}
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who is told of a `fit`.
+
+    Attributes:
+        examine: takes the pipeline to be walked.
+        add: takes what the rows showed, and what else is needed to judge it, once.
+        unseen: is told why no batch could be examined.
+        fault: is given what goes wrong in the library itself.
+    """
+
+    examine: Callable[[Pipeline], object]
+    add: Callable[[tuple[Fact, ...]], object]
+    unseen: Callable[[str], object]
+    fault: Callable[[Exception], object]
 
 
 class FirstBatches:
-    """Is given the batches of a `fit` one after the other, each before its step, until it has seen enough.
+    """Is given the batches of a `fit` one after the other, until it has seen enough. No batch is kept.
 
-    The first is examined; where the model makes its weights in its first step, the second. The rows of the first
-    few are facts about the dataset. No batch is kept.
+    One is examined, see `look`. The rows of the first few are facts about the dataset.
 
-    Args:
+    Attributes:
         model: compiled.
-        data: what `fit` was given; only its structure is looked at.
-        class_weights: whether `fit` was given any; None if not known.
-        examine: takes the pipeline to be walked.
-        add: takes what the rows showed, and what else is needed to judge it, once.
-        unseen: told why no batch could be examined.
-        fault: is given what goes wrong in here.
+        size: rows of the dataset; None if not known.
+        shuffled: whether training sees them in random order; None if not known.
+        taken: batches so far.
+        examined: whether one of them was examined.
     """
 
-    def __init__(
-        self,
-        model: keras.Model,
-        data: Any,
-        class_weights: bool | None,
-        *,
-        examine: Callable[[Pipeline], object],
-        add: Callable[[tuple[Fact, ...]], object],
-        unseen: Callable[[str], object],
-        fault: Callable[[Exception], object],
-    ) -> None:
-        self._model, self._class_weights = model, class_weights
-        self._examine, self._add, self._unseen, self._fault = examine, add, unseen, fault
-        self._size = rows_in(data) if isinstance(data, tf.data.Dataset) else None
-        self._shuffled, self._concurrent = shuffles(data), runs_python(data)
+    size: int | None = None
+    shuffled: bool | None = None
+
+    def __init__(self, model: keras.Model, listeners: Listeners) -> None:
+        self.model, self._listeners = model, listeners
         self._rows = SeenRows(SECONDS_LOOKING)
         self._outputs: OutputFacts | None = None
-        self._taken = 0
-        self._examined = self._closed = False
+        self.taken = 0
+        self.examined = self._closed = False
 
-    def take(self, batch: Any, why_not: str) -> bool:
-        """Look at a batch that is about to be trained on; return whether more are wanted.
+    def look(self, batch: Any) -> None:
+        """Examine a batch that was taken, if it is the one to examine; called until `examined`."""
+
+    def walk(self, pipeline: Any) -> None:
+        """Have a pipeline examined, whose `outputs` are kept for what the rows show."""
+        self.examined = True
+        self._listeners.examine(pipeline)
+        self._outputs = pipeline.outputs
+
+    def take(self, batch: Any, why_not: str = "") -> bool:
+        """Look at a batch; return whether more are wanted.
 
         Args:
             batch: as `train_step` gets it; None if it could not be seen.
             why_not: why it could not, in words.
         """
+        if self._closed:
+            return False
         try:
             if batch is None:
                 self.close(why_not)
                 return False
-            self._taken += 1
-            if not self._examined and has_weights(self._model):
-                self._examined = True
-                self._look(batch)
+            self.taken += 1
+            if not self.examined:
+                self.look(batch)
             self._rows.add(batch)
-            if self._rows.complete and self._examined:
+            if self._rows.complete and self.examined:
                 self.close()
         except Exception as fault:
             self._closed = True
-            self._fault(fault)
+            self._listeners.fault(fault)
         return not self._closed
+
+    def epoch_ends(self) -> None:
+        """Take no rows of another epoch: they are the same."""
+        if self.examined:
+            self.close()
 
     def close(self, why_not: str = "") -> None:
         """Judge what was seen; call it when `fit` is over."""
@@ -90,68 +103,46 @@ class FirstBatches:
             return
         self._closed = True
         try:
-            if not self._examined:
+            if not self.examined:
                 made = "the model makes its weights in its first step, and there was no second"
-                self._unseen(why_not or (made if self._taken else NO_BATCH))
-                return
-            model, rows = describe_model(self._model), self._rows.facts(self._size, self._shuffled)
-            self._add((model, rows) if self._outputs is None else (model, rows, self._outputs))
+                self._listeners.unseen(why_not or (made if self.taken else NO_BATCH))
+            elif self.taken:
+                model, rows = describe_model(self.model), self._rows.facts(self.size, self.shuffled)
+                self._listeners.add((rows, model) if self._outputs is None else (rows, model, self._outputs))
         except StageFailed:  # batches of a structure that `fit` refuses
             return
         except Exception as fault:
-            self._fault(fault)
-
-    def _look(self, batch: Any) -> None:
-        pipeline = _FirstBatch(self._model, batch, self._class_weights, self._concurrent, self._taken > 1)
-        self._examine(pipeline)
-        self._outputs = pipeline.outputs
+            self._listeners.fault(fault)
 
 
-class _FirstBatch(KerasPipeline):
-    """The pipeline of a `fit` that is under way, from one batch that it has drawn. Nothing else is read.
+class _NotCovered(FirstBatches):
+    """Says of a `fit` on another backend that it is not covered."""
+
+    def close(self, why_not: str = "") -> None:
+        """See `FirstBatches.close`."""
+        name = NAMES.get(keras.backend.backend(), keras.backend.backend())
+        super().close(
+            f"Keras runs on {name} here: neither the data nor the loss, the gradients or the weights of this fit "
+            "were looked at. Keras on TensorFlow and on PyTorch is covered: KERAS_BACKEND=tensorflow or torch"
+        )
+
+
+def first_batches(model: keras.Model, data: Any, class_weights: bool | None, listeners: Listeners) -> FirstBatches:
+    """Return what looks at the batches of a `fit` on the backend that is in use.
 
     Args:
-        concurrent: whether Python code that loads data may run in other threads meanwhile.
-        stepped: whether the model has learned already.
+        model: compiled.
+        data: what `fit` was given; only its structure is looked at.
+        class_weights: whether `fit` was given any; None if not known.
+        listeners: who is told.
     """
+    match keras.backend.backend():
+        case "tensorflow":
+            from .keras_tf_step import TensorFlowBatches
 
-    preprocesses = False  # the batch is what `train_step` gets
+            return TensorFlowBatches(model, data, class_weights, listeners)
+        case "torch":
+            from .keras_torch_step import TorchBatches
 
-    def __init__(
-        self, model: keras.Model, batch: Any, class_weights: bool | None, concurrent: bool, stepped: bool
-    ) -> None:
-        super().__init__(model, [batch], None, class_weights)
-        self.name = f"{type(model).__name__} with a batch that its fit has drawn"
-        self.outputs: OutputFacts | None = None
-        self._concurrent, self._stepped = concurrent, stepped
-
-    @contextmanager
-    def untouched(self) -> Iterator[None]:
-        """See `Pipeline.untouched`."""
-        if not self._concurrent:
-            with super().untouched():
-                yield
-            return
-        with global_states_kept(random_states=False), own_loss(self.model), own_warnings_ignored():
-            yield
-
-    def dataset(self) -> Iterator[Fact]:
-        """See `Pipeline.dataset`. Its rows are judged once a few batches were drawn."""
-        yield describe_model(self.model)
-        self._data = KerasData(self._given)
-
-    def forward(self) -> Iterator[Fact]:
-        """See `Pipeline.forward`."""
-        if self._concurrent and draws_numbers(self.model):
-            raise CannotJudge(
-                "the model's own code draws random numbers, and so may the code that loads the data meanwhile: to "
-                "run a copy of the model could change which numbers they get"
-            )
-        for fact in super().forward():
-            if isinstance(fact, OutputFacts):
-                self.outputs = fact
-            yield fact
-
-    def _recognise(self, value: float, prediction: Any, penalty: float) -> Recognised:
-        found = super()._recognise(value, prediction, penalty)
-        return dataclasses.replace(found, floor=None) if self._stepped else found
+            return TorchBatches(model, class_weights, listeners)
+    return _NotCovered(model, listeners)

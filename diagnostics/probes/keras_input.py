@@ -58,7 +58,17 @@ def keras_pipeline(
         )
     if data is None:
         raise InvalidInput(f"examine() was given the Keras model {name} and no data. {PASS_DATA}")
+    from .keras_replayable import calls_generator
+
     for word, given in (("data", data), ("evaluation", evaluation)):
+        if calls_generator(given):
+            raise InvalidInput(
+                f"examine() was given {what(given)} as {word}, which draws from a Python generator "
+                "(from_generator). Reading from it would run that code once more, and what it yields only once "
+                "would be lost to training. If the generator begins anew for each iteration, pass some batches of "
+                "it: examine(model, list(dataset.take(4))). If not, `diagnose run` examines the first batch that "
+                "fit draws by itself."
+            )
         if given is not None and (why := _not_data(given)) is not None:
             raise InvalidInput(f"examine() was given {what(given)} as {word}{why} {PASS_DATA}")
     from .keras_pipeline import KerasPipeline

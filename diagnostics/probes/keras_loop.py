@@ -16,7 +16,8 @@ from diagnostics.rhythm import looks_closer
 from diagnostics.watch_facts import HistoryFacts
 from diagnostics.watch_report import watch_report
 
-from .keras_run import memory_held, sample_fields
+from .keras_history import sample_fields
+from .keras_run import memory_held
 from .keras_weights import Weights, not_finite
 
 _NO_REPLAY = "a step of this loop cannot be run again by somebody else"

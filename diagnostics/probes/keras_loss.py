@@ -9,8 +9,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from diagnostics.facts import Array, LossKind
+from diagnostics.facts import Array, LossKind, OutputFacts
 
+from .keras_model import last_activation
 from .loss_recognition import (
     Candidate,
     Recognised,
@@ -20,6 +21,7 @@ from .loss_recognition import (
     recognise,
     squared_floor,
 )
+from .tensors import PROBABILITY_SUM
 
 # Name of the loss function, however it was given: as a string, a function or an object.
 _KINDS: dict[str, LossKind] = {
@@ -55,6 +57,41 @@ def as_written(loss: Any) -> str | None:
 def expects_indices(loss: Any) -> bool:
     """Whether the loss is known to look up its target among the outputs."""
     return function_name(loss) == "sparse_categorical_crossentropy"
+
+
+def weighs_classes(loss: Any, sample_weights: bool, class_weights: bool | None) -> bool | None:
+    """Say whether rare classes may count for more; what a loss of the user's own does is not known.
+
+    Args:
+        loss: what the model was compiled with.
+        sample_weights: whether the batch has any.
+        class_weights: whether `fit` is given any; None if not known.
+    """
+    if sample_weights or class_weights:
+        return True
+    known = isinstance(loss, str) or getattr(loss, "__module__", "").startswith("keras.")
+    return class_weights if known else None
+
+
+def output_facts(values: Array | None, model: keras.Model) -> OutputFacts:
+    """Return the facts of a prediction (n, ...) in float32; `values` is None for several outputs."""
+    if values is None:
+        return OutputFacts((), None)
+    finite = np.isfinite(values)
+    classes = int(values.shape[-1]) if values.ndim > 1 and values.shape[-1] > 1 else None
+    indexed = classes is not None and expects_indices(model.loss)
+    sums_to_one = None
+    if classes is not None:
+        sums_to_one = bool((values >= 0).all() and (np.abs(values.sum(-1) - 1) <= PROBABILITY_SUM).all())
+    return OutputFacts(
+        shape=tuple(values.shape),
+        num_classes=classes if indexed else None,
+        non_finite_rows=tuple(np.flatnonzero(~finite.reshape(len(values), -1).all(1)).tolist()),
+        lowest=float(values[finite].min()) if finite.any() else None,
+        highest=float(values[finite].max()) if finite.any() else None,
+        sums_to_one=sums_to_one,
+        last_activation=last_activation(model),
+    )
 
 
 def recognise_loss(value: float, prediction: Array, target: Array, loss: Any) -> Recognised:

@@ -13,7 +13,7 @@ from diagnostics.errors import InvalidInput
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.origin_facts import OriginFacts
 
-from .keras_data import named, unpack
+from .keras_batch import named, unpack
 from .keras_replay import Replayed, replay
 from .keras_weights import Weights, not_finite
 

@@ -14,48 +14,35 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.facts import (
-    BatchFacts,
     Fact,
     GradientFacts,
     LayerFacts,
     LossFacts,
-    OutputFacts,
 )
 from diagnostics.own_runs import own_warnings_ignored
 
+from .keras_batch import EMPTY, as_array, batch_facts, class_labels, named, unpack
 from .keras_copy import KerasCopy
-from .keras_data import (
-    EMPTY,
-    KerasData,
-    as_array,
-    class_labels,
-    dataset_facts,
-    kind_of,
-    named,
-    reread_batch,
-    rows_of,
-    unpack,
-)
-from .keras_loss import as_written, expects_indices, recognise_loss
+from .keras_data import KerasData, dataset_facts, kind_of, reread_batch, rows_of
+from .keras_loss import as_written, output_facts, recognise_loss, weighs_classes
 from .keras_model import (
     computes_loss,
     describe_model,
     full_rate,
     has_own_train_step,
     has_weights,
-    last_activation,
     optimizer_facts,
     optimizer_like,
     warms_up,
     with_weights,
 )
+from .keras_replayable import python_functions
 from .keras_state import global_states_kept, own_loss, user_objects
 from .loss_recognition import Recognised
 from .overfitting import POOL_BATCHES, Pool, overfit, pool_of
 from .pipeline import CannotJudge, StageFailed, users_code
 from .rereading import deep_copy
 from .split_comparison import SECONDS, compared_rows, input_columns, row_digest
-from .tensors import PROBABILITY_SUM
 
 # A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
 # is no floor, for the penalty alone may keep the loss above it. Our choice.
@@ -94,7 +81,8 @@ class KerasPipeline:
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """See `Pipeline.untouched`."""
-        kept = global_states_kept(self._given, self._evaluation, *user_objects(self.model))
+        called = [f for given in (self._given, self._evaluation) for f in python_functions(given)]
+        kept = global_states_kept(self._given, self._evaluation, *called, *user_objects(self.model))
         with kept, own_loss(self.model), own_warnings_ignored():  # what Keras warns of, it will say again in `fit`
             yield
 
@@ -130,17 +118,7 @@ class KerasPipeline:
                 f"The data ({kind_of(self._given)}) yields single rows, not batches. Batch it first: "
                 "dataset.batch(32)."
             )
-        arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
-        labels = class_labels({}, y)
-        if labels is None and y is not None and not isinstance(y, dict | list | tuple):
-            labels = as_array(y)
-        yield BatchFacts(
-            size=int(next((len(array) for array in arrays.values() if array.ndim), 0)),
-            inputs=arrays,
-            labels=labels,
-            labels_name=None if y is None else "target",
-            ignore_index=getattr(self.model.loss, "ignore_class", None),
-        )
+        yield batch_facts(x, y, self.model.loss)
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
@@ -151,7 +129,7 @@ class KerasPipeline:
         trainable, other = copy.start()
         with users_code():
             prediction = copy.predict(trainable, other, training=False)
-        yield self._output_facts(prediction)
+        yield output_facts(self._single(prediction), self.model)
         with users_code():
             activations = copy.activations()
         if activations:
@@ -182,7 +160,7 @@ class KerasPipeline:
             value=value,
             kind=self._recognised.kind,
             floor=self._recognised.floor,
-            class_weights=self._weighs_classes(),
+            class_weights=weighs_classes(self.model.loss, self._weights is not None, self._class_weights),
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,
             name=as_written(self.model.loss),
@@ -287,14 +265,6 @@ class KerasPipeline:
             return Recognised()
         return replace(found, floor=found.floor + penalty)
 
-    def _weighs_classes(self) -> bool | None:
-        """Say whether rare classes may count for more; what a loss of the user's own does is not known."""
-        if self._weights is not None or self._class_weights:
-            return True
-        loss = self.model.loss
-        known = isinstance(loss, str) or getattr(loss, "__module__", "").startswith("keras.")
-        return self._class_weights if known else None
-
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""
         if self._weights is not None or any(
@@ -314,26 +284,6 @@ class KerasPipeline:
         """Return the prediction (n, ...) if there is one output, else None."""
         flat = keras.tree.flatten(prediction)
         return np.asarray(tf.cast(flat[0], tf.float32)) if len(flat) == 1 else None
-
-    def _output_facts(self, prediction: Any) -> OutputFacts:
-        values = self._single(prediction)
-        if values is None:
-            return OutputFacts((), None)
-        finite = np.isfinite(values)
-        classes = int(values.shape[-1]) if values.ndim > 1 and values.shape[-1] > 1 else None
-        indexed = classes is not None and expects_indices(self.model.loss)
-        sums_to_one = None
-        if classes is not None:
-            sums_to_one = bool((values >= 0).all() and (np.abs(values.sum(-1) - 1) <= PROBABILITY_SUM).all())
-        return OutputFacts(
-            shape=tuple(values.shape),
-            num_classes=classes if indexed else None,
-            non_finite_rows=tuple(np.flatnonzero(~finite.reshape(len(values), -1).all(1)).tolist()),
-            lowest=float(values[finite].min()) if finite.any() else None,
-            highest=float(values[finite].max()) if finite.any() else None,
-            sums_to_one=sums_to_one,
-            last_activation=last_activation(self.model),
-        )
 
     def _non_finite_rows(self) -> tuple[int, ...] | None:
         assert self._copy is not None

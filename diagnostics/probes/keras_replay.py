@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from diagnostics.origin_facts import FrameFacts, OriginKind, ValueRange
 
-from .keras_data import named, unpack
+from .keras_batch import named, unpack
 from .keras_model import has_own_train_step
 from .keras_state import global_states_kept
 from .keras_weights import Weights

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.ops.dataset_ops import DatasetV2
 from tensorflow.python.framework import op_def_registry
+from tensorflow.python.ops import script_ops
 
 # Sources in memory, and transformations that keep no state outside of an iterator. Shuffling counts its iterations
 # in a resource and fills a buffer, a cache is filled by whoever reads first, and files may be pipes: not listed.
@@ -24,7 +25,7 @@ _OF_TENSORFLOW = "tensorflow.python.data.ops."
 # TensorFlow lists these as stateful. They only run functions of the same graph, which are looked at by themselves.
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case", "StatelessIf", "_Arg"})
 _FILES = frozenset({"ReadFile", "MatchingFiles"})  # stateless to TensorFlow, but a file may be a pipe
-_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc", "GeneratorDataset"})
+_PY_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 _UNKNOWN = "?"
 
 
@@ -50,7 +51,7 @@ def runs_python(data: Any) -> bool:
         return not can_be_read(data)
     return any(
         not type(part).__module__.startswith(_OF_TENSORFLOW)
-        or any(name in _PYTHON or name == _UNKNOWN for name in _operations(part))
+        or any(name in _PY_FUNCTIONS or name == _UNKNOWN for name in _operations(part))
         for part in _parts(data)
     )
 
@@ -60,6 +61,15 @@ def calls_generator(data: Any) -> bool:
     return isinstance(data, DatasetV2) and any(
         name == "GeneratorDataset" for part in _parts(data) for name in _operations(part)
     )
+
+
+def python_functions(data: Any) -> list[Any]:
+    """Return what `py_function` and its kind call within a `tf.data` pipeline."""
+    if not isinstance(data, DatasetV2):
+        return []
+    functions = [function for part in _parts(data) for function in _functions(part) if function is not None]
+    nodes = [node for function in functions for node in _nodes(function)]
+    return [script_ops._py_funcs.get(node.attr["token"].s) for node in nodes if node.op in _PY_FUNCTIONS]
 
 
 def shuffles(data: Any) -> bool | None:
@@ -84,18 +94,25 @@ def _parts(dataset: Any) -> Iterator[Any]:
 
 def _operations(part: Any) -> Iterator[str]:
     """Name the operations of the functions that one step of a pipeline calls, those called by these included."""
+    for function in _functions(part):
+        if function is None or any(given.dtype in (tf.resource, tf.variant) for given in function.captured_inputs):
+            yield _UNKNOWN  # what cannot be looked into; a variable, a table or another dataset
+        else:
+            yield from (node.op for node in _nodes(function))
+
+
+def _functions(part: Any) -> Iterator[Any]:
+    """Yield the functions of one step; None for one whose graph is not there."""
     for called in part._functions():
         function = getattr(called, "function", called)
-        graph = getattr(function, "graph", None)
-        if graph is None:
-            yield _UNKNOWN
-            continue
-        if any(captured.dtype in (tf.resource, tf.variant) for captured in function.captured_inputs):
-            yield _UNKNOWN  # a variable, a table or another dataset
-        yield from (operation.type for operation in graph.get_operations())
-        if graph._functions:  # or the graph, and the constants in it, would be copied for nothing
-            for inner in graph.as_graph_def().library.function:
-                yield from (node.op for node in inner.node_def)
+        yield function if hasattr(function, "graph") else None
+
+
+def _nodes(function: Any) -> Iterator[Any]:
+    yield from (operation.node_def for operation in function.graph.get_operations() if operation.type != "Const")
+    if function.graph._functions:  # or the graph, and the constants in it, would be copied for nothing
+        for inner in function.graph.as_graph_def().library.function:
+            yield from inner.node_def
 
 
 def _is_pure(operation: str) -> bool:

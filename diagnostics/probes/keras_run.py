@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections import deque
@@ -22,14 +21,15 @@ from diagnostics.origin_facts import OriginFacts
 from diagnostics.rhythm import looks_closer
 from diagnostics.watch_facts import HistoryFacts
 
+from .keras_batch import fingerprint
 from .keras_batch_loss import BatchLoss
 from .keras_batches import Tap
+from .keras_history import STEP_FIELDS, sample_fields
 from .keras_model import has_own_train_step, has_weights, inner_optimizer
 from .keras_origin import Kept, failed_batch, locate
 from .keras_replay import batch_size
 from .keras_weights import LIMIT, Weights, compiled, current, not_finite
 
-SAMPLED = 1024  # numbers of each part of a batch that its fingerprint is made of, spread evenly
 EVALUATIONS = 4096  # evaluation losses remembered
 
 
@@ -71,11 +71,11 @@ class KerasRun:
         # An accelerator is not waited for but every so many steps; by then the weights are long others.
         self._deferred = _on_gpu() and every > 1
         self._weights: Weights | None = None
-        self._loss = BatchLoss(model)
+        self._loss = BatchLoss(model, current)
         self._rate = _rate_of(inner, self._own_step)
         self._fit = getattr(model, "history", None)  # each has one of its own
         self._begun_at = _iterations(model)
-        self._rows = History(_ROW)
+        self._rows = History(STEP_FIELDS)
         self._samples = History(sample_fields(0))
         self._pending: list[tuple[Kept, Any]] = []
         self._begun: list[Kept] = []  # the batches of the step that is under way
@@ -188,7 +188,7 @@ class KerasRun:
             batch=batch if keeps else None,
             values=weights.read() if wanted and weights is not None and weights.small else None,
             size=0 if batch is None else batch_size(batch),
-            fingerprint=_fingerprint(parts) if parts else 0,
+            fingerprint=fingerprint(parts) if parts else 0,
             rate=self._rate(),
         )
         if keeps and self._suspect is None and not _are_finite(parts):
@@ -298,26 +298,6 @@ class KerasRun:
             self._locate(Kept(self.steps, None, values))
 
 
-_ROW: list[Any] = [
-    ("steps", np.int64),
-    ("losses", np.float64),
-    ("loss_known", np.bool_),
-    ("learning_rates", np.float64, (1,)),
-    ("batch_fingerprints", np.uint64),
-    ("batch_sizes", np.int64),
-]
-
-
-def sample_fields(layers: int) -> list[Any]:
-    """Return the fields of a closer look, for `History`."""
-    return [
-        ("sampled_steps", np.int64),
-        ("update_ratios", np.float32, (layers,)),
-        ("weight_norms", np.float32, (layers,)),
-        ("memory_bytes", np.float64),
-    ]
-
-
 def _rate_of(optimizer: Any, own_step: bool) -> Callable[[], Any]:
     """Return what tells the learning rate of the step to come, of a schedule, too: a tensor (), or None."""
     if optimizer is None:
@@ -335,18 +315,6 @@ def _rate_of(optimizer: Any, own_step: bool) -> Callable[[], Any]:
 
 def _iterations(model: keras.Model) -> int:
     return 0 if model.optimizer is None else int(np.asarray(model.optimizer.iterations))
-
-
-def _fingerprint(parts: list[Array]) -> int:
-    """Return a number of 64 bits, equal for equal batches; 0 where that cannot be told."""
-    digest = hashlib.blake2b(digest_size=8)
-    for values in parts:
-        if values.dtype.hasobject:  # strings
-            return 0
-        flat = values.reshape(-1)
-        digest.update(b"%d %d" % (values.ndim, values.size))
-        digest.update(np.ascontiguousarray(flat[:: max(1, -(-flat.size // SAMPLED))]).tobytes())
-    return int.from_bytes(digest.digest(), "little")
 
 
 def _are_finite(parts: list[Array]) -> bool:

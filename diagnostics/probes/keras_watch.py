@@ -17,6 +17,7 @@ from diagnostics.watching import check_rhythm
 
 if TYPE_CHECKING:
     from .keras_run import KerasRun
+    from .keras_torch_run import KerasTorchRun
 
 
 class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
@@ -34,7 +35,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     What Keras does not show, the report says: gradients never; batches and single steps not with
     `steps_per_execution` above 1 or on several devices; on an accelerator the weights of a broken step only with
-    `every=1`, which waits for each step. Keras on TensorFlow only.
+    `every=1`, which waits for each step. On Keras' PyTorch backend gradients are seen, and a broken step is not
+    run again; on JAX nothing is covered.
 
     Args:
         every: steps between two looks at weights, updates and memory; on an accelerator also between two reads.
@@ -57,8 +59,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._every = every
         self._stop_after = stop_after
         self._quiet = quiet
-        self._run: KerasRun | None = None
-        self._first_batches: Callable[[Any, str], bool] | None = None
+        self._run: KerasRun | KerasTorchRun | None = None
+        self._first_batches: Any = None  # `diagnose run`'s
         self._name = ""
         self._why_not = "training has not begun"
         self._faults: dict[str, str] = {}
@@ -85,6 +87,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Take the loss of an evaluation."""
+        if self._first_batches is not None:
+            self._safely("first batches", self._first_batches.epoch_ends)
         if self._run is not None and isinstance(logs, dict) and logs.get("val_loss") is not None:
             self._safely("evaluation", self._run.evaluated, logs["val_loss"])
 
@@ -107,18 +111,27 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._run.close()
         self._run, self._faults = None, {}
         backend = keras.backend.backend()
-        if backend != "tensorflow":
-            self._why_not = f"Keras runs on {backend} here, and only Keras on TensorFlow is covered"
+        if backend not in ("tensorflow", "torch"):
+            self._why_not = f"Keras runs on {backend} here, and only Keras on TensorFlow and on PyTorch is covered"
             return
-        from .keras_run import KerasRun
-
         self._name = type(self.model).__name__
         self._handover = None
-        self._run = run = KerasRun(self.model, self._every, self._stop_after)
-        run.first_batches = self._first_batches
+        self._run = run = self._observe(backend)
+        run.first_batches = getattr(self._first_batches, "take", None)
         if self._logger is not None:
             self._handover = handover = Handover(self._logger, self._faults)
             run.on_read = lambda: handover.take(run.history)
+
+    def _observe(self, backend: str) -> KerasRun | KerasTorchRun:
+        if backend == "torch":
+            from .keras_torch_run import KerasTorchRun
+
+            run = KerasTorchRun(self.model, self._every, self._stop_after)
+            run.on_first_step = getattr(self._first_batches, "first_step", None)
+            return run
+        from .keras_run import KerasRun
+
+        return KerasRun(self.model, self._every, self._stop_after)
 
     def _end(self) -> None:
         if self._run is None:
