@@ -1,7 +1,7 @@
 """Keeps what this library has imported apart from a script's own modules of the same names.
 
 A script with a `rich.py` or `diagnostics.py` beside it gets that one, as under `python`, though `diagnose run` has
-imported the other before. Only names that the script's folder really holds are touched.
+imported the other before. Only names that the script's folder really holds are touched, and rich.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from types import CodeType, ModuleType
 ALIAS = "_diagnostics_of_this_run"  # what our own package is called where the script has one of that name
 _OURS = __name__.partition(".")[0]
 _IMPORT = re.compile(rf"^([ \t]*from ){_OURS}\b".encode(), re.MULTILINE)
+# It draws from the generator of `random` when it is imported, which a script that has seeded that notices.
+_DRAWS = frozenset({"rich"})
 # An interpreter has imported these before it comes to the script's folder.
 _STARTED_WITH = frozenset({"__main__", "encodings", "sitecustomize", "usercustomize", *sys.builtin_module_names})
 _KINDS = (
@@ -37,7 +39,7 @@ class OwnModules:
             folder: the folder or zip file that the script's imports search first; None if there is none.
         """
         self._folder = folder
-        self._names = frozenset[str]() if folder is None else frozenset(_shadowed(folder))
+        self._names = _DRAWS if folder is None else _DRAWS.union(_shadowed(folder))
         self._ours: dict[str, ModuleType] = {}
 
     def hide(self) -> None:
@@ -50,9 +52,6 @@ class OwnModules:
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
         """Within, ours are what an import finds, and the script's folder is not searched."""
-        if not self._names:
-            yield
-            return
         theirs, path = self._taken(), list(sys.path)
         sys.modules.update(self._ours)
         sys.path[:] = [entry for entry in path if entry != self._folder]

@@ -377,7 +377,7 @@ def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
 
 
 def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
-    """Put the rules to facts that came to light after an examination; tell the first of them with a stage of it."""
+    """Put the rules to facts that came to light after an examination; show the first of them with a stage."""
     from .rule import Judge
     from .stage_details import detail
 

@@ -125,13 +125,15 @@ def compare(
     Raises:
         subprocess.TimeoutExpired: a run took longer.
     """
+    script = script.resolve()
     with tempfile.TemporaryDirectory(prefix="side-effects-") as folder:
 
         def run(before: Sequence[str]) -> Outcome:
             return _run(
                 Path(folder),
-                [*before, str(script.resolve()), *arguments],
-                sources or script.resolve().parent,
+                [*before, str(script), *arguments],
+                script,
+                sources or script.parent,
                 environment or {},
                 timeout,
             )
@@ -144,7 +146,9 @@ def compare_program(path: Path) -> Comparison:
     return compare(DRIVER, str(path.resolve()), sources=path.resolve().parent)
 
 
-def _run(folder: Path, arguments: Sequence[str], sources: Path, more: dict[str, str], timeout: float) -> Outcome:
+def _run(
+    folder: Path, arguments: Sequence[str], script: Path, sources: Path, more: dict[str, str], timeout: float
+) -> Outcome:
     work, record, report = folder / "work", folder / "record.json", folder / "report.json"
     work.mkdir()
     environment = {
@@ -154,6 +158,7 @@ def _run(folder: Path, arguments: Sequence[str], sources: Path, more: dict[str, 
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "OMP_NUM_THREADS": "1",
         "SIDE_EFFECTS_RECORD": str(record),
+        "SIDE_EFFECTS_SCRIPT": str(script),
         "SIDE_EFFECTS_FOLDER": str(sources),
         **more,
     }

@@ -6,6 +6,7 @@ records are compared key by key. Nothing of `diagnostics` is used here: it is wh
 
 import atexit
 import builtins
+import contextlib
 import functools
 import inspect
 import os
@@ -19,20 +20,28 @@ LONGEST = 2000  # entries of a container that are compared one by one
 _reads = {}
 
 
-def start(record, folder):
+def start(record, script, folder):
     """Count reads from now on, and write the record to a file at the interpreter's end.
 
     Args:
         record: the file.
+        script: the file that is run.
         folder: where the script's own classes are defined; their reads are counted, their attributes recorded.
     """
-    random.seed(0)  # Python and NumPy take an unknown seed otherwise
-    try:
-        import numpy
+    started = []
 
-        numpy.random.seed(0)
-    except ImportError:
-        pass
+    def seed(event, arguments):
+        """Seed Python's and NumPy's generators where the script begins: they take an unknown seed otherwise."""
+        of_script = event == "exec" and getattr(arguments[0], "co_filename", None) == script
+        if not started and (of_script or event == "cpython.run_file"):
+            started.append(event)
+            random.seed(0)
+            if "numpy" in sys.modules:
+                sys.modules["numpy"].random.seed(0)
+
+    sys.addaudithook(seed)
+    with contextlib.suppress(ImportError):
+        import numpy  # noqa: F401  before the script, so that its generator is there to be seeded
     process, make = os.getpid(), builtins.__build_class__
 
     def make_counted(body, name, /, *bases, **keywords):

@@ -8,4 +8,4 @@ import os
 if "SIDE_EFFECTS_RECORD" in os.environ:
     import recording
 
-    recording.start(os.environ.pop("SIDE_EFFECTS_RECORD"), os.environ.pop("SIDE_EFFECTS_FOLDER"))
+    recording.start(*(os.environ.pop(f"SIDE_EFFECTS_{name}") for name in ("RECORD", "SCRIPT", "FOLDER")))
