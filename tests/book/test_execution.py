@@ -77,11 +77,16 @@ class TestExecute:
         assert desk.line == "notebooks: 1 to run, 0 unchanged since the last run"
 
     def test_output_that_comes_late_is_waited_for(self, desk: Any, code_cell: Any) -> None:
-        # As on a busy machine: the thread that sends the output gets no time until 6 s after the reply.
-        late = "import time\nget_ipython().kernel.iopub_thread.schedule(lambda: time.sleep(6))\nprint('late')"
+        # As on a busy machine: the reply is sent, and the thread that sends the output gets no time for 6 s more.
+        late = (
+            "import sys, time\n"
+            "print('loss 1.1', flush=True)\n"
+            "sys.stdout.flush_timeout = sys.stderr.flush_timeout = 0.1\n"
+            "get_ipython().kernel.iopub_thread.schedule(lambda: time.sleep(6))"
+        )
         job = desk.job(code_cell(late))
         assert desk.run(job) == (["04_wrong_label_count"], [])
-        assert desk.shelf.kept(job).cells[-1].outputs[0].text == "late\n"
+        assert desk.shelf.kept(job).cells[-1].outputs[0].text == "loss 1.1\n"
 
     def test_what_the_notebooks_need_is_prepared_before_the_first_runs(self, desk: Any, code_cell: Any) -> None:
         ready = desk.folder / "ready"
