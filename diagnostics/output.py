@@ -53,9 +53,10 @@ def print_out(text: str) -> bool:
         Whether that can be written to. A reader who has gone is no failure.
     """
     stream = sys.__stdout__
+    with contextlib.suppress(Exception):  # one of the script's own, whatever it is
+        sys.stdout.flush()
     try:
-        for written in {sys.stdout, stream}:
-            written.flush()  # type: ignore[union-attr]
+        stream.flush()  # type: ignore[union-attr]
         descriptor, encoding = stream.fileno(), stream.encoding  # type: ignore[union-attr]
         data = f"{text}\n".encode(encoding, "backslashreplace")
         while data:

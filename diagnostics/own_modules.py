@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.machinery
+import os
 import re
 import sys
 import zipimport
@@ -80,8 +81,16 @@ def _shadowed(folder: str) -> Iterable[str]:
         if spec is None or spec.loader is None:  # a folder without an __init__.py is searched last of all
             continue
         loaded = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", None)
-        if loaded not in ("built-in", "frozen", spec.origin):
+        if loaded not in ("built-in", "frozen") and not _same_file(loaded, spec.origin):
             yield name
+
+
+def _same_file(one: str | None, other: str | None) -> bool:
+    """Whether two paths lead to one file, as in a clone that is reached through a link."""
+    try:
+        return one == other or (one is not None and other is not None and os.path.samefile(one, other))
+    except OSError:  # within a zip file, or not there
+        return False
 
 
 def _rename() -> None:

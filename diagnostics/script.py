@@ -89,26 +89,23 @@ class Script:
         Raises:
             InvalidInput: there is no such module.
         """
-        execute, process = self._prepare(), os.getpid()
-        try:
-            ending = _ending_of(execute, stopped)
-        finally:
-            for name in ("__file__", "__cached__"):  # as `python` does when a file has run
-                if not self._runs_as_module:
-                    vars(sys.modules["__main__"]).pop(name, None)
+        main, process = _new_main(), os.getpid()
+        ending = _ending_of(self._prepare(main), stopped)
+        if not self._runs_as_module:  # as `python` does when a file has run
+            main.pop("__file__", None)
+            main.pop("__cached__", None)
         if os.getpid() != process:
             return replace(ending, forked=True)
         if not (ending.exit_code == 0 and stopped()):
             _shut_down_threads()
         return ending
 
-    def _prepare(self) -> Callable[[], object]:
+    def _prepare(self, main: dict[str, Any]) -> Callable[[], object]:
         """Set up the interpreter for the script, and return what runs it."""
         if self.folder is not None:
             come_first(self.folder)
         if self._module:
             _check_module(self._target)
-        main = _new_main()
         sys.argv = ["-m" if self._module else self._target, *self._arguments]
         if self._module:  # what the interpreter itself calls for -m, a folder and a zip file
             return lambda: runpy._run_module_as_main(self._target)  # type: ignore[attr-defined]
@@ -143,25 +140,25 @@ def _check_module(name: str) -> None:
         raise InvalidInput(f"there is no module {name!r}: python -m {name} would not find it either.")
 
 
-def _new_main() -> ModuleType:
+def _new_main() -> dict[str, Any]:
     """Make the script's `__main__`, with the attributes, in their order, that an interpreter starts with."""
     main = ModuleType("__main__")
     main.__dict__.update(__loader__=importlib.machinery.BuiltinImporter, __annotations__={}, __builtins__=builtins)
     sys.modules["__main__"] = main  # where pickle, and processes that are started, look for it
-    return main
+    return main.__dict__
 
 
-def _execute(path: str, main: ModuleType) -> None:
+def _execute(path: str, main: dict[str, Any]) -> None:
     compiled = path.endswith(".pyc")
     kind = importlib.machinery.SourcelessFileLoader if compiled else importlib.machinery.SourceFileLoader
     loader = kind("__main__", path)
-    main.__dict__.update(__file__=path, __cached__=None, __loader__=loader)
+    main.update(__file__=path, __cached__=None, __loader__=loader)
     if compiled:
-        exec(loader.get_code("__main__") or "", main.__dict__)
+        exec(loader.get_code("__main__") or "", main)
         return
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
-    exec(code, main.__dict__)
+    exec(code, main)
 
 
 def _ending_of(execute: Callable[[], object], stopped: Callable[[], bool]) -> Ending:

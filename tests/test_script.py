@@ -45,7 +45,7 @@ SAME = {
     "its own hook for exceptions": """
         import sys
         def hook(kind, error, trace):
-            print('hooked', kind.__name__, error, trace.tb_lineno, trace.tb_next)
+            print(__file__, 'hooked', kind.__name__, error, trace.tb_lineno, trace.tb_next)
         sys.excepthook = hook
         raise RuntimeError('x')
         """,
@@ -61,6 +61,7 @@ SAME = {
         import atexit
         atexit.register(lambda: print('at exit', list(globals()), __import__('sys').modules['__main__']))
         """,
+    "no main module at its end": "import sys; del sys.modules['__main__']",
     "exit handlers, after all else": """
         import atexit, sys
         atexit.register(print, 'at exit')
