@@ -15,6 +15,8 @@ from .user_modes import call_without_user_modes
 
 # What every call raises once a kernel has failed. Before PyTorch 2.8 it was a RuntimeError like many others.
 DEVICE_FAILED: tuple[type[Exception], ...] = tuple(filter(None, [getattr(torch, "AcceleratorError", None)]))
+_function_modes: Callable[[], int] = torch._C._len_torch_function_stack
+_dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 
 Part = Literal[
     "forward passes",
@@ -47,7 +49,10 @@ class Parts:
         if part in self.faults:
             return
         try:
-            call_without_user_modes(work, *arguments)
+            if _function_modes() or _dispatch_modes():  # asked here: this is called for every module
+                call_without_user_modes(work, *arguments)
+            else:
+                work(*arguments)
         except Exception as fault:  # ours: a line in the report, never an exception in the user's loop
             self.ended(part, fault)
 

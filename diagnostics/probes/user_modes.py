@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 
@@ -16,7 +16,7 @@ def without_user_modes() -> Iterator[None]:
     A default device stays, and so do PyTorch's own modes such as FakeTensorMode: tensors depend on them.
     """
     torch = sys.modules.get("torch")
-    if torch is None or not _any_modes(torch):
+    if torch is None or not hasattr(torch, "_C") or not any(size() for size in _stack_sizes()):
         yield
         return
     undo = [*_pop_function_modes(torch), *_pop_dispatch_modes(torch)]
@@ -29,14 +29,17 @@ def without_user_modes() -> Iterator[None]:
 
 def call_without_user_modes(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Call a function `without_user_modes`; costs a fraction of a microsecond where there are none."""
-    if not _any_modes(sys.modules["torch"]):
+    functions, dispatched = _stack_sizes()
+    if not functions() and not dispatched():
         return work(*arguments, **options)
     with without_user_modes():
         return work(*arguments, **options)
 
 
-def _any_modes(torch: Any) -> bool:
-    return bool(torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack())
+@cache
+def _stack_sizes() -> tuple[Callable[[], int], Callable[[], int]]:
+    torch: Any = sys.modules["torch"]
+    return torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
 
 
 def _pop_function_modes(torch: Any) -> list[Callable[[], object]]:
