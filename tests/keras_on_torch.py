@@ -31,17 +31,32 @@ def batches(reads):
         yield x[start : start + 32], y[start : start + 32]
 
 
-def fit(rate=1e-2, last=None, generator=False, **changes):
+def classifier(last=None):
+    import keras
+
+    model = keras.Sequential(
+        [keras.layers.Dense(32, "relu"), keras.layers.Dropout(0.2), keras.layers.Dense(CLASSES, last)]
+    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(1e-2), loss, metrics=["accuracy"])
+    return model
+
+
+def linear(rate):
+    import keras
+
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(rate), "mse")
+    return model
+
+
+def fit(rate=None, last=None, generator=False, **changes):
     import keras
     import numpy as np
     import torch
 
     keras.utils.set_random_seed(3)
-    model = keras.Sequential(
-        [keras.layers.Dense(32, "relu"), keras.layers.Dropout(0.2), keras.layers.Dense(CLASSES, last)]
-    )
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"])
+    model = classifier(last) if rate is None else linear(rate)
     reads, failed = [], None
     try:
         given = (batches(reads),) if generator else data(**changes)
@@ -63,7 +78,7 @@ CASES = {
     "generator": {"generator": True},
     "labels": {"labels_from": 1},
     "nan": {"broken_row": 200},
-    "rate": {"rate": 30.0},
+    "rate": {"rate": 0.5},
     "softmax": {"last": "softmax"},
 }
 

@@ -36,7 +36,7 @@ class TestOnTorch:
             ("healthy", []),
             ("generator", []),
             ("labels", ["labels-out-of-range"]),
-            ("nan", ["non-finite-loss"]),
+            ("nan", ["non-finite-inputs"]),
             ("rate", ["learning-rate-too-high"]),
             ("softmax", ["probabilities-as-logits"]),
         ],
@@ -55,7 +55,8 @@ class TestOnTorch:
 
     def test_names_the_row_that_held_nan(self):
         (message,) = results()["cases"]["nan"]["messages"]
-        assert "row" in message, message
+        assert message.startswith("The batch of step ")
+        assert "1 of the 32 examples (" in message
 
     def test_takes_no_module_of_ours_that_imports_tensorflow(self):
         for name in results()["modules"]:

@@ -143,13 +143,17 @@ def _both(
     meaning = Recognised("cross_entropy", floor, classes)
 
     def logits() -> float:
-        return float(np.mean(function(target, prediction, from_logits=True)))
+        return _mean(function(target, prediction, from_logits=True))
 
     def probabilities() -> float:
-        return float(np.mean(function(target, prediction, from_logits=False)))
+        return _mean(function(target, prediction, from_logits=False))
 
     yield Candidate(logits, replace(meaning, reads="logits"))
     yield Candidate(probabilities, replace(meaning, reads="probabilities"))
+
+
+def _mean(losses: Any) -> float:
+    return float(np.mean(keras.ops.convert_to_numpy(losses)))
 
 
 def _elementwise(prediction: Array, target: Array, broadcast: bool) -> Iterator[Candidate]:
@@ -167,10 +171,10 @@ def _elementwise(prediction: Array, target: Array, broadcast: bool) -> Iterator[
         return
 
     def logits() -> float:
-        return float(np.mean(keras.losses.binary_crossentropy(target, prediction, from_logits=True)))
+        return _mean(keras.losses.binary_crossentropy(target, prediction, from_logits=True))
 
     def probabilities() -> float:
-        return float(np.mean(keras.losses.binary_crossentropy(target, prediction, from_logits=False)))
+        return _mean(keras.losses.binary_crossentropy(target, prediction, from_logits=False))
 
     meaning = Recognised("binary_cross_entropy", binary_floor(target), broadcast=broadcast)
     yield Candidate(logits, replace(meaning, reads="logits"))

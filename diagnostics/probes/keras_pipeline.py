@@ -37,7 +37,7 @@ from .keras_model import (
     with_weights,
 )
 from .keras_replayable import python_functions
-from .keras_state import global_states_kept, own_loss, user_objects
+from .keras_state import generators_of, global_states_kept, own_loss
 from .loss_recognition import Recognised
 from .overfitting import POOL_BATCHES, Pool, overfit, pool_of
 from .pipeline import CannotJudge, StageFailed, users_code
@@ -82,7 +82,7 @@ class KerasPipeline:
     def untouched(self) -> Iterator[None]:
         """See `Pipeline.untouched`."""
         called = [f for given in (self._given, self._evaluation) for f in python_functions(given)]
-        kept = global_states_kept(self._given, self._evaluation, *called, *user_objects(self.model))
+        kept = global_states_kept(self._given, self._evaluation, *called, *generators_of(self.model))
         with kept, own_loss(self.model), own_warnings_ignored():  # what Keras warns of, it will say again in `fit`
             yield
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from types import CodeType, FunctionType
+from types import BuiltinMethodType, CodeType, FunctionType
 from typing import Any
 
 import keras
@@ -64,37 +64,40 @@ def _random_states_kept(*roots: Any) -> Iterator[None]:
             generator.state.assign(generator_state)
 
 
-def user_objects(model: keras.Model) -> list[Any]:
-    """Return the model, its layers and its loss as far as the user has written their classes or functions."""
-    parts = [model, *model._flatten_layers(include_self=False), getattr(model, "loss", None)]
-    return [part for part in parts if part is not None and not _of_keras(part)]
+def generators_of(model: keras.Model) -> list[Any]:
+    """Return the generators that code of the user's in a model keeps as attributes, or uses in its loss."""
+    kept = [value for part in _user_objects(model) for value in vars(part).values() if is_generator(value)]
+    return [*kept, *(part for part in _user_objects(model) if isinstance(part, FunctionType))]
 
 
 def draws_numbers(model: keras.Model) -> bool:
     """Whether code of the user's in a model is seen to draw random numbers, from whatever generator."""
-    objects = user_objects(model)
-    if generators_within(*objects):
+    if generators_within(*generators_of(model)):
         return True
+    objects = _user_objects(model)
     functions = [part for part in objects if isinstance(part, FunctionType)]
     for kind in {base for part in objects for base in type(part).__mro__ if not _of_keras(base)}:
         functions += [value for value in vars(kind).values() if isinstance(value, FunctionType)]
     return any(_names_random(function.__code__, function.__globals__) for function in functions)
 
 
+def _user_objects(model: keras.Model) -> list[Any]:
+    """Return the model, its layers and its loss as far as the user has written their classes or functions."""
+    parts = [model, *model._flatten_layers(include_self=False), getattr(model, "loss", None)]
+    return [part for part in parts if hasattr(part, "__dict__") and not _of_keras(part)]
+
+
 def _of_keras(thing: Any) -> bool:
-    if isinstance(thing, str):
-        return True
     kind = thing if isinstance(thing, type | FunctionType) else type(thing)
-    return kind is object or kind.__module__.partition(".")[0] in ("keras", "keras_hub", "tensorflow", "torch")
+    return kind in (object, str) or kind.__module__.partition(".")[0] in ("keras", "keras_hub", "tensorflow")
 
 
 def _names_random(code: CodeType, names: Mapping[str, Any]) -> bool:
     for name in code.co_names:
         used = names.get(name)
-        owner = getattr(used, "__self__", None)  # of `from random import gauss`
-        if "random" in name or "rng" in name or "random" in str(getattr(used, "__module__", "")):
-            return True
-        if is_generator(used) or is_generator(owner):
+        if isinstance(used, BuiltinMethodType):  # of `from random import gauss`
+            used = used.__self__
+        if "random" in name or "rng" in name or is_generator(used):
             return True
     return any(_names_random(inner, names) for inner in code.co_consts if isinstance(inner, CodeType))
 

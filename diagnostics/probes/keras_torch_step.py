@@ -133,4 +133,4 @@ class TorchBatches(FirstBatches):
         try:
             self.walk(KerasTorchStep(self.model, seen, self._class_weights))
         except Exception as fault:
-            self._fault(fault)
+            self._listeners.fault(fault)
