@@ -53,7 +53,8 @@ def examine(
         loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches.
             A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
             model: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays ``(x, y)`` or ``(x, y, sample_weight)``,
-            or a list of batches.
+            or a list of batches. A dataset made by `from_generator` is refused: to read it might take rows away
+            from training. Pass some of its batches, ``list(dataset.take(4))``, where it begins anew each time.
         loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.
         optimizer: for a module: read, never stepped. None leaves its rules unjudged.
         evaluation: the evaluation data, of the same kind as `loader`, to be held against the training data. A

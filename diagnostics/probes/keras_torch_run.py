@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from .keras_history import STEP_FIELDS, gradient_fields, sample_fields
 from .keras_model import has_own_train_step, has_weights, inner_optimizer
 
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
+EVALUATIONS = 4096  # evaluation losses remembered
 NOT_REPLAYED = "on the PyTorch backend of Keras no step is run again"
 
 
@@ -81,6 +83,8 @@ class KerasTorchRun:
         self._own_step = has_own_train_step(model)
         self._loss = BatchLoss(model, _current)
         self._fit = getattr(model, "history", None)  # each has one of its own
+        self._passes = int(getattr(self._optimizer, "gradient_accumulation_steps", None) or 1)
+        self._compares = False  # whether weights are compared with those before a step
         self._variables: list[Any] = []
         self._layers: tuple[str, ...] = ()
         self._of_variable: Array = np.zeros(0, np.int64)
@@ -88,7 +92,7 @@ class KerasTorchRun:
         self._samples = History(sample_fields(0))
         self._before_step: list[torch.Tensor] | None = None
         self._pending: list[tuple[tuple[Any, ...], Any, Any]] = []
-        self._evaluations: list[tuple[int, float]] = []
+        self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._handed, self._closed = 0, False
         self._original = model.train_function
         if isinstance(self._original, _Step):  # of a fit that failed, and never gave it back
@@ -164,10 +168,7 @@ class KerasTorchRun:
     def _before(self) -> None:
         if not self._variables and has_weights(self._model):
             self._build()
-        small = sum(v.value.nbytes for v in self._variables) <= LIMIT
-        if not small:
-            self.uncovered["updates"] = f"the weights take more than {LIMIT // 2**20} MiB and were not copied"
-        wanted = self._variables and small and looks_closer(self.steps, self._every)
+        wanted = self._compares and looks_closer(self.steps, self._every)
         self._before_step = [_current(v) for v in self._variables] if wanted else None
 
     def _after(self, batch: Any, logs: Any) -> None:
@@ -209,6 +210,11 @@ class KerasTorchRun:
 
     def _build(self) -> None:
         self._variables = list(self._model.trainable_variables)
+        if self._passes > 1:
+            self.uncovered["updates"] = f"the optimizer steps once in {self._passes} batches"
+        elif sum(v.value.nbytes for v in self._variables) > LIMIT:
+            self.uncovered["updates"] = f"the weights take more than {LIMIT // 2**20} MiB and were not copied"
+        self._compares = "updates" not in self.uncovered
         owners = [v.path.rpartition("/")[0] or self._model.name for v in self._variables]
         self._layers = tuple(dict.fromkeys(owners))
         self._of_variable = np.array([self._layers.index(owner) for owner in owners], dtype=np.int64)
@@ -220,12 +226,13 @@ class KerasTorchRun:
         if self._own_step or not self._variables:
             return None
         gradients = [v.value.grad for v in self._variables]
-        dense = [g for g in gradients if g is not None and g.layout is torch.strided]
+        there = [g is not None and g.layout is torch.strided for g in gradients]
+        dense = [g for g, known in zip(gradients, there, strict=True) if known]
         if not dense:
             return None
-        known = iter(torch.stack([n.float() for n in torch._foreach_norm(dense)]))
+        norms = iter(torch._foreach_norm(dense))
         nothing = dense[0].new_zeros((), dtype=torch.float32)
-        return torch.stack([next(known) if any(g is d for d in dense) else nothing for g in gradients])
+        return torch.stack([next(norms).float() if known else nothing for known in there])
 
     def _measure(self, before: list[torch.Tensor]) -> tuple[Array, Array]:
         changes = [
@@ -313,7 +320,7 @@ class KerasTorchRun:
             gradient_known=gradients["gradient_known"],
             learning_rates=rows["learning_rates"],
             training_mode=np.full(n, -1 if self._own_step else 1, dtype=np.int8),  # `fit` sets it by itself
-            passes=np.ones(n, dtype=np.int64),
+            passes=np.full(n, self._passes),
             gradients_zeroed=np.full(n, -1, dtype=np.int8),
             losses=rows["losses"] if losses else None,
             loss_known=rows["loss_known"] if losses else None,
