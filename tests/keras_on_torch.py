@@ -78,7 +78,7 @@ CASES = {
     "generator": {"generator": True},
     "labels": {"labels_from": 1},
     "nan": {"broken_row": 200},
-    "rate": {"rate": 0.5},
+    "rate": {"rate": 1.5},
     "softmax": {"last": "softmax"},
 }
 

@@ -37,7 +37,7 @@ class TestOnTorch:
             ("generator", []),
             ("labels", ["labels-out-of-range"]),
             ("nan", ["non-finite-inputs"]),
-            ("rate", ["learning-rate-too-high"]),
+            ("rate", ["exploding-gradients", "learning-rate-too-high", "non-finite-loss"]),
             ("softmax", ["probabilities-as-logits"]),
         ],
     )
