@@ -244,7 +244,7 @@ class Run:
 
         def leave() -> None:
             trainer.remove_callback(callback)
-            callback._close()  # a training that failed has had no end
+            callback._safely("end", callback._close)  # a training that failed has had no end
 
         return callback, arguments, options, leave
 

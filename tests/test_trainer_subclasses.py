@@ -197,7 +197,11 @@ class PairTrainer(Trainer):
 
     def __init__(self, model, *others, **options):
         super().__init__(model, *others, **options)
-        self.loss = InBatchNegatives(model)
+        self.losses = {"pairs": InBatchNegatives(model)}
+
+    @property
+    def loss(self):
+        return self.losses["pairs"]
 
     def get_train_dataloader(self):
         parts = self.train_dataset.values() if isinstance(self.train_dataset, dict) else [self.train_dataset]

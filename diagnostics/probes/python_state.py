@@ -12,7 +12,7 @@ import threading
 import types
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -28,6 +28,10 @@ MOST_ELEMENTS = 20_000_000  # of containers that are put back: 160 MB of referen
 MOST_BYTES = 64 * 2**20  # of tensors and arrays that are copied
 
 INSTALLED = ("site-packages", "dist-packages")  # where packages lie that are not the user's own
+# Packages that send metrics away: a call cannot be taken back.
+TRACKERS = frozenset(
+    ("wandb", "mlflow", "comet_ml", "neptune", "clearml", "trackio", "swanlab", "aim", "dvclive", "tensorboardX")
+)
 # What is not looked into: it holds streams, and no state that code of the user's keeps.
 _OPAQUE = (logging.Logger, logging.Handler, threading.Thread)
 
@@ -92,7 +96,8 @@ class _State:
 
     def restore(self) -> None:
         for undo in reversed(self._undo):
-            undo()
+            with suppress(Exception):  # a class of the user's that refuses; the rest is still put back
+                undo()
 
     def _note(self, value: Any) -> Iterable[Any]:
         """Remember the state of one object; return what it refers to."""
@@ -117,6 +122,8 @@ class _State:
             raise CannotRestore(
                 f"it holds an object of type {type(value).__name__}, which moves on when it is used"
             )
+        if self._strict and _top(type(value).__module__) in TRACKERS:
+            raise CannotRestore(f"it holds a {type(value).__name__}, to which it may send metrics")
         if isinstance(value, nn.Module):
             self._seen.update((id(buffer), buffer) for buffer in vars(value).get("_buffers", {}).values())
         found: list[Any] = []
@@ -134,7 +141,7 @@ class _State:
             found.append(type(value))
         attributes = _attributes(value)
         if attributes is not None:
-            found += self._note_dict(attributes)
+            found += self._note_dict(attributes, ordered=False)
         found += self._note_slots(value)
         return found
 
@@ -143,16 +150,25 @@ class _State:
         if self._elements > MOST_ELEMENTS:
             raise CannotRestore(f"its containers hold more than {MOST_ELEMENTS:,} elements")
 
-    def _note_dict(self, held: dict[Any, Any]) -> Iterable[Any]:
+    def _note_dict(self, held: dict[Any, Any], ordered: bool = True) -> Iterable[Any]:
+        """Note a dict; one that is `ordered` may be empty for a moment while it is put back."""
         self._count(len(held))
         before = dict(held)
         moving = {key: value for key, value in before.items() if isinstance(value, itertools.count)}
 
         def undo() -> None:
-            if not _same_pairs(held, before):
-                plain: Any = OrderedDict if isinstance(held, OrderedDict) else dict
+            plain: Any = OrderedDict if isinstance(held, OrderedDict) else dict
+            if _same_pairs(held, before):
+                return
+            if ordered:
                 plain.clear(held)
                 plain.update(held, before)
+                return
+            for key in [key for key in held if key not in before]:
+                plain.pop(held, key)
+            for key, value in before.items():
+                if held.get(key, undo) is not value:
+                    held[key] = value
 
         # Something that counts on can be used up in a copy.
         for key, value in moving.items():
@@ -239,11 +255,13 @@ class _State:
             else:
                 variables[name] = before
 
+        if self._strict and isinstance(before, ModuleType) and _top(before.__name__) in TRACKERS:
+            raise CannotRestore(f"its code uses {before.__name__}, to which it may send metrics")
         if isinstance(before, itertools.count):
             variables[name] = copy.copy(before)
         self._undo.append(undo)
         if isinstance(before, ModuleType) and not _is_installed(before.__name__):
-            return self._note_dict(vars(before))  # such as a settings.py beside the script
+            return self._note_dict(vars(before), ordered=False)  # such as a settings.py beside the script
         return () if before is missing or isinstance(before, itertools.count | ModuleType) else (before,)
 
     def _note_numbers(self, value: Any) -> None:
@@ -310,6 +328,10 @@ def _moves_on(value: Any) -> bool:
 def _is_standard(stream: Any) -> bool:
     """Whether this is a standard stream, or one in memory."""
     return isinstance(stream, io.BytesIO) or any(stream is getattr(sys, n) for n in ("stdin", "stdout", "stderr"))
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def is_installed(value: Any) -> bool:

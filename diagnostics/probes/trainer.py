@@ -70,6 +70,8 @@ class TrainerPipeline(PyTorchPipeline):
                 stack.enter_context(python_state_kept(trainer, uncalled=uncalled, untouched=optimizers))
             except CannotRestore as reason:
                 self._cannot_restore = str(reason)
+            except Exception as error:  # an object that does not let itself be looked into
+                self._cannot_restore = f"looking for it raised {type(error).__name__}"
             yield
 
     def roots(self) -> tuple[Any, ...]:
@@ -143,7 +145,7 @@ class TrainerPipeline(PyTorchPipeline):
                 try:
                     loss, outputs = self.trainer.compute_loss(model, dict(batch), return_outputs=True)
                     return loss, outputs
-                except Exception:
+                except (ValueError, TypeError, NotImplementedError, AssertionError):
                     if is_overridden(self.trainer, "compute_loss") is None:
                         raise
             # Training asks for the loss alone, and some losses have no outputs to return.
@@ -180,8 +182,8 @@ class TrainerPipeline(PyTorchPipeline):
             name
             for name, value in vars(self.trainer).items()
             if name not in ("model", "model_wrapped")
-            and isinstance(value, nn.Module)
-            and any(id(parameter) in mine for parameter in value.parameters())
+            for module in (value.values() if isinstance(value, dict) else [value])  # one for each dataset
+            if isinstance(module, nn.Module) and any(id(parameter) in mine for parameter in module.parameters())
         ]
 
     def predict(self, model: nn.Module, batch: Any) -> Any:

@@ -44,7 +44,7 @@ def objection(trainer: Trainer) -> str | None:
                 return why
     parts = (
         (trainer.data_collator, "the collator"),
-        (trainer.compute_loss_func, "compute_loss_func"),
+        (getattr(trainer, "compute_loss_func", None), "compute_loss_func"),
         (trainer.label_smoother, "the label smoother"),
     )
     for part, name in parts:

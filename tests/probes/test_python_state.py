@@ -2,6 +2,7 @@
 
 import collections
 import itertools
+import sys
 import types
 
 import numpy as np
@@ -144,6 +145,20 @@ def test_an_open_file_is_refused_unless_its_owner_is_not_called(tmp_path):
         with pytest.raises(CannotRestore), python_state_kept(holder):
             pytest.fail("was entered")
         with python_state_kept(types.SimpleNamespace(callback=holder), uncalled=[holder]):
+            pass
+
+
+def test_a_tracker_of_metrics_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "trackio.py").write_text("def log(metrics):\n    raise AssertionError\n\nclass Run:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "trackio", raising=False)
+    script = {}
+    exec("import trackio\ndef loss():\n    trackio.log({})\n", script)
+    monkeypatch.delitem(sys.modules, "trackio")
+    for holder in (script["loss"], types.SimpleNamespace(run=script["trackio"].Run())):
+        with pytest.raises(CannotRestore, match="to which it may send metrics"), python_state_kept(holder):
+            pytest.fail("was entered")
+        with python_state_kept(uncalled=[holder]):  # as a callback's is
             pass
 
 
