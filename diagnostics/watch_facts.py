@@ -45,7 +45,6 @@ class HistoryFacts:
             nothing, inf where the weight was all zero and is not any more, NaN for a layer that no optimizer holds
             (where none holds any, all layers are looked at).
         weight_norms: float32 (m, layers), L2, before the step.
-        zero_gradient_shares: float32 (m, layers), how many of the gradient's numbers are exactly 0, from 0 to 1.
         memory_bytes: float64 (m,), held by tensors on the accelerator, or by the process if there is none.
         memory_of: which of the two; None if neither could be read.
         steps_without_optimizer: times the loop called `Watch.step` after forward passes with gradients on while
@@ -79,7 +78,6 @@ class HistoryFacts:
     sampled_steps: Array | None = None
     update_ratios: Array | None = None
     weight_norms: Array | None = None
-    zero_gradient_shares: Array | None = None
     memory_bytes: Array | None = None
     memory_of: Literal["accelerator", "process"] | None = None
     steps_without_optimizer: int = 0

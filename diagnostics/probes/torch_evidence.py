@@ -14,6 +14,8 @@ from diagnostics.failed_batch import FailedBatch
 from diagnostics.origin_facts import OriginFacts
 
 from . import torch_snapshot
+from .free_memory import free_memory
+from .held_memory import process_memory
 from .torch_gradients import Layers
 from .torch_origin import locate, not_finite
 from .torch_passes import Pass, fingerprints
@@ -21,6 +23,9 @@ from .torch_rows import Failure, Table
 from .torch_snapshot import Snapshot
 
 INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
+INPUTS_SHARE = 1 / 16  # of what the process holds: at most so much is held of steps before the latest
+FREE_SHARE = 1 / 4  # of the device's free memory: at most so much is taken for copies of the weights
+COPIES = 3  # of the weights that a replay makes on the way: the kept ones, a model with them, its gradients
 PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
 PASSES_OF_SKIPPED = 4  # that are run again, of a step that is left out again and again: the first may be as usual
 
@@ -38,7 +43,7 @@ class Evidence:
 
     Attributes:
         always: the argument.
-        small: whether the weights are small enough to be copied.
+        why_not: why the weights are not copied; empty if they are.
         origin: where the first NaN or inf came from, once there is one.
         passes: the passes held, oldest first.
     """
@@ -53,31 +58,58 @@ class Evidence:
         self._snapshot_step = -1
         # Whether all was finite so far. On a CPU it is looked at, for there is nothing to wait for.
         self._good: Tensor | bool = True
+        self._noticed = False  # whether it is known that a pass which is held went bad
         self._bytes = 0
-        self.small = torch_snapshot.fits(layers.parameters)
+        self.why_not = self._why_not_copied() if always else "" if self._is_small() else self._too_large()
+        self._inputs_limit = self._inputs_allowed()
         self.passes: deque[Pass] = deque()
         self.origin: OriginFacts | None = None
         self._failed: Pass | None = None  # the pass of the origin
 
-    @property
-    def why_not(self) -> str:
-        """Why the weights are not copied; empty if they are."""
-        limit = torch_snapshot.LIMIT // 2**20
-        return "" if self.small else f"the weights take more than {limit} MiB and were not copied"
+    def _is_small(self) -> bool:
+        return torch_snapshot.fits(self._layers.parameters)
+
+    def _too_large(self) -> str:
+        return f"the weights take more than {torch_snapshot.LIMIT // 2**20} MiB and were not copied"
+
+    def _why_not_copied(self) -> str:
+        """Say why the weights should not be copied now; empty if there is room."""
+        if not self._is_small():
+            return self._too_large()
+        free = free_memory(self._device)
+        wanted = torch_snapshot.nbytes(self._layers.parameters) * COPIES
+        if wanted <= free * FREE_SHARE:
+            return ""
+        return (
+            f"to run a step again takes {wanted / 2**20:,.0f} MiB, more than a quarter of the {free / 2**20:,.0f} MiB "
+            "that were free: the weights were not copied"
+        )
+
+    def _inputs_allowed(self) -> float:
+        if self._deferred:  # what is held is on the device, and the failure is noticed some steps later
+            return free_memory(self._device) * FREE_SHARE
+        held = process_memory()
+        return math.inf if math.isnan(held) else held * INPUTS_SHARE
 
     def hold(self, kept: Pass) -> None:
         """Keep a pass that is about to run, and drop the oldest beyond the limits."""
-        if self.origin is not None:
-            kept.inputs = None
+        if self.origin is not None or self._noticed:
+            kept.inputs = None  # the pass that went bad is held already
             return
         self.passes.append(kept)
         self._bytes += kept.nbytes
-        while self._bytes > INPUTS_LIMIT or len(self.passes) > PASSES_LIMIT:
+        earlier = min(INPUTS_LIMIT, self._inputs_limit)
+        while (
+            self._bytes > INPUTS_LIMIT
+            or len(self.passes) > PASSES_LIMIT
+            or (self._bytes > earlier and self.passes[0].step < kept.step)
+        ):
             dropped = self.passes.popleft()
             self._bytes -= dropped.nbytes
             dropped.inputs = None
             dropped.why_not = (
-                f"no more than {INPUTS_LIMIT // 2**20} MiB of inputs are held, and {PASSES_LIMIT} passes"
+                f"no more than {min(INPUTS_LIMIT, earlier) / 2**20:,.0f} MiB of inputs are held, and "
+                f"{PASSES_LIMIT} passes"
             )
 
     def drop(self, done: int) -> None:
@@ -87,7 +119,7 @@ class Evidence:
 
     def before_pass(self, step: int) -> None:
         """Copy the weights, if that has to be done before each step and was not for this one."""
-        if self.always and self._snapshot_step != step and self.small and self.origin is None:
+        if self.always and self._snapshot_step != step and not self.why_not and self.origin is None:
             self._snapshot_step = step
             if self._snapshot is None:
                 self._snapshot = Snapshot(self._layers.parameters, self._deferred)
@@ -109,8 +141,13 @@ class Evidence:
                 self._good = finite.to(good.device) & good if isinstance(good, Tensor) else finite
         elif self._good and not math.isfinite(sum(norms)) and (overflow is None or not float(overflow)):
             self._good = False
+            self._noticed = True
             return True
         return False
+
+    def noticed(self) -> None:
+        """Take note that the loss of the latest step is not finite: what led there is held, and no more is needed."""
+        self._noticed = True
 
     def find(self, failure: Failure, noticed: int, table: Table, copied: bool) -> None:
         """Find where the NaN or inf of a step began. No hook of the watcher may be on the model.
@@ -183,7 +220,10 @@ class Evidence:
 
     def copy_now(self) -> None:
         """Copy the weights as they are, before an optimizer steps on what is not finite; if they are not yet."""
-        if self.always or not self.small:
+        if self.always or self.why_not:
+            return
+        self.why_not = self._why_not_copied()
+        if self.why_not:
             return
         self._snapshot = Snapshot(self._layers.parameters, self._deferred)
         self._snapshot.take(True)

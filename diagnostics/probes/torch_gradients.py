@@ -1,9 +1,8 @@
-"""Measures gradients, weights and updates, a few fused operations for all parameters, nothing read back."""
+"""Measures gradients, a few fused operations for all parameters, nothing read back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.facts import Array
-
-Measured = tuple[Tensor, tuple[int, ...]]
-"""Norms (k,), still on the device, and for each the number of its parameter."""
-
-
-@dataclass
-class Update:
-    """One step of an optimizer, measured: norms (k,) of the weights before it and of what it added to them."""
-
-    weights: Tensor
-    change: Tensor
-    nonzero: Measured | None
-    which: tuple[int, ...]
-
 
 class Layers:
     """The trainable parameters of a model, and the modules that they belong to.
@@ -94,27 +79,6 @@ class Layers:
     def sizes(self) -> Array:
         """Return integers (parameters,): the scalars in each."""
         return np.array([p.numel() for p in self.parameters.values()])
-
-
-def copies(held: list[tuple[int, nn.Parameter]]) -> list[Tensor]:
-    """Copy the weights."""
-    with torch.no_grad():
-        return [parameter.clone() for _, parameter in held]
-
-
-def nonzero_counts(gradients: list[Tensor]) -> Tensor:
-    """Count (k,) how many numbers of each gradient are not 0."""
-    return torch.stack([gradient.count_nonzero() for gradient in gradients])
-
-
-def measure_update(
-    layers: Layers, held: list[tuple[int, nn.Parameter]], before: list[Tensor], nonzero: Measured | None
-) -> Update:
-    """Compare the weights with copies made before a step. The copies are used up."""
-    with torch.no_grad():
-        weights = layers.norms(before)
-        torch._foreach_sub_(before, [parameter for _, parameter in held])
-        return Update(weights, layers.norms(before), nonzero, tuple(number for number, _ in held))
 
 
 def to_host(values: Mapping[int, Tensor]) -> dict[int, Array]:

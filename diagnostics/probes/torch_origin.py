@@ -14,6 +14,7 @@ from .torch_overflow import in_float32
 from .torch_passes import Pass
 from .torch_replay import search, twin
 from .torch_rows import Failure
+from .torch_tensors import all_finite
 
 
 def locate(
@@ -98,7 +99,7 @@ def locate(
 def not_finite(tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
     """Name the tensors that hold NaN or inf."""
     with torch.no_grad():
-        return tuple(name for name, tensor in tensors.items() if not bool(tensor.isfinite().all()))
+        return tuple(name for name, tensor in tensors.items() if not all_finite(tensor))
 
 
 def _why_unusable(passes: Sequence[Pass]) -> str:

@@ -16,8 +16,9 @@ from diagnostics.history import History
 from diagnostics.watch_facts import HistoryFacts
 
 from .held_memory import process_memory
-from .torch_gradients import Layers, Update, to_host
+from .torch_gradients import Layers, to_host
 from .torch_passes import Pass, fingerprints
+from .torch_updates import Update
 
 LOSSES = 1024  # of one step, remembered: where no optimizer steps any more it is a step without an end
 # Steps in a row. A scaler begins at 65,536 and halves that with each step that it leaves out: some are how it
@@ -112,12 +113,9 @@ class Table:
                 ("sampled_steps", np.int64),
                 ("update_ratios", np.float32, shape),
                 ("weight_norms", np.float32, shape),
-                ("zero_gradient_shares", np.float32, shape),
                 ("memory_bytes", np.float64),
             ]
         )
-        self._sizes = layers.sizes()
-        self._layer_sizes = np.bincount(layers.of_parameter, self._sizes, minlength=len(layers.names))
         self.skipped = 0
         self._left_out = 0  # of them, the latest in a row
         self.scaled = False
@@ -257,23 +255,33 @@ class Table:
             memory = float(torch.cuda.memory_allocated(device))
         for row in rows:
             for update in row.updates:
-                self._sample(row.step, update, reader, memory)
+                self._sample(row, update, reader, memory)
 
-    def _sample(self, step: int, update: Update, reader: _Reader, memory: float) -> None:
-        weights = self.layers.over_layers(reader.array(update.weights), update.which)
-        change = self.layers.over_layers(reader.array(update.change), update.which)
+    def _sample(self, row: Row, update: Update, reader: _Reader, memory: float) -> None:
+        scales = np.array(update.scales)
+        moved = reader.array(update.change) * scales
+        if update.sampled is not None:
+            moved[self._unseen(row, update, moved, reader)] = np.nan
+        weights = self.layers.over_layers(reader.array(update.weights) * scales, update.which)
+        change = self.layers.over_layers(moved, update.which)
         ratios = np.where(change == 0, 0.0, change / weights)
         unseen = np.ones(len(weights), dtype=np.bool_)
         unseen[self.layers.of_parameter[list(update.which)]] = False
         ratios[unseen] = weights[unseen] = np.nan
-        shares = np.full(len(weights), np.nan)
-        if update.nonzero is not None:
-            which = list(update.nonzero[1])
-            counts = self._sizes[which] - reader.array(update.nonzero[0])
-            there = np.bincount(self.layers.of_parameter[which], self._sizes[which], minlength=len(weights))
-            zeros = np.bincount(self.layers.of_parameter[which], counts, minlength=len(weights))
-            shares = zeros / there
-        self.samples.append((step, ratios, weights, shares, memory))
+        self.samples.append((row.step, ratios, weights, memory))
+
+    def _unseen(self, row: Row, update: Update, moved: Array, reader: _Reader) -> list[int]:
+        """Return the places of tensors whose gradient missed what was compared of them, as of rare tokens it may.
+
+        That nothing moved there does not say that nothing moved.
+        """
+        assert update.sampled is not None
+        full = {n: g for own in row.gradients for n, g in zip(own.which, reader.array(own.norms), strict=True)}
+        return [
+            place
+            for place, norm in zip(update.sampled_which, reader.array(update.sampled), strict=True)
+            if moved[place] == 0 and (np.isnan(norm) or (norm == 0 and full.get(update.which[place], 0.0) != 0))
+        ]
 
 
 def loss_number(loss: Any) -> float | Tensor | None:
@@ -324,7 +332,5 @@ def _tensors(rows: list[Row]) -> list[Tensor]:
         found += row.losses
         found += row.leftovers
         for update in row.updates:
-            found += (update.weights, update.change)
-            if update.nonzero is not None:
-                found.append(update.nonzero[0])
+            found += (update.weights, update.change, update.sampled)
     return [value for value in found if isinstance(value, Tensor)]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from .torch_tensors import local
+
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 
 
@@ -17,13 +19,13 @@ class Snapshot:
     that the device itself evaluates: nothing is read back.
 
     Args:
-        parameters: by name.
+        parameters: by name. Of those that several processes share the part of this one is copied.
         deferred: whether the condition will be a tensor, not to be waited for.
     """
 
     def __init__(self, parameters: Mapping[str, nn.Parameter], deferred: bool) -> None:
         self._names = list(parameters)
-        self._parameters = list(parameters.values())
+        self._parameters = [local(parameter).detach() for parameter in parameters.values()]
         self.taken = False
         kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
         for index, parameter in enumerate(self._parameters):
@@ -69,4 +71,9 @@ class Snapshot:
 
 def fits(parameters: Mapping[str, nn.Parameter], limit: int = LIMIT) -> bool:
     """Whether the parameters are small enough to be copied, and have values at all."""
-    return sum(p.nbytes for p in parameters.values()) <= limit and not any(p.is_meta for p in parameters.values())
+    return nbytes(parameters) <= limit and not any(p.is_meta for p in parameters.values())
+
+
+def nbytes(parameters: Mapping[str, nn.Parameter]) -> int:
+    """Return the bytes that this process holds of the parameters."""
+    return sum(local(parameter).nbytes for parameter in parameters.values())

@@ -26,7 +26,7 @@ from diagnostics.watch_facts import HistoryFacts, RangeFacts, TraceFacts
 
 from .skipped_steps import SkippedSteps
 from .torch_evidence import Evidence
-from .torch_gradients import Layers, copies, measure_update, nonzero_counts
+from .torch_gradients import Layers
 from .torch_graphs import LiveGraphs
 from .torch_hooks import hook_around
 from .torch_model import device_of
@@ -37,6 +37,7 @@ from .torch_predictions import Predictions, labels_in
 from .torch_rows import Failure, Gradient, Row, Table, loss_number
 from .torch_samples import Samples
 from .torch_trace import Trace
+from .torch_updates import UpdateMeasure
 
 OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
@@ -95,7 +96,8 @@ class TorchWatch:
         self._next = Row()
         self._open: Row | None = None  # the latest step, which may still get its loss
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
-        self._before: dict[int, list[Tensor]] = {}
+        self._updates = [UpdateMeasure(self._layers, moved) for moved in self._moved]
+        self.remarks = {"updates": next((u.remark for u in self._updates if u.remark), "")}
         self._unstepped = self._no_grad = self._no_grad_training = self._no_grad_rounds = 0
         self._no_grad_examples = 0
         self._no_grad_at = -1
@@ -106,7 +108,7 @@ class TorchWatch:
         self._closed = False
         always = self._deferred or not self._optimizers
         self._evidence = Evidence(self._model, self._layers, self._device, self._deferred, always)
-        if not self._evidence.small:
+        if self._evidence.why_not:
             self.uncovered["weights"] = self._evidence.why_not
         self._attach()
 
@@ -142,6 +144,8 @@ class TorchWatch:
         if number is not None:
             row = self._open if self._open is not None and not pending else self._next
             row.losses.append(number)
+            if isinstance(number, float) and not math.isfinite(number):
+                self._evidence.noticed()
         elif loss is not None:
             self.uncovered["loss"] = f"step() was given {what(loss)}, which is no number"
         if self._optimizers and self._called_at == self.steps and pending:
@@ -292,10 +296,9 @@ class TorchWatch:
             return
         assert self._open is not None or number != self._leader
         row = self._open or self._next
-        nonzero = self._measure(row, self._held[number], self._optimizers[number])
-        if self._look and self._evidence.small and self._moved[number]:
-            self._before[number] = copies(self._moved[number])
-            self._nonzero = nonzero
+        self._measure(row, self._held[number], self._optimizers[number])
+        if self._look and self._moved[number]:
+            self._updates[number].begin()
 
     def _begin_row(self) -> None:
         if len(self._rows) >= self._every:
@@ -312,10 +315,10 @@ class TorchWatch:
         self._rows.append(row)
         self._open = row
 
-    def _measure(self, row: Row, held: list[Any], optimizer: Any) -> tuple[Tensor, tuple[int, ...]] | None:
+    def _measure(self, row: Row, held: list[Any], optimizer: Any) -> None:
         gradients, which = self._layers.gradients(held)
         if not gradients:
-            return None
+            return
         if gradients[0].requires_grad:  # of a backward pass with create_graph
             gradients = [gradient.detach() for gradient in gradients]
         overflow = getattr(optimizer, "found_inf", None)
@@ -324,15 +327,12 @@ class TorchWatch:
         if self._evidence.note(norms, overflow):
             self._safely("weights", self._evidence.copy_now)
         row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
-        if not self._look:
-            return None
-        self._safely("activations", self._samples.gradients, self.steps, gradients, which)
-        return nonzero_counts(gradients), which
+        if self._look:
+            self._safely("activations", self._samples.gradients, self.steps, gradients, which)
 
     def _after_step(self, number: int, *_: Any) -> None:
-        before = self._before.pop(number, None)
-        if before is not None and self._open is not None:
-            update = measure_update(self._layers, self._moved[number], before, self._nonzero)
+        update = self._updates[number].end()
+        if update is not None and self._open is not None:
             self._open.updates.append(update)
         if number == self._leader:
             self._advance()
