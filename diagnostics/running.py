@@ -6,7 +6,6 @@ import contextlib
 import functools
 import inspect
 import traceback
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ import diagnostics
 
 from .errors import InvalidInput
 from .exhaustion import ran_out_of_memory
+from .identity import IdentityMap
 from .import_hooks import after_import
 from .probes.frames import FROZEN
 from .report import Report, StageResult
@@ -97,9 +97,9 @@ class Run:
         self.faults: list[str] = []
         self._on_examined = on_examined
         self._loops: LoopFinder | None = None
-        self._of_loops: weakref.WeakKeyDictionary[Any, Training] = weakref.WeakKeyDictionary()  # by who watches
+        self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by who watches
         self._tapes: TapeFinder | None = None
-        self._times: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # that each was trained
+        self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
         self._undo: list[Callable[[], object]] = []
         self._keep_batches, self._first_batches = keep_batches, first_batches
         self._kept: KeptBatches | None = None

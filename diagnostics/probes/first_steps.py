@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
+from diagnostics.identity import IdentityMap
+
 from .loader_batches import LoaderBatches
 from .loop_examination import FirstPass
 from .loss_calls import LossCall, LossCalls
@@ -75,15 +77,15 @@ class FirstSteps:
         self._deliver, self._left_alone = deliver, left_alone
         self.loaders = LoaderBatches()
         self._losses = LossCalls(self._before_loss, fault)
-        self._done: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-        self._frozen: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-        self._called: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
-        self._misses: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
+        self._done: IdentityMap[nn.Module, None] = IdentityMap()
+        self._frozen: IdentityMap[nn.Module, None] = IdentityMap()
+        self._called: IdentityMap[nn.Module, int] = IdentityMap()
+        self._misses: IdentityMap[nn.Module, int] = IdentityMap()
         self._calls: dict[int, _Call] = {}
         self._thread = 0
         # By module that learned: the loader of its rows, and how many comparisons with others are left.
-        self._trained_on: weakref.WeakKeyDictionary[nn.Module, tuple[weakref.ref[DataLoader[Any]], int]]
-        self._trained_on = weakref.WeakKeyDictionary()
+        self._trained_on: IdentityMap[nn.Module, tuple[weakref.ref[DataLoader[Any]], int]]
+        self._trained_on = IdentityMap()
         self._waiting: dict[int, tuple[weakref.ref[nn.Module], FirstPass]] = {}
         self._waited = 0
 
@@ -96,11 +98,11 @@ class FirstSteps:
         if self._calls and self._thread != threading.get_ident():
             return None
         if not any(parameter.requires_grad for parameter in module.parameters()):
-            self._frozen.add(module)
+            self._frozen[module] = None
             return None
         self._called[module] = self._called.get(module, 0) + 1
         if self._called[module] > MOST_CALLS:
-            self._done.add(module)
+            self._done[module] = None
             self._calls.pop(id(module), None)
         call = _Call(weakref.ref(module), module not in self._done)
         if call.wanted:
@@ -142,7 +144,7 @@ class FirstSteps:
         for call in trained:
             module = call.module()
             if module is not None and call.wanted:
-                self._done.add(module)
+                self._done[module] = None
                 seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
                 if seen.loader is not None:
                     self._trained_on[module] = weakref.ref(seen.loader), MOST_COMPARED
@@ -198,7 +200,7 @@ class FirstSteps:
             return
         module, call = calls[-1].module(), calls[-1]
         if module is not None and module not in self._done:
-            self._done.add(module)
+            self._done[module] = None
             self._hand_over(module, self._before_failure(call, heard), at_once=True)
 
     def _is_trained(self, call: _Call, reached: set[int]) -> bool:
@@ -209,7 +211,7 @@ class FirstSteps:
             return True
         self._misses[module] = self._misses.get(module, 0) + 1
         if self._misses[module] >= MISSES:
-            self._done.add(module)
+            self._done[module] = None
         return False
 
     def _pass(self, call: _Call, heard: list[LossCall], loss: Tensor, value: Tensor | None) -> FirstPass:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import weakref
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from diagnostics.identity import IdentityMap
 from diagnostics.own_runs import is_own_run
 
 from .frames import FROZEN
@@ -102,8 +102,8 @@ def _look_at_loaders(look: Callable[[int, int, Any], Any]) -> Callable[[], None]
     Returns:
         A function that takes it off again.
     """
-    number_of: weakref.WeakKeyDictionary[DataLoader[Any], int] = weakref.WeakKeyDictionary()
-    loader_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+    number_of: IdentityMap[DataLoader[Any], int] = IdentityMap()
+    loader_of: IdentityMap[Any, int] = IdentityMap()
     numbers, given = itertools.count(), dict[int, int]()
     begin, advance = DataLoader.__iter__, _BaseDataLoaderIter.__next__
 

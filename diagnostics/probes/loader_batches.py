@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
+
+from diagnostics.identity import IdentityMap
 
 from .torch_passes import tensors
 
@@ -20,7 +21,7 @@ class LoaderBatches:
 
     def __init__(self) -> None:
         # By iteration that has given nothing yet: its loader.
-        self._begun: weakref.WeakKeyDictionary[Any, DataLoader[Any]] = weakref.WeakKeyDictionary()
+        self._begun: IdentityMap[Any, DataLoader[Any]] = IdentityMap()
         self._first: tuple[DataLoader[Any], Any] | None = None
 
     def begins(self, loader: DataLoader[Any], *, result: Any) -> None:

@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from diagnostics.facts import Fact
+from diagnostics.identity import IdentityMap
 from diagnostics.own_runs import is_own_run, own_run
 from diagnostics.report import Report
 
@@ -90,18 +91,18 @@ class LoopFinder:
         self.watches: list[Watching] = []
         self._optimizers: list[weakref.ref[Optimizer]] = []
         # None where the loop is over, and the script has the optimizer still.
-        self._watch_of: weakref.WeakKeyDictionary[Optimizer, Watching | None] = weakref.WeakKeyDictionary()
+        self._watch_of: IdentityMap[Optimizer, Watching | None] = IdentityMap()
         # Steps of those that are of no loop yet.
-        self._alone: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
-        self._watched: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self._alone: IdentityMap[Optimizer, int] = IdentityMap()
+        self._watched: IdentityMap[nn.Module, None] = IdentityMap()
         # Modules that were called and are not watched yet; how many optimizers there were at the time.
-        self._roots: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
+        self._roots: IdentityMap[nn.Module, int] = IdentityMap()
         self._losses: deque[Tensor] = deque(maxlen=LOSSES)
         self._unscaled: tuple[weakref.ref[Tensor], weakref.ref[Tensor], Tensor] | None = None
         self._paused = 0
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
-        self._loops: weakref.WeakKeyDictionary[nn.Module, _Loop] = weakref.WeakKeyDictionary()
-        self._watched_by: weakref.WeakKeyDictionary[nn.Module, Watching] = weakref.WeakKeyDictionary()  # or was
+        self._loops: IdentityMap[nn.Module, _Loop] = IdentityMap()
+        self._watched_by: IdentityMap[nn.Module, Watching] = IdentityMap()  # or was
         self._first = FirstSteps(self._deliver, fault, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._undo: list[Callable[[], None]] = [self._first.end]
@@ -295,7 +296,7 @@ class LoopFinder:
 
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> None:
         called = [model] if called is None else called
-        self._watched.update(called)
+        self._watched.update((module, None) for module in called)
         watched = self._watch(model, optimizers)
         self.watches.append(watched)
         self._watch_of.update((optimizer, watched) for optimizer in optimizers)
@@ -330,8 +331,9 @@ class LoopFinder:
         """End a loop if no optimizer of it is left; the script may make another for the same model."""
         if watched not in self._watch_of.values():
             self._end(watched)
-            there = {module for reference in modules if (module := reference()) is not None}
-            self._watched.difference_update(there)
+            for reference in modules:
+                if (module := reference()) is not None:
+                    self._watched.pop(module, None)
 
     def _end(self, watched: Watching) -> None:
         """Stop watching a loop, and let go of it."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ import tensorflow as tf
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
+from diagnostics.identity import IdentityMap
 from diagnostics.own_runs import is_own_run
 
 from .frames import FROZEN
@@ -41,7 +41,7 @@ class TapeFinder:
             every: steps between two looks at the weights.
         """
         self._began, self._fault, self._every = began, fault, every
-        self._loops: weakref.WeakKeyDictionary[Any, KerasLoop] = weakref.WeakKeyDictionary()
+        self._loops: IdentityMap[Any, KerasLoop] = IdentityMap()
         self._losses: dict[int, Any] = {}  # by the gradient's identity, of the latest tapes
         self._within = threading.local()
         self._paused = 0
