@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from diagnostics.watch_facts import ActivityFacts, LayerActivity
 
 from .torch_activations import has_bounds, is_relu_like, unit_count
-from .torch_gradients import to_host
-from .torch_look import Guard, Look
+from .torch_gradients import taken, to_host
+from .torch_look import Guard, Look, ModuleHooks
 
 STEPS = 64  # remembered, of each layer
 FOLLOWED = 4  # looks in which it is noted down which of them other layers follow
@@ -22,8 +22,8 @@ FOLLOWED = 4  # looks in which it is noted down which of them other layers follo
 class Activity(Look):
     """Hooks on the activation modules for one pass at a time; the counts stay on the device."""
 
-    def __init__(self, model: nn.Module, guard: Guard) -> None:
-        super().__init__(guard)
+    def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:
+        super().__init__(guard, hooks)
         self._modules = [(path, m) for path, m in model.named_modules() if has_bounds(m) or is_relu_like(m)]
         self._layers = [m for m in model.modules() if any(True for _ in m.parameters(recurse=False))]
         self._relus = {path for path, module in self._modules if is_relu_like(module)}
@@ -36,7 +36,7 @@ class Activity(Look):
 
     def open(self, step: int) -> None:
         """Look at the pass that is about to run."""
-        self.close()
+        super().open(step)
         self._latest = []
         if not self._modules:
             return
@@ -56,7 +56,7 @@ class Activity(Look):
 
     def read(self) -> None:
         """Bring what was seen to the host, in one copy for each device."""
-        pending, self._pending = self._pending, []
+        pending = taken(self._pending)
         host = to_host({number: count for number, (*_, count) in enumerate(pending)})
         for number, (step, path, units, examples, _) in enumerate(pending):
             count = int(host[number])

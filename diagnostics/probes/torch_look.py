@@ -15,23 +15,64 @@ from diagnostics.tensor_probe import listening
 Guard = Callable[..., None]
 """Calls what is handed to it, with the arguments that follow, and survives its faults."""
 
+Work = Callable[[nn.Module, Any, Any, Any], None]
+
+
+class ModuleHooks:
+    """One hook for each module, whatever number of looks want to see its calls: a hook is what costs."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[int, tuple[nn.Module, list[tuple[Guard, Work]]]] = {}
+        self._handles: list[Any] = []
+
+    def add(self, module: nn.Module, guard: Guard, work: Work) -> None:
+        """Have `work` called by `guard` after each call of the module, from `attach` on."""
+        self._wanted.setdefault(id(module), (module, []))[1].append((guard, work))
+
+    def attach(self) -> None:
+        """Put the hooks on."""
+        for module, works in self._wanted.values():
+            hook = functools.partial(_called, works)
+            self._handles.append(module.register_forward_hook(hook, with_kwargs=True))
+
+    def close(self) -> None:
+        """Take them off again."""
+        self._wanted.clear()
+        while self._handles:
+            self._handles.pop().remove()
+
+
+def _called(works: list[tuple[Guard, Work]], module: nn.Module, args: Any, *rest: Any) -> None:
+    # Of a model that is one layer PyTorch calls the hook once more after it was taken off, without the names.
+    named = rest[0] if len(rest) > 1 else {}
+    if torch._C._functorch.peek_interpreter_stack() is not None:  # what is seen within cannot be kept
+        return
+    for guard, work in works:
+        guard(work, module, args, named, rest[-1])
+
 
 class Look:
-    """What the looks of one kind have in common."""
+    """What the looks of one kind have in common.
 
-    def __init__(self, guard: Guard) -> None:
+    Args:
+        guard: for what is done in the hooks.
+        hooks: shared with the other looks at the same model. Who owns it attaches and closes it.
+    """
+
+    def __init__(self, guard: Guard, hooks: ModuleHooks) -> None:
         self._guard = guard
-        self._handles: list[Any] = []
+        self._hooks = hooks
         self._probed = ExitStack()
+        self._is_open = False
 
-    def after(self, module: nn.Module, look: Callable[[nn.Module, Any, Any, Any], None]) -> None:
+    def open(self, step: int) -> None:
+        """Look at the pass that is about to run."""
+        self.close()
+        self._is_open = True
+
+    def after(self, module: nn.Module, look: Work) -> None:
         """Call `look` with module, positional and named arguments, and output, each time the module has run."""
-
-        def hook(module: nn.Module, args: Any, *rest: Any) -> None:
-            # Of a model that is one layer PyTorch calls it once more after it was taken off, without the names.
-            self._guard(look, module, args, rest[0] if len(rest) > 1 else {}, rest[-1])
-
-        self._handles.append(module.register_forward_hook(hook, with_kwargs=True))
+        self._hooks.add(module, self._guard, look)
 
     def at_probes(self, look: Callable[[Any, str], None]) -> None:
         """Call `look` with each value that the model shows by `diagnostics.probe`, and with its name."""
@@ -39,7 +80,6 @@ class Look:
         self._probed.enter_context(listening(listener, torch.compiler.is_compiling))
 
     def close(self) -> None:
-        """Take all hooks off again."""
+        """Look no longer."""
+        self._is_open = False
         self._probed.close()
-        while self._handles:
-            self._handles.pop().remove()

@@ -13,8 +13,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from diagnostics.watch_facts import PARTS, RecurrenceFacts, RecurrentLayer
 
-from .torch_gradients import to_host
-from .torch_look import Guard, Look
+from .torch_gradients import taken, to_host
+from .torch_look import Guard, Look, ModuleHooks
 from .torch_passes import tensors
 
 STEPS = 64  # remembered, of each layer
@@ -30,8 +30,8 @@ class Recurrences(Look):
     gradient of its output taken back through that. The gradients of the weights are not touched.
     """
 
-    def __init__(self, model: nn.Module, guard: Guard) -> None:
-        super().__init__(guard)
+    def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:
+        super().__init__(guard, hooks)
         self._modules = [(path, m) for path, m in model.named_modules() if isinstance(m, nn.RNNBase)]
         self._kinds = {path: type(module).__name__ for path, module in self._modules}
         self._pending: list[tuple[int, str, int, Tensor]] = []
@@ -41,7 +41,7 @@ class Recurrences(Look):
 
     def open(self, step: int) -> None:
         """Look at the pass that is about to run, and at the backward pass that follows it."""
-        self.close()
+        super().open(step)
         self._forget()
         for path, module in self._modules:
             heard: list[bool] = []
@@ -79,9 +79,9 @@ class Recurrences(Look):
 
     def read(self) -> None:
         """Bring what was seen to the host, in one copy for each device."""
-        if not self._handles:  # no pass is under way
+        if not self._is_open:  # no pass is under way
             self._forget()
-        pending, self._pending = self._pending, []
+        pending = taken(self._pending)
         host = to_host({number: profile for number, (*_, profile) in enumerate(pending)})
         for number, (step, path, length, _) in enumerate(pending):
             self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, length, host[number].copy()))

@@ -12,9 +12,12 @@ from diagnostics.watch_facts import RangeFacts
 
 from .torch_activity import Activity
 from .torch_gradients import Layers
+from .torch_look import ModuleHooks
 from .torch_ranges import Ranges
 from .torch_recurrence import Recurrences
 from .torch_underflow import Underflow
+
+MANY_MODULES = 1000  # of a model with more, every second look leaves the modules out: a hook on each is dear
 
 
 class Samples:
@@ -28,23 +31,32 @@ class Samples:
     """
 
     def __init__(self, model: nn.Module, layers: Layers, safely: Callable[..., None]) -> None:
-        self._ranges = Ranges(model, partial(safely, "activations"))
-        self._activity = Activity(model, partial(safely, "activations"))
-        self._recurrences = Recurrences(model, partial(safely, "recurrences"))
+        self._hooks = ModuleHooks()
+        self._ranges = Ranges(model, partial(safely, "activations"), self._hooks)
+        self._activity = Activity(model, partial(safely, "activations"), self._hooks)
+        self._recurrences = Recurrences(model, partial(safely, "recurrences"), self._hooks)
         self._underflow = Underflow(layers)
         self._looks = (self._ranges, self._activity, self._recurrences)
         self._open = False
+        self._many = sum(1 for _ in model.modules()) > MANY_MODULES
+        self._count = 0
 
     def open(self, step: int) -> None:
         """Look at the forward pass that is about to run."""
+        self.close()
+        self._count += 1
+        if self._many and not self._count % 2:
+            return
         self._open = True
         for look in self._looks:
             look.open(step)
+        self._hooks.attach()
 
     def close(self) -> None:
         """Take all hooks off again."""
         if self._open:
             self._open = False
+            self._hooks.close()
             for look in self._looks:
                 look.close()
 

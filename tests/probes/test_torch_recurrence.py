@@ -7,6 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 import diagnostics
 from diagnostics.probes.torch_graphs import LiveGraphs
+from diagnostics.probes.torch_look import ModuleHooks
 from diagnostics.probes.torch_recurrence import Recurrences
 from diagnostics.watch_facts import PARTS
 
@@ -34,9 +35,25 @@ class Reader(nn.Module):
         return self.head(self.memory(inputs)[0][:, -1] if self.memory.batch_first else self.memory(inputs)[0][-1])
 
 
+class Alone(Recurrences):
+    """This look without the others, its hooks put on and taken off as `Samples` does it for all of them."""
+
+    def __init__(self, model):
+        super().__init__(model, unguarded, ModuleHooks())
+
+    def open(self, step):
+        self._hooks.close()
+        super().open(step)
+        self._hooks.attach()
+
+    def close(self):
+        self._hooks.close()
+        super().close()
+
+
 def profile_of(model, inputs):
     """Return what is seen in one pass, and the gradient by position as PyTorch computes it on its own."""
-    look = Recurrences(model, unguarded)
+    look = Alone(model)
     look.open(5)
     output = model(inputs)
     look.close()
@@ -69,7 +86,7 @@ class TestProfile:
     def test_of_packed_sequences_has_their_positions(self, asks):
         memory = nn.RNN(4, 8, batch_first=True)
         inputs = torch.randn(3, LENGTH, 4, requires_grad=asks)
-        look = Recurrences(memory, unguarded)
+        look = Alone(memory)
         look.open(0)
         _, state = memory(pack_padded_sequence(inputs, [LENGTH, 20, 7], batch_first=True))
         look.close()
@@ -88,7 +105,7 @@ class TestProfile:
         for looks in (False, True):
             torch.manual_seed(7)
             model.zero_grad()
-            look = Recurrences(model, unguarded)
+            look = Alone(model)
             if looks:
                 look.open(0)
             output = model(inputs)
@@ -101,7 +118,7 @@ class TestProfile:
 
     def test_short_sequences_are_left_out(self):
         model = Reader(batch_first=True)
-        look = Recurrences(model, unguarded)
+        look = Alone(model)
         look.open(0)
         model(torch.randn(2, PARTS - 1, 4)).sum().backward()
         look.read()
@@ -110,7 +127,7 @@ class TestProfile:
     @pytest.mark.parametrize("asks", [False, True], ids=["raw inputs", "inputs that ask for a gradient"])
     def test_no_graph_outlives_its_step(self, asks):
         model = nn.LSTM(4, 8, batch_first=True)
-        look, graphs = Recurrences(model, unguarded), LiveGraphs()
+        look, graphs = Alone(model), LiveGraphs()
         for step in range(6):
             inputs = torch.randn(2, 2 * PARTS, 4, requires_grad=asks) * 1
             look.open(step)
