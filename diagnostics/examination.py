@@ -201,7 +201,7 @@ def _run_stage(
         return result("stopped" if _has_error(findings) else "not judged", str(reason)), findings, None
     except StageFailed as reason:
         return result("failed", str(reason)), findings, None
-    except UsersCodeRaised as raised:
+    except (UsersCodeRaised, SystemExit) as raised:
         crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
         findings += judge.add(crash, *symptoms)
         text = f"{crash.exception}: {crash.first_line}"

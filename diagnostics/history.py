@@ -79,10 +79,11 @@ class History:
 
     def arrays(self) -> dict[str, Array]:
         """Return the kept rows by field, (n, ...), oldest first; copies."""
-        if self.total <= len(self._ring):
-            ring = self._ring[: self.total]
+        total = self.total  # another thread may append meanwhile
+        if total <= len(self._ring):
+            ring = self._ring[:total]
         else:
-            ring = np.roll(self._ring, -(self.total % len(self._ring)), axis=0)
+            ring = np.roll(self._ring, -(total % len(self._ring)), axis=0)
         rows = np.concatenate([self._older[: self._kept], ring])
         return {name: rows[name].copy() for name in rows.dtype.names or ()}
 

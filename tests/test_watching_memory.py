@@ -41,3 +41,42 @@ def test_memory_is_constant_over_fifteen_thousand_steps():
     assert done.returncode == 0, done.stderr
     first, *_, last = (int(line) for line in done.stdout.split())
     assert last - first < 2 * 2**20, done.stdout  # the allocator's own coming and going
+
+
+EMBEDDING = textwrap.dedent(
+    """
+    import sys
+
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    model = nn.Sequential(nn.EmbeddingBag(400_000, 250, sparse=sys.argv[1] == "sparse"), nn.Linear(250, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        optimizer.zero_grad()
+        tokens = torch.randint(400_000, (32, 16))
+        loss = nn.functional.cross_entropy(model(tokens), torch.randint(4, (32,)))
+        loss.backward()
+        optimizer.step()
+    from diagnostics.probes.peak_memory import peak_memory
+    print("peak", peak_memory()[0])
+    """
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
+@pytest.mark.parametrize("gradients", ["sparse", "dense"])
+def test_peak_stays_near_that_of_python_with_400_mb_of_weights(tmp_path, gradients):
+    script = tmp_path / "train.py"
+    script.write_text(EMBEDDING)
+    peaks = {}
+    for way in ([], ["-m", "diagnostics", "run"]):
+        done = subprocess.run(
+            [sys.executable, *way, str(script), gradients], capture_output=True, text=True, timeout=600
+        )
+        assert done.returncode == 0, done.stderr
+        peaks[bool(way)] = int(done.stdout.split("peak ")[1].split()[0])
+        assert not way or "a sample of the weights" in " ".join(done.stdout.split())
+    assert peaks[True] <= 1.2 * peaks[False], peaks

@@ -24,8 +24,8 @@ from .torch_activations import last_activation, output_facts
 from .torch_batch import split_batch
 from .torch_data import dataset_facts, first_labels, is_shuffled, private, sample_rows
 from .torch_loss import IGNORE_INDEX, recognise_loss
-from .torch_model import describe_model
-from .torch_optimizer import facts_together
+from .torch_model import describe_model, uncompiled
+from .torch_optimizer import facts_together, unwrapped
 from .torch_state import random_states_kept
 
 SECONDS_COMPARING = 0.5  # for each of the two sets: the script waits meanwhile
@@ -75,9 +75,8 @@ class FirstStep:
     forward_is_harmless = False  # not reached; an error in the labels explains the loss that follows
 
     def __init__(self, model: nn.Module, optimizers: list[Any], seen: FirstPass) -> None:
-        inner = getattr(model, "_orig_mod", None)
-        self._model = inner if isinstance(inner, nn.Module) else model
-        self._optimizers = [getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers]
+        self._model = uncompiled(model)
+        self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
         self._seen = seen
         self._recognised = Recognised()
         self._target: Tensor | None = None

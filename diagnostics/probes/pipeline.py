@@ -28,7 +28,7 @@ def users_code() -> Iterator[None]:
         yield
     except (CannotJudge, StageFailed, UsersCodeRaised):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # KeyboardInterrupt and its like are for whoever runs this
         raise UsersCodeRaised(type(error).__name__) from error
 
 

@@ -53,7 +53,7 @@ from .torch_data import (
     sample_rows,
     to_device,
 )
-from .torch_loss import IGNORE_INDEX, REGRESSIONS, class_axis, is_indexed, recognise_loss, unit_scale_loss
+from .torch_loss import REGRESSIONS, class_axis, ignored_label, is_indexed, recognise_loss, unit_scale_loss
 from .torch_model import (
     accepts,
     check_runnable,
@@ -61,6 +61,7 @@ from .torch_model import (
     device_of,
     parameter_names,
     several_ranks,
+    uncompiled,
 )
 from .torch_optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from .torch_overfit import CopyTrainer
@@ -88,8 +89,7 @@ class PyTorchPipeline:
         self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None
     ) -> None:
         # A compiled model would be compiled again for every copy; the module inside has the same parameters.
-        inner = getattr(model, "_orig_mod", None)
-        self.model = inner if isinstance(inner, nn.Module) else model
+        self.model = uncompiled(model)
         self.loader = loader
         self.loss_fn = loss_fn
         self.optimizer = optimizer
@@ -238,7 +238,7 @@ class PyTorchPipeline:
             inputs=arrays,
             labels=labels if labels is None else np.atleast_1d(labels),
             labels_name=target_name(self._batch),
-            ignore_index=getattr(self.loss_fn, "ignore_index", IGNORE_INDEX),
+            ignore_index=ignored_label(self.loss_fn),
         )
 
     def forward(self) -> Iterator[Fact]:
@@ -344,7 +344,7 @@ class PyTorchPipeline:
         return self._recognised.class_weights
 
     def _ignore_index(self) -> int:
-        return int(getattr(self.loss_fn, "ignore_index", IGNORE_INDEX))
+        return ignored_label(self.loss_fn)
 
     def _fresh_copy(self) -> nn.Module:
         """Copy the model again, and the loss with it: it may have weights, or be a method of the model."""

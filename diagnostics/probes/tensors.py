@@ -94,7 +94,8 @@ def name_of(function: Any) -> str | None:
     """Name a loss or another callable as its user wrote it."""
     if function is None:
         return None
-    return getattr(function, "__name__", None) or type(function).__name__
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) and name else type(function).__name__
 
 
 def outputs_setting(model: Any) -> str:

@@ -48,8 +48,8 @@ def output_facts(
 
 def last_activation(model: nn.Module) -> str | None:
     """Name the function at the end of an `nn.Sequential`; of another module the order of layers is not known."""
-    while isinstance(model, nn.Sequential) and len(model):
-        model = model[-1]
+    while isinstance(model, nn.Sequential) and (layers := list(model.children())):
+        model = layers[-1]
     if isinstance(model, nn.Linear):
         return "linear"
     if isinstance(model, nn.Sigmoid | nn.Softmax | nn.LogSoftmax | nn.Tanh | nn.ReLU):

@@ -81,8 +81,8 @@ class Evidence:
         if wanted <= free * FREE_SHARE:
             return ""
         return (
-            f"to run a step again takes {wanted / 2**20:,.0f} MiB, more than a quarter of the {free / 2**20:,.0f} MiB "
-            "that were free: the weights were not copied"
+            f"to run a step again takes {wanted / 2**20:,.0f} MiB, more than a quarter of the "
+            f"{free / 2**20:,.0f} MiB that were free: the weights were not copied"
         )
 
     def _inputs_allowed(self) -> float:
@@ -146,7 +146,7 @@ class Evidence:
         return False
 
     def noticed(self) -> None:
-        """Take note that the loss of the latest step is not finite: what led there is held, and no more is needed."""
+        """Take note that the latest loss is not finite: what led there is held, and no more is needed."""
         self._noticed = True
 
     def find(self, failure: Failure, noticed: int, table: Table, copied: bool) -> None:

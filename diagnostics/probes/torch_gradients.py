@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -11,8 +11,15 @@ from torch import Tensor, nn
 
 from diagnostics.facts import Array
 
+from .torch_tensors import local
+
+Item = TypeVar("Item")
+
+
 class Layers:
     """The trainable parameters of a model, and the modules that they belong to.
+
+    Of a DTensor, as FSDP2 makes them, all that is measured is of the shard of this process.
 
     Attributes:
         parameters: by name.
@@ -47,7 +54,7 @@ class Layers:
         for number, parameter in held:
             gradient = parameter.grad
             if gradient is not None and gradient.layout is torch.strided:
-                found.append(gradient)
+                found.append(gradient if type(gradient) is Tensor else local(gradient))
                 which.append(number)
         return found, tuple(which)
 
@@ -78,7 +85,14 @@ class Layers:
 
     def sizes(self) -> Array:
         """Return integers (parameters,): the scalars in each."""
-        return np.array([p.numel() for p in self.parameters.values()])
+        return np.array([local(p).numel() for p in self.parameters.values()])
+
+
+def taken(pending: list[Item]) -> list[Item]:
+    """Empty a list that another thread may be appending to, and return what was in it."""
+    found = pending[:]
+    del pending[: len(found)]
+    return found
 
 
 def to_host(values: Mapping[int, Tensor]) -> dict[int, Array]:

@@ -44,9 +44,10 @@ class LiveGraphs:
 
     def facts(self) -> GraphFacts | None:
         """Say which are alive now; None if none was marked."""
-        if not self._marks:
+        marks = list(self._marks)
+        if not marks:
             return None
         return GraphFacts(
-            steps=np.array([step for step, _ in self._marks]),
-            alive=np.array([mark() is not None for _, mark in self._marks]),
+            steps=np.array([step for step, _ in marks]),
+            alive=np.array([mark() is not None for _, mark in marks]),
         )

@@ -46,7 +46,7 @@ def class_axis(prediction: Tensor, target: Tensor, likely: int = -1) -> int | No
 
 def is_indexed(loss_fn: Any) -> bool:
     """Whether this loss takes class indices as its target, by its type."""
-    return isinstance(loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) or loss_fn in INDEXED
+    return isinstance(loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) or any(loss_fn is one for one in INDEXED)
 
 
 def recognise_loss(
@@ -71,7 +71,9 @@ def recognise_loss(
     )
     if axis is not None:
         return _classification(value, prediction.movedim(axis, 1), target, loss_fn, ignore_index)
-    if isinstance(loss_fn, nn.SmoothL1Loss | nn.HuberLoss) or loss_fn in (F.smooth_l1_loss, F.huber_loss):
+    if isinstance(loss_fn, nn.SmoothL1Loss | nn.HuberLoss) or any(
+        loss_fn is one for one in (F.smooth_l1_loss, F.huber_loss)
+    ):
         return Recognised(broadcast=bool(_broadcast(prediction, target)))
     if target.is_floating_point() and prediction.numel() and target.numel():
         return recognise(value, _elementwise(prediction, target.float()))
@@ -86,7 +88,7 @@ def _classification(value: float, scores: Tensor, target: Tensor, loss_fn: Any, 
         kept = labels[labels != ignore]
         if not kept.numel() or kept.min() < 0 or kept.max() >= classes:
             continue
-        floor = entropy_floor(kept.cpu().numpy(), classes, getattr(loss_fn, "label_smoothing", 0.0))
+        floor = entropy_floor(kept.cpu().numpy(), classes, _smoothing(loss_fn))
         known = _by_type(loss_fn, floor, classes, kept.numel())
         if known is not None:
             return known
@@ -174,3 +176,14 @@ def _broadcast(prediction: Tensor, target: Tensor) -> list[tuple[Tensor, Tensor,
     except RuntimeError:
         return []
     return [(given, wanted, True)] if given.numel() > max(prediction.numel(), target.numel()) else []
+
+
+def ignored_label(loss_fn: Any) -> int:
+    """Return the label that a loss leaves out; PyTorch's own where it does not say, or answers anything."""
+    label = getattr(loss_fn, "ignore_index", None)
+    return label if isinstance(label, int) else IGNORE_INDEX
+
+
+def _smoothing(loss_fn: Any) -> float:
+    share = getattr(loss_fn, "label_smoothing", None)
+    return share if isinstance(share, float) else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import torch
@@ -19,6 +20,25 @@ _MODE_DEPENDENT = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNor
 def is_lazy(parameter: Any) -> bool:
     """Whether a parameter waits for the first batch to get its shape."""
     return isinstance(parameter, nn.parameter.UninitializedParameter)
+
+
+def uncompiled(model: nn.Module) -> nn.Module:
+    """Return the module that `torch.compile` wraps; any other as it is, whatever its ``__getattr__`` answers."""
+    compiled: Any = sys.modules.get("torch._dynamo.eval_frame")
+    if compiled is None or not isinstance(model, compiled.OptimizedModule):
+        return model
+    inner = vars(model)["_modules"].get("_orig_mod")
+    return inner if isinstance(inner, nn.Module) else model
+
+
+def configuration(model: nn.Module) -> Any:
+    """Return the configuration of a transformers model; None for any other, whatever it calls its ``config``."""
+    library: Any = sys.modules.get("transformers.configuration_utils")
+    try:
+        found = getattr(model, "config", None) if library is not None else None
+    except Exception:  # of the user's own
+        return None
+    return found if library is not None and isinstance(found, library.PretrainedConfig) else None
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -98,8 +118,9 @@ def has_modes(module: nn.Module) -> bool:
 
 def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bool) -> ModelFacts:
     """Turn a module into facts. The loop decides `training` (None) and who computes the loss."""
-    config = getattr(model, "config", None)
+    config = configuration(model)
     embedding = _input_embedding(model)
+    pad = getattr(config, "pad_token_id", None)
     parameters = list(model.parameters())
     return ModelFacts(
         name=type(model).__name__,
@@ -108,7 +129,7 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
         num_trainable=sum(size_of(p) for p in parameters if p.requires_grad),
         input_names=parameter_names(model),
         embedding_rows=embedding.num_embeddings if isinstance(embedding, nn.Embedding) else None,
-        pad_token_id=getattr(config, "pad_token_id", None),
+        pad_token_id=pad if isinstance(pad, int) else None,
         training=training,
         computes_loss=computes_loss,
         mode_dependent_layers=tuple(name for name, module in model.named_modules() if has_modes(module)),

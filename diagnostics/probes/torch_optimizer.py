@@ -18,6 +18,12 @@ from .torch_model import size_of
 OptimizerBuilder = Callable[[nn.Module, float], torch.optim.Optimizer]
 
 
+def unwrapped(optimizer: Any) -> Any:
+    """Return the optimizer that another one holds as its attribute ``optimizer``, as accelerate's does."""
+    inner = getattr(optimizer, "__dict__", {}).get("optimizer")
+    return inner if hasattr(type(inner), "register_step_pre_hook") else optimizer
+
+
 def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
     """Turn an optimizer into facts, held against the model that it should train."""
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
@@ -69,8 +75,7 @@ def like(optimizer: Any, original: nn.Module) -> OptimizerBuilder | None:
     It takes the copy and a factor for all learning rates. None for an optimizer that cannot be rebuilt, or that
     cannot take a plain step (`LBFGS` wants a closure).
     """
-    if type(optimizer).__module__.startswith("accelerate"):
-        optimizer = optimizer.optimizer
+    optimizer = unwrapped(optimizer)
     if not isinstance(optimizer, torch.optim.Optimizer) or isinstance(optimizer, torch.optim.LBFGS):
         return None
     names = {id(p): name for name, p in original.named_parameters()}

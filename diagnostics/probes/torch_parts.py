@@ -20,6 +20,8 @@ _dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 
 Part = Literal[
     "forward passes",
+    "loss",
+    "evaluation",
     "backward passes",
     "gradients",
     "updates",
@@ -38,10 +40,12 @@ class Parts:
     Attributes:
         faults: by part, what went wrong in the watcher itself; empty where the script had broken what it needs.
         uncovered: by part, why it could not be watched.
+        unusual: tensors of the model that do not do all that others do, in words; empty if there are none.
     """
 
     def __init__(self, faults: dict[str, str] | None = None) -> None:
         self.faults: dict[str, str] = {} if faults is None else faults
+        self.unusual = ""
         self.uncovered: dict[str, str] = {}
 
     def run(self, part: Part, work: Callable[..., None], *arguments: Any) -> None:
@@ -67,4 +71,9 @@ class Parts:
             lacking = "the device failed, and nothing can be read from it now" if failed else "memory ran out"
             self.faults[part], self.uncovered[part] = "", lacking
             return
-        self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {message_of(fault)}"
+        said = f"{type(fault).__name__}: {message_of(fault)}"
+        if self.unusual:
+            self.faults[part] = ""
+            self.uncovered[part] = f"{self.unusual} do not allow it: {said}"
+            return
+        self.faults[part] = f"watching the {part} ended: {said}"

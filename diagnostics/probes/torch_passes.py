@@ -82,8 +82,8 @@ def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         why_not=why_not,
         nbytes=sum([_bytes_in(tensor) for tensor in found]),
         versions=tuple([tensor._version for tensor in found]),
-        size=found[0].shape[0] if found and found[0].ndim else 0,
-        sample=tuple([_sample(tensor) for tensor in found if tensor.layout is torch.strided]),
+        size=found[0].size(0) if found and found[0].ndim else 0,
+        sample=tuple([_sample(t) for t in found if t.layout is torch.strided and not t.is_nested]),
         training=model.training,
         random_state=(
             torch.default_generator.get_state(),

@@ -20,7 +20,7 @@ from diagnostics.history import History
 from diagnostics.watch_facts import AnswerFacts
 
 from .cross_entropy import recognise
-from .torch_gradients import to_host
+from .torch_gradients import taken, to_host
 from .user_modes import call_without_user_modes
 
 ROWS = 256  # examples looked at in one pass
@@ -97,7 +97,7 @@ class Predictions:
         if copy is not None:
             self._handed.setdefault(step, copy)
             if len(self._handed) > 2 * TOGETHER:
-                del self._handed[next(iter(self._handed))]
+                self._handed.pop(next(iter(self._handed)), None)
 
     def read(self, before: int, everything: bool = True) -> None:
         """Bring what was seen to the host and count it, of training the steps before this one only.
@@ -109,9 +109,9 @@ class Predictions:
         if not everything and len(self._pending) <= TOGETHER and self._pending_bytes <= TOGETHER_BYTES:
             return
         pending = [look for look in self._pending if look.step < before]
-        self._pending = self._pending[len(pending) :]
+        del self._pending[: len(pending)]
         self._pending_bytes = 0
-        evaluated, self._evaluated = self._evaluated, []
+        evaluated = taken(self._evaluated)
         late = {look.step: self._handed.pop(look.step) for look in pending if look.step in self._handed}
         looks = pending + evaluated
         parts = [part for look in looks for part in (look.scores, look.labels, look.gradient) if part is not None]

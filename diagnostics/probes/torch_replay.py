@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from diagnostics.origin_facts import FrameFacts, OriginKind
 
 from .torch_calls import Call, Point, broken_rows, calls_seen, value_range
+from .torch_model import uncompiled
 from .torch_passes import Pass, named_tensors, settings_of, tensors
 from .torch_state import random_states_kept
+from .torch_tensors import local
 
 FRAMES = 12  # module calls kept up to the origin; enough to see a number grow through two transformer blocks
 HALF = ("float16", "bfloat16")
@@ -42,7 +44,7 @@ class Found:
 
 def twin(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:
     """Copy a model, with other weights if some are given, without gradients and without hooks of the user's."""
-    inner = getattr(model, "_orig_mod", model)  # what torch.compile wraps
+    inner = uncompiled(model)
     if isinstance(inner, nn.parallel.DistributedDataParallel | nn.DataParallel):
         inner = inner.module
     copied: nn.Module = copy.deepcopy(inner)
@@ -55,7 +57,7 @@ def twin(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:
         for name, parameter in copied.named_parameters():
             parameter.grad = None
             if weights is not None and name in weights:
-                parameter.copy_(weights[name])
+                local(parameter).copy_(weights[name])
     return copied
 
 

@@ -287,12 +287,14 @@ class Table:
 def loss_number(loss: Any) -> float | Tensor | None:
     """Return a loss without its graph, a tensor left where it is; None if it is no number."""
     if isinstance(loss, Tensor):
+        if loss.is_complex() or not loss.numel():
+            return None
         if loss.is_cpu and loss.numel() == 1:  # nothing to wait for
             return float(loss.item())
         return loss.detach().clone().float() if loss.numel() == 1 else loss.detach().float().mean()
     try:
         return float(loss)
-    except (TypeError, ValueError):
+    except Exception:  # no number, one that no float can hold, or a class of the user's own
         return None
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from diagnostics.facts import Array
 from diagnostics.watch_facts import UnderflowFacts
 
-from .torch_gradients import Layers, to_host
+from .torch_gradients import Layers, taken, to_host
 
 STEPS = 64  # remembered
 JUDGED = 64  # non-zero numbers that a gradient must have: of a few, one is always the least
@@ -34,7 +34,7 @@ class Underflow:
 
     def read(self) -> None:
         """Bring what was seen to the host, and combine it by layer."""
-        pending, self._pending = self._pending, []
+        pending = taken(self._pending)
         host = to_host({number: measured for number, (*_, measured) in enumerate(pending)})
         for number, (step, which, _) in enumerate(pending):
             least, shares, zeros = self._by_layer(which, host[number].astype(np.float64))

@@ -9,6 +9,7 @@ of the last steps; see `torch_evidence`.
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection
@@ -26,16 +27,18 @@ from diagnostics.watch_facts import HistoryFacts, RangeFacts, TraceFacts
 
 from .skipped_steps import SkippedSteps
 from .torch_evidence import Evidence
-from .torch_gradients import Layers
+from .torch_gradients import Layers, taken
 from .torch_graphs import LiveGraphs
 from .torch_hooks import hook_around
-from .torch_model import device_of
+from .torch_model import device_of, uncompiled
 from .torch_modes import Modes
+from .torch_optimizer import unwrapped
 from .torch_parts import Parts
 from .torch_passes import Pass, keep, tensors
 from .torch_predictions import Predictions, labels_in
 from .torch_rows import Failure, Gradient, Row, Table, loss_number
 from .torch_samples import Samples
+from .torch_tensors import is_sharded, local, unusual, why_unreadable
 from .torch_trace import Trace
 from .torch_updates import UpdateMeasure
 
@@ -66,8 +69,8 @@ class TorchWatch:
         faults: dict[str, str] | None = None,
     ) -> None:
         self._model = model
-        self._inner: nn.Module = getattr(model, "_orig_mod", model)
-        self._optimizers = [getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers]
+        self._inner = uncompiled(model)
+        self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
         self._every = every
         self._look = self._sampled(0)  # whether this step is looked at more closely
         self._device = device_of(self._inner)
@@ -78,6 +81,7 @@ class TorchWatch:
         self._safely, self._hook = parts.run, parts.hook
         self.compiled = self._inner is not model
         self._layers = Layers(self._inner)
+        parts.unusual = unusual(map(local, self._layers.parameters.values()))
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
         # Where no optimizer holds anything of the model, all of it is looked at, to see that nothing changes.
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
@@ -97,7 +101,9 @@ class TorchWatch:
         self._open: Row | None = None  # the latest step, which may still get its loss
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
         self._updates = [UpdateMeasure(self._layers, moved) for moved in self._moved]
-        self.remarks = {"updates": next((u.remark for u in self._updates if u.remark), "")}
+        shard = "of the shards of this process" if any(map(is_sharded, self._layers.parameters.values())) else ""
+        sampled = next((u.remark for u in self._updates if u.remark), "")
+        self.remarks = {"gradients": shard, "updates": "; ".join(filter(None, (sampled, shard)))}
         self._unstepped = self._no_grad = self._no_grad_training = self._no_grad_rounds = 0
         self._no_grad_examples = 0
         self._no_grad_at = -1
@@ -105,7 +111,10 @@ class TorchWatch:
         self.forwards = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._handles: list[Any] = []
-        self._closed = False
+        self._closed = self._unreadable = False
+        self._thread = threading.current_thread()  # the one that trains
+        self._reading = threading.RLock()
+        self._failure: Failure | None = None  # that another thread has read of
         always = self._deferred or not self._optimizers
         self._evidence = Evidence(self._model, self._layers, self._device, self._deferred, always)
         if self._evidence.why_not:
@@ -134,20 +143,25 @@ class TorchWatch:
         """Take loss and labels of the step, and count the step itself if there is no optimizer to tell."""
         if self._closed:
             return
+        self._thread = threading.current_thread()
         if not self._optimizers:
             self._safely("gradients", self._step_without_optimizer)
+        self._safely("loss", self._take, loss, labels)
+
+    def _take(self, loss: Any, labels: Any) -> None:
         pending = self._next.passes
         of_step = self.steps if pending else self.steps - 1
         if labels is not None and self._sampled(of_step):
             self._safely("predictions", self._predictions.labels, of_step, labels)
-        number = None if loss is None else loss_number(loss)
+        why_not = why_unreadable([loss]) if isinstance(loss, Tensor) else ""
+        number = None if loss is None or why_not else loss_number(loss)
         if number is not None:
             row = self._open if self._open is not None and not pending else self._next
             row.losses.append(number)
             if isinstance(number, float) and not math.isfinite(number):
                 self._evidence.noticed()
         elif loss is not None:
-            self.uncovered["loss"] = f"step() was given {what(loss)}, which is no number"
+            self.uncovered["loss"] = why_not or f"step() was given {_given(loss)}, which is no number"
         if self._optimizers and self._called_at == self.steps and pending:
             self._unstepped += 1
             if self._unstepped % self._every == 0:
@@ -156,14 +170,38 @@ class TorchWatch:
 
     def evaluated(self, loss: float) -> None:
         """Take an evaluation loss."""
-        self._evaluations.append((max(0, self.steps - 1), float(loss)))
+        self._safely("evaluation", self._take_evaluation, loss)
+
+    def _take_evaluation(self, loss: Any) -> None:
+        number = None if isinstance(loss, Tensor) and why_unreadable([loss]) else loss_number(loss)
+        if number is None:
+            self.uncovered["evaluation"] = f"evaluated() was given {_given(loss)}, which is no number"
+        else:
+            self._evaluations.append((max(0, self.steps - 1), float(number)))
 
     def read(self) -> None:
-        """Bring everything that is pending to the host."""
-        self._safely("readings", self._read)
+        """Bring everything that is pending to the host, but what the thread that trains is still busy with.
+
+        That thread never waits for another: what it cannot read now it reads some steps later.
+        """
+        own = self._is_own()
+        if self._reading.acquire(blocking=not own):
+            try:
+                self._safely("readings", self._read if own else self._read_beside)
+            finally:
+                self._reading.release()
+
+    def still(self) -> threading.RLock:
+        """Return what to hold while facts are taken, so that the thread that trains reads nothing meanwhile."""
+        return self._reading
+
+    def _is_own(self) -> bool:
+        """Whether this thread is the one that trains, or that one is no more."""
+        return self._closed or self._thread is threading.current_thread() or not self._thread.is_alive()
 
     def history(self) -> HistoryFacts:
         """Return the run so far."""
+        evaluations = list(self._evaluations)
         return self._table.facts(
             total_steps=self.steps,
             passes_seen=bool(self.forwards),
@@ -173,8 +211,8 @@ class TorchWatch:
             no_grad_passes_in_training_mode=self._no_grad_training,
             no_grad_rounds=self._no_grad_rounds,
             no_grad_examples=self._no_grad_examples,
-            evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
-            evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
+            evaluation_steps=np.array([step for step, _ in evaluations]) if evaluations else None,
+            evaluation_losses=np.array([loss for _, loss in evaluations]) if evaluations else None,
         )
 
     def ranges(self) -> RangeFacts | None:
@@ -191,7 +229,7 @@ class TorchWatch:
 
     def course(self) -> tuple[Any, ...]:
         """Return what else was seen: answers, modes, graphs that are still alive, units, recurrent layers."""
-        self._safely("predictions", self._predictions.read, self.steps)
+        self._safely("predictions", self._predictions.read, self.steps, self._is_own())
         others = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
         seen = (*others, *self._samples.facts())
         return tuple(facts for facts in seen if facts is not None)
@@ -218,7 +256,7 @@ class TorchWatch:
             self._safely("forward passes", self._forward_begins, args, kwargs)
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
-        if not _is_recorded():
+        if not _is_recorded() and not self._unreadable:
             self._samples.close()
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
@@ -231,6 +269,12 @@ class TorchWatch:
             self._labels = None
 
     def _forward_begins(self, args: Any, kwargs: Any) -> None:
+        why_not = why_unreadable(tensors((args, kwargs)))
+        self._unreadable = bool(why_not)
+        if why_not:
+            if not self.forwards:
+                self.uncovered["forward passes"] = why_not
+            return
         if not torch.is_grad_enabled():
             self._labels = labels_in(kwargs)
             self._no_grad += 1
@@ -241,6 +285,9 @@ class TorchWatch:
                 examples = max([len(tensor) for tensor in tensors((args, kwargs))[:1] if tensor.ndim], default=0)
                 self._no_grad_examples = max(self._no_grad_examples, examples)
             return
+        self._thread = threading.current_thread()
+        if not self.forwards:
+            self.uncovered.pop("forward passes", None)
         self.forwards += 1
         self._next.passes += 1
         kept = keep(self.steps, self._model, args, kwargs, self._device)
@@ -321,12 +368,13 @@ class TorchWatch:
             return
         if gradients[0].requires_grad:  # of a backward pass with create_graph
             gradients = [gradient.detach() for gradient in gradients]
-        overflow = getattr(optimizer, "found_inf", None)
+        of_scaler = getattr(optimizer, "__dict__", {})  # where a loss scaler leaves what the optimizer is to know
+        overflow = of_scaler.get("found_inf")
         measure = self._layers.norms if self._deferred else self._layers.norms_on_host
         norms: Tensor | list[float] = measure(gradients)
         if self._evidence.note(norms, overflow):
             self._safely("weights", self._evidence.copy_now)
-        row.gradients.append(Gradient(norms, which, getattr(optimizer, "grad_scale", None), overflow))
+        row.gradients.append(Gradient(norms, which, of_scaler.get("grad_scale"), overflow))
         if self._look:
             self._safely("activations", self._samples.gradients, self.steps, gradients, which)
 
@@ -353,9 +401,10 @@ class TorchWatch:
     # Reading.
 
     def _read(self) -> None:
-        rows, self._rows = self._rows, []
+        rows = taken(self._rows)
         self._open = None if not self._closed else self._open
         failure = self._table.read(rows, self._device) if rows else None
+        failure, self._failure = self._failure or failure, None
         self._samples.read()
         self._safely("predictions", self._predictions.read, self.steps, False)
         if failure is not None and self.origin is None:
@@ -368,6 +417,15 @@ class TorchWatch:
             self._evidence.drop(rows[-1].step)
         if rows and self.on_read is not None:
             self.on_read()
+
+    def _read_beside(self) -> None:
+        """Read while another thread trains: the steps that are over. That thread looks into a NaN."""
+        rows = self._rows[:-1]
+        del self._rows[: len(rows)]
+        if rows:
+            self._failure = self._table.read(rows, self._device) or self._failure
+        self._samples.read()
+        self._predictions.read(self.steps, False)
 
     def _look_at_unfinished(self, losses: bool = True) -> None:
         """Look for a NaN where no optimizer steps: from the first NaN on a loss scaler sees to that."""
@@ -386,6 +444,12 @@ class TorchWatch:
         finally:
             if not self._closed:
                 self._attach_to_model()
+
+
+def _given(loss: Any) -> str:
+    if isinstance(loss, Tensor):
+        return f"a tensor of {str(loss.dtype).removeprefix('torch.')} {tuple(loss.shape)}"
+    return f"{what(loss)} too large for a float" if isinstance(loss, int) else what(loss)
 
 
 def _is_recorded() -> bool:
