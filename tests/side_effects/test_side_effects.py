@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "tests" / "healthy").glob("*.py"))
 CATALOGUE = load_catalogue(ROOT)
 LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
-# By program: how many of its trainings are seen, where it is not one, and how many of them are examined: a loss may
-# begin outside of every module.
+# By program: how many of its trainings are seen, where it is not one, and how many are examined: a loss may begin
+# outside of every module.
 TRAININGS = {"script_by_hand": (0, 0), "script_scripted": (0, 0), "script_adversarial": (2, 1)}
 
 pytestmark = pytest.mark.slow
