@@ -283,9 +283,9 @@ class Run:
             training.examined = walk(pipeline)
             self._on_examined(training.examined)
 
-        def add(facts: tuple[Any, ...]) -> None:
+        def add(facts: tuple[Any, ...], stage: str) -> None:
             if training.examined is not None:
-                training.examined = _with_facts(training.examined, facts, "dataset")
+                training.examined = _with_facts(training.examined, facts, stage)
 
         def unseen(why: str) -> None:
             training.examined = _not_examined(model, why)

@@ -43,9 +43,16 @@ class KerasCopy:
         # Batch norm must see batch statistics; where there is none, dropout is better off.
         self._training = any("batchnorm" in type(layer).__name__.lower() for layer in model._flatten_layers())
         self._learners: dict[str, _Learner] = {}
+        self._held: tuple[Weights, Weights] | None = None
+
+    def hold_start(self) -> None:
+        """Let every later run start from the values that the model has now."""
+        self._held = self.start()
 
     def start(self) -> tuple[Weights, Weights]:
-        """Return the values that the model has now: trainable, and the others."""
+        """Return the values that the model has now, or had at `hold_start`: trainable, and the others."""
+        if self._held is not None:
+            return list(self._held[0]), list(self._held[1])
         return [tf.identity(v.value) for v in self._trainable], [tf.identity(v.value) for v in self._other]
 
     def predict(self, trainable: Weights, other: Weights, training: bool) -> Any:

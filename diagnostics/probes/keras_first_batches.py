@@ -25,19 +25,19 @@ class Listeners:
 
     Attributes:
         examine: takes the pipeline to be walked.
-        add: takes what the rows showed, and what else is needed to judge it, once.
+        add: takes what further batches showed, what else is needed to judge it, and the stage to show it with.
         unseen: is told why no batch could be examined.
         fault: is given what goes wrong in the library itself.
     """
 
     examine: Callable[[Pipeline], object]
-    add: Callable[[tuple[Fact, ...]], object]
+    add: Callable[[tuple[Fact, ...], str], object]
     unseen: Callable[[str], object]
     fault: Callable[[Exception], object]
 
 
 class FirstBatches:
-    """Is given the batches of a `fit` one after the other, until it has seen enough. No batch is kept.
+    """Is given the batches of a `fit` one after the other, until it has seen enough.
 
     One is examined, see `look`. The rows of the first few are facts about the dataset.
 
@@ -62,6 +62,13 @@ class FirstBatches:
     def look(self, batch: Any) -> None:
         """Examine a batch that was taken, if it is the one to examine; called until `examined`."""
 
+    def further(self, batch: Any) -> bool:
+        """Take a batch after the one that was examined; return whether more of them are wanted."""
+        return False
+
+    def finish(self) -> None:
+        """Use what `further` was given, if it is not used yet."""
+
     def walk(self, pipeline: Any) -> None:
         """Have a pipeline examined, whose `outputs` are kept for what the rows show."""
         self.examined = True
@@ -84,8 +91,10 @@ class FirstBatches:
             self.taken += 1
             if not self.examined:
                 self.look(batch)
-            self._rows.add(batch)
-            if self._rows.complete and self.examined:
+            more = self.examined and self.further(batch)
+            if not self._rows.complete:
+                self._rows.add(batch)
+            if self._rows.complete and self.examined and not more:
                 self.close()
         except Exception as fault:
             self._closed = True
@@ -93,7 +102,7 @@ class FirstBatches:
         return not self._closed
 
     def epoch_ends(self) -> None:
-        """Take no rows of another epoch: they are the same."""
+        """Take nothing of another epoch: its rows are the same."""
         if self.examined:
             self.close()
 
@@ -107,8 +116,10 @@ class FirstBatches:
                 made = "the model makes its weights in its first step, and there was no second"
                 self._listeners.unseen(why_not or (made if self.taken else NO_BATCH))
             elif self.taken:
+                self.finish()
                 model, rows = describe_model(self.model), self._rows.facts(self.size, self.shuffled)
-                self._listeners.add((rows, model) if self._outputs is None else (rows, model, self._outputs))
+                facts = (rows, model) if self._outputs is None else (rows, model, self._outputs)
+                self._listeners.add(facts, "dataset")
         except StageFailed:  # batches of a structure that `fit` refuses
             return
         except Exception as fault:

@@ -39,7 +39,7 @@ from .keras_model import (
 from .keras_replayable import python_functions
 from .keras_state import generators_of, global_states_kept, own_loss
 from .loss_recognition import Recognised
-from .overfitting import POOL_BATCHES, Pool, overfit, pool_of
+from .overfitting import POOL_BATCHES, Plan, Pool, Run, overfit, pool_of
 from .pipeline import CannotJudge, StageFailed, users_code
 from .rereading import deep_copy
 from .split_comparison import SECONDS, compared_rows, input_columns, row_digest
@@ -198,7 +198,7 @@ class KerasPipeline:
         rows = [tuple(array[row] for array in arrays) for row in range(len(arrays[0]))] if arrays else []
         with users_code():
             yield from overfit(
-                lambda plan: copy.run(plan, lambda: optimizer_like(self.model.optimizer)),
+                self._train_copy,
                 floor=self._recognised.floor,
                 distinct_inputs=len({row_digest((*row, None), input_columns((*row, None))) for row in rows}),
                 their_rate=full_rate(self.model.optimizer),
@@ -232,6 +232,10 @@ class KerasPipeline:
             )
         return x, y, weights
 
+    def _train_copy(self, plan: Plan) -> Run:
+        assert self._copy is not None
+        return self._copy.run(plan, lambda: optimizer_like(self.model.optimizer))
+
     def _pool(self) -> Pool | None:
         """Take further batches, for a classifier of whole rows; None if there are none."""
         assert self._copy is not None
@@ -240,7 +244,7 @@ class KerasPipeline:
             return None
         seen = [labels]
         self._copy.further.clear()
-        for batch in islice(self._batches, POOL_BATCHES - 1):
+        for batch in islice(self._further_batches(), POOL_BATCHES - 1):
             parts = self._as_tensors(batch)
             more = class_labels({}, parts[1])
             if more is None or len(more) != len(labels):  # the last one may be shorter: another trace
@@ -248,6 +252,9 @@ class KerasPipeline:
             self._copy.further.append(parts)
             seen.append(more)
         return pool_of(seen, self._recognised.floor or 0.0, self._recognised.num_classes)
+
+    def _further_batches(self) -> Iterator[Any]:
+        return self._batches
 
     def _split_facts(self, data: KerasData, evaluation: KerasData) -> Iterator[Fact]:
         for split in compared_rows(rows_of(data, SECONDS), rows_of(evaluation, SECONDS)):

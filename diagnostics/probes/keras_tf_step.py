@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from diagnostics.facts import Fact, OutputFacts
-from diagnostics.own_runs import own_warnings_ignored
+from diagnostics.facts import Fact, LossFacts, OutputFacts
+from diagnostics.own_runs import own_run, own_warnings_ignored
 
 from .keras_data import KerasData, rows_in
 from .keras_first_batches import FirstBatches, Listeners
-from .keras_model import describe_model, has_weights
+from .keras_model import describe_model, full_rate, has_weights, optimizer_facts
 from .keras_pipeline import KerasPipeline
 from .keras_replayable import runs_python, shuffles
 from .keras_state import draws_numbers, global_states_kept, own_loss
+from .keras_weights import LIMIT
 from .loss_recognition import Recognised
-from .pipeline import CannotJudge
+from .overfitting import POOL_BATCHES, Pool, train_in_turns
+from .pipeline import CannotJudge, UsersCodeRaised, users_code
 
 
 class TensorFlowBatches(FirstBatches):
@@ -38,11 +41,26 @@ class TensorFlowBatches(FirstBatches):
         self.size = rows_in(data) if isinstance(data, tf.data.Dataset) else None
         self.shuffled = shuffles(data)
         self._class_weights, self._concurrent = class_weights, runs_python(data)
+        self._trial: _FitBatch | None = None  # waits for further batches
 
     def look(self, batch: Any) -> None:
         """See `FirstBatches.look`."""
         if has_weights(self.model):
-            self.walk(_FitBatch(self.model, batch, self._class_weights, self._concurrent, self.taken > 1))
+            pipeline = _FitBatch(self.model, batch, self._class_weights, self._concurrent, self.taken > 1)
+            self.walk(pipeline)
+            self._trial = pipeline if pipeline.awaits_pool else None
+
+    def further(self, batch: Any) -> bool:
+        """See `FirstBatches.further`. Trains a copy on the first few in turn, where one alone settles nothing."""
+        if self._trial is not None and self._trial.collect(batch):
+            self.finish()
+        return self._trial is not None
+
+    def finish(self) -> None:
+        """See `FirstBatches.finish`."""
+        trial, self._trial = self._trial, None
+        if trial is not None and (facts := trial.train_in_turns()):
+            self._listeners.add(facts, "one-batch overfit")
 
 
 class _FitBatch(KerasPipeline):
@@ -61,7 +79,43 @@ class _FitBatch(KerasPipeline):
         super().__init__(model, [batch], None, class_weights)
         self.name = f"{type(model).__name__} with a batch that its fit has drawn"
         self.outputs: OutputFacts | None = None
+        self.awaits_pool = False
+        self._loss: LossFacts | None = None
+        self._examined_batch = batch
+        self._collected: list[Any] = []
         self._concurrent, self._stepped = concurrent, stepped
+
+    def collect(self, batch: Any) -> bool:
+        """Keep a batch for a pool of several, the examined one not; return whether there are enough."""
+        if batch is not self._examined_batch:
+            self._collected.append(batch)
+        return len(self._collected) >= POOL_BATCHES - 1
+
+    def train_in_turns(self) -> tuple[Fact, ...]:
+        """Train a copy of the model as it was at first on the batches in turn; return what judges it."""
+        rate = full_rate(self.model.optimizer)
+        if self._loss is None or not rate:
+            return ()
+        with own_run(), self.untouched(), suppress(CannotJudge, UsersCodeRaised), users_code():
+            trial = train_in_turns(self._train_copy, super()._pool(), rate)
+            if trial is not None:
+                return trial, self._loss, describe_model(self.model), optimizer_facts(self.model)
+        return ()
+
+    def _pool(self) -> Pool | None:
+        """Wait for the batches that `fit` is yet to draw."""
+        assert self._copy is not None
+        values = (*self.model.trainable_variables, *self.model.non_trainable_variables)
+        kept = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in values)
+        parts = [part for part in tf.nest.flatten(self._examined_batch) if tf.is_tensor(part)]
+        kept += POOL_BATCHES * sum(part.dtype.size * int(tf.size(part)) for part in parts)
+        if kept <= LIMIT:
+            self._copy.hold_start()
+            self.awaits_pool = True
+        return None
+
+    def _further_batches(self) -> Iterator[Any]:
+        return iter(self._collected)
 
     @contextmanager
     def untouched(self) -> Iterator[None]:
@@ -88,6 +142,8 @@ class _FitBatch(KerasPipeline):
         for fact in super().forward():
             if isinstance(fact, OutputFacts):
                 self.outputs = fact
+            if isinstance(fact, LossFacts):
+                self._loss = fact
             yield fact
 
     def _recognise(self, value: float, prediction: Any, penalty: float) -> Recognised:

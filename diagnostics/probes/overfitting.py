@@ -186,7 +186,7 @@ def overfit(
         suspect = first.lowest <= enough and max(first.update_ratios, default=0.0) >= LARGE_UPDATE
         affordable = POOL_STEPS * first.pace <= SECONDS
         in_turns = warms_up is False and suspect and affordable
-        yield (_in_turns(run, pool(), their_rate) if in_turns else None) or alone
+        yield (train_in_turns(run, pool(), their_rate) if in_turns else None) or alone
 
     def settled() -> bool:
         return min((r.lowest for r in runs), default=math.inf) <= SETTLED * floor
@@ -243,7 +243,7 @@ def pool_of(labels: list[Array], first_floor: float, classes: int) -> Pool | Non
     return Pool(first_floor + added, len(labels))
 
 
-def _in_turns(run: Callable[[Plan], Run], pool: Pool | None, their_rate: float) -> TrialFacts | None:
+def train_in_turns(run: Callable[[Plan], Run], pool: Pool | None, their_rate: float) -> TrialFacts | None:
     """Train on several batches; None unless their rate gets nowhere with them and a smaller one does."""
     if pool is None or pool.floor <= 0:
         return None
