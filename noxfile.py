@@ -62,6 +62,12 @@ def _python(session: nox.Session, *arguments: str) -> None:
     session.run(str(python), *arguments, external=True, stderr=None, interrupt_timeout=5)
 
 
+def _pytest_arguments(session: nox.Session) -> list[str]:
+    """Return the arguments after --; --all adds the tests that are left out otherwise."""
+    given = [argument for argument in session.posargs if argument != "--all"]
+    return [*given, "-m", ""] if "--all" in session.posargs else given
+
+
 def _cage(exhibit: Exhibit, *, solution: bool) -> None:
     def run(session: nox.Session) -> None:
         twin = ["--solution"] if solution else []
@@ -84,8 +90,8 @@ for exhibit in exhibits.values():
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def tests(session: nox.Session) -> None:
-    """Run the tests; arguments after -- go to pytest (-m "not slow" for the quick ones)."""
-    _python(session, "-m", "pytest", "-n", "2", "--dist", "worksteal", *session.posargs)
+    """Run the tests; arguments after -- go to pytest (-m "not slow" for the quick ones, --all for all)."""
+    _python(session, "-m", "pytest", "-n", "2", "--dist", "worksteal", *_pytest_arguments(session))
 
 
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
@@ -101,7 +107,7 @@ def stacks(session: nox.Session) -> None:
     # Not tests/conftest.py, which is for the zoo's own environment.
     session.run(
         *("python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--confcutdir", "tests/stacks"),
-        *("tests/stacks", *session.posargs),
+        *("tests/stacks", *_pytest_arguments(session)),
         interrupt_timeout=5,
     )
 

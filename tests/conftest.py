@@ -10,19 +10,6 @@ from bugs.lab.device import CAPACITY, backend
 collect_ignore = ["stacks"]  # they have an environment of their own: `nox -s stacks`
 
 
-def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", help="run the tests marked exhaustive, too")
-
-
-def pytest_collection_modifyitems(config, items):
-    if config.option.all:
-        return
-    left_out = [item for item in items if item.get_closest_marker("exhaustive")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
-
-
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c():
     """Let Ctrl-C do what it does at a terminal: whoever runs the tests in the background may ignore it."""

@@ -1,6 +1,7 @@
 """Programs that train right: `examine` must find nothing wrong with them.
 
-That they learn, and that `diagnose run` leaves them alone, is tested in `tests/side_effects/`.
+That they learn, and that `diagnose run` leaves them alone, is tested in `test_healthy_scripts.py` (plain PyTorch
+loops) and in `tests/side_effects/`.
 """
 
 import importlib.util

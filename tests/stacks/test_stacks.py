@@ -8,10 +8,11 @@ import os
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.side_effects.harness import compare
 
 ROOT = Path(__file__).resolve().parents[2]
 HEALTHY = sorted(Path(__file__).parent.glob("healthy/*.py"))
@@ -20,41 +21,25 @@ RULES = {path.stem.replace("_", "-") for path in ROOT.glob("diagnostics/rules/*/
 SECONDS = 300  # for one child process; each takes a few seconds, and most of them for imports
 
 
-@dataclass
-class Ended:
-    exit_code: int
-    stdout: str
-    stderr: str
-    report: dict
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+LAUNCHER = ("RANK", "WORLD_SIZE", "KERAS_BACKEND")
 
 
-def run(script, folder, *, diagnosed):
-    """Run a script in a child process, in a folder of its own, offline and on one thread."""
+def report_on(script, folder):
+    """Run a script under `diagnose run` in a child process, in a folder of its own; return the JSON report."""
     report = folder / "report.json"
-    command = ["-m", "diagnostics", "run", "--format", "json", "--output", str(report)] if diagnosed else []
-    (folder / "work").mkdir(exist_ok=True)
-    environment = {
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if name not in ("RANK", "WORLD_SIZE", "KERAS_BACKEND")
-        },
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-        "HF_HUB_OFFLINE": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
+    (folder / "work").mkdir()
+    inherited = {name: value for name, value in os.environ.items() if name not in LAUNCHER}
     ended = subprocess.run(
-        [sys.executable, *command, str(script)],
+        [sys.executable, "-m", "diagnostics", "run", "--format", "json", "--output", str(report), str(script)],
         cwd=folder / "work",
-        env=environment,
+        env={**inherited, **ENVIRONMENT, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        check=False,
     )
-    said = json.loads(report.read_text()) if report.exists() else {}
-    return Ended(ended.returncode, ended.stdout, ended.stderr, said)
+    assert report.exists(), ended.stderr
+    return json.loads(report.read_text())
 
 
 def named(findings, *, notes=True):
@@ -82,23 +67,20 @@ def variant_of(variant):
 
 
 @pytest.mark.parametrize("script", HEALTHY, ids=lambda path: path.stem)
-def test_healthy_program_gets_a_clean_report_and_the_same_results(script, tmp_path):
-    alone = run(script, tmp_path, diagnosed=False)
-    assert alone.exit_code == 0, alone.stderr
-    diagnosed = run(script, tmp_path, diagnosed=True)
-    assert diagnosed.report, diagnosed.stderr
-    assert diagnosed.report["faults"] == []
-    assert list(named(diagnosed.report["findings"], notes=False)) == [], told(diagnosed.report)
-    assert diagnosed.report["ok"], told(diagnosed.report)
-    assert diagnosed.exit_code == 0
-    assert diagnosed.stdout == alone.stdout
+def test_healthy_program_gets_a_clean_report_and_the_same_results(script):
+    comparison = compare(script, environment=ENVIRONMENT, timeout=SECONDS)
+    assert comparison.plain.exit_code == 0, comparison.plain.stderr
+    assert comparison.differences == []
+    assert comparison.alarms == []
+    assert comparison.observed.report["ok"], told(comparison.observed.report)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: f"{variant['script']}-{variant['name']}")
 def test_broken_variant_is_named_unless_it_is_a_known_miss(variant, tmp_path):
     script = tmp_path / f"{variant['script']}_{variant['name']}.py"
     script.write_text(variant_of(variant))
-    report = run(script, tmp_path, diagnosed=True).report
+    report = report_on(script, tmp_path)
     assert report["faults"] == []
     missing = set(variant["rules"]) - set(named(report["findings"]))
     if "missed" in variant:
