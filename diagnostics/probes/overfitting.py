@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,10 @@ SECONDS = 120.0  # after which no further run is begun: a large model on a CPU m
 STEPS = 30  # a run; a healthy classifier passes the floor in 5 to 20
 STEPS_WITHOUT_FLOOR = 10  # only to move the weights, where no loss can be called low enough
 ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more steps would prove no more
+
+MOVES = (
+    1e-4  # |update| / |weight| of a step; a tenth of the 0.001 of the rule of thumb, see learning-rate-too-high
+)
 
 SETTLED = 0.8  # of the floor: no rule would complain of such a batch, so nothing more is tried
 LAST_STEPS = 150  # once, at the best of our rates, before anything is said: the model may only be slow
@@ -200,12 +204,11 @@ def overfit(
             rescaled_runs.append(go(rate, theirs=False, rescaled=True))
     if not settled():
         go(min(ours)[1], theirs=False, steps=LAST_STEPS)
-    # Units that are all alike explain the failure; at a large rate rounding may part them, and hide that.
-    alike = any(r.symmetric for r in runs)
+    alike = _alike(runs)  # it explains the failure
     if not settled() and not alike and num_trainable is not None and num_trainable <= SMALL:
         go(SMALL_RATE, theirs=False, steps=SMALL_STEPS)
     best = min(runs, key=lambda r: r.lowest)
-    yield _facts(best, tuple(rates), distinct_inputs, best in rescaled_runs)
+    yield _facts(replace(best, symmetric=best.symmetric or alike), tuple(rates), distinct_inputs, best in rescaled_runs)
 
 
 class Stopwatch:
@@ -282,6 +285,15 @@ def _other_rates(first: Run, floor: float) -> tuple[float, ...]:
         stuck_at_floor = first.losses[-1] <= (1 + HARDLY_MOVES) * floor
         return (*SMALLER, *LARGER) if stuck_at_floor else LARGER
     return SMALLER if first.losses[-1] > (1 - HARDLY_MOVES) * floor else ()
+
+
+def _alike(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return the weights whose units a whole run left alike that did move the weights.
+
+    One such run is enough: at a large rate rounding alone may part units that are exact copies of each other.
+    """
+    moved = (r for r in runs if len(r.losses) >= STEPS and max(r.update_ratios, default=0.0) >= MOVES)
+    return next((r.symmetric for r in moved if r.symmetric), ())
 
 
 def _facts(best: Run, rates: tuple[float, ...], distinct_inputs: int, rescaled: bool = False) -> OverfitFacts:
