@@ -208,7 +208,9 @@ def overfit(
     if not settled() and not alike and num_trainable is not None and num_trainable <= SMALL:
         go(SMALL_RATE, theirs=False, steps=SMALL_STEPS)
     best = min(runs, key=lambda r: r.lowest)
-    yield _facts(replace(best, symmetric=best.symmetric or alike), tuple(rates), distinct_inputs, best in rescaled_runs)
+    rescaled = best in rescaled_runs
+    best = replace(best, symmetric=best.symmetric or alike)
+    yield _facts(best, tuple(rates), distinct_inputs, rescaled)
 
 
 class Stopwatch:
