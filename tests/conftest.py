@@ -11,9 +11,12 @@ collect_ignore = ["stacks"]  # they have an environment of their own: `nox -s st
 
 
 @pytest.fixture(scope="session", autouse=True)
-def ctrl_c():
-    """Let Ctrl-C do what it does at a terminal: whoever runs the tests in the background may ignore it."""
+def default_signals():
+    """Let signals do what they do at a terminal: tests run in the background, or under nohup, ignore some."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("SIGHUP", "SIGQUIT"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)
