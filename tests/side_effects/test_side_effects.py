@@ -14,9 +14,8 @@ from tests.side_effects.harness import compare, compare_program
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of each framework two; a pair of runs takes half a minute.
-QUICK = {
-    "mlp_classifier", "script_two_tasks", "keras_softmax", "keras_two_inputs", "trainer_custom_loss", "trainer_gpt2",
-}  # fmt: skip
+QUICK = {"mlp_classifier", "script_two_tasks", "keras_softmax", "keras_two_inputs"}
+QUICK |= {"trainer_custom_loss", "trainer_gpt2"}
 PROGRAMS = [  # those in a plain PyTorch loop are compared in one process, too: tests/test_healthy_scripts.py
     pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.exhaustive)
     for path in sorted((ROOT / "tests" / "healthy").glob("*.py"))
