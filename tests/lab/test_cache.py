@@ -174,9 +174,6 @@ class TestBuilt:
         )
 
     @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can be somebody else")
-    @pytest.mark.skipif(
-        not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user"
-    )
     def test_damage_in_a_folder_of_somebody_else_is_named(self, zoo_cache):
         cache.built("thing-1", "the thing", lambda directory: (directory / "config").write_text("{}"))
         (zoo_cache / "thing-1" / "config").write_text("")
