@@ -13,7 +13,7 @@ class TestFaults:
             raise ZeroDivisionError("on purpose")
 
         monkeypatch.setattr("diagnostics.probes.torch_watch.keep", broken)
-        monkeypatch.setattr("diagnostics.probes.torch_watch.copies", broken)
+        monkeypatch.setattr("diagnostics.probes.torch_updates.UpdateMeasure.begin", broken)
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         watch = TorchWatch(model, [optimizer], 3)
