@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 _current_handler: Callable[[int], Any] = vars(signal)["_signal"].getsignal  # as it is, not as an enum
+_set_handler: Callable[[int, Any], Any] = vars(signal)["_signal"].signal  # `signal.signal` makes an int of it
 GRACE_S = 20.0  # for the report; torchrun sends SIGKILL 30 s after SIGTERM
 
 
@@ -49,7 +50,7 @@ class Termination:
         self._set_aside = False
         if _current_handler(signal.SIGTERM) != signal.SIG_DFL:
             return
-        signal.signal(signal.SIGTERM, self._handler)
+        _set_handler(signal.SIGTERM, self._handler)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(before=self.set_aside, after_in_parent=self._take_up)
 
@@ -61,7 +62,7 @@ class Termination:
 
     def _take_up(self) -> None:
         if self._set_aside:
-            signal.signal(signal.SIGTERM, self._handler)
+            _set_handler(signal.SIGTERM, self._handler)
 
     def _terminated(self, number: int) -> None:
         signal.signal(number, signal.SIG_DFL)
