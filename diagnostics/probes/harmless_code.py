@@ -151,7 +151,7 @@ class Reading:
         values = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         if any(not self._is_value(value, name) for value in values):
             return f"{name} has a default value that calls could share"
-        for code in _codes(function.__code__):
+        for code in codes(function.__code__):
             why = self._code(code, function, free, name, first[0] if first else None, owner, copied, made)
             if why is not None:
                 return why
@@ -311,12 +311,12 @@ class _Unassigned:
     """Stands for a variable without a value."""
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes(code: CodeType) -> Iterator[CodeType]:
     """Yield a function's code and that of the functions and comprehensions within."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from codes(constant)
 
 
 def _ends_with(instruction: dis.Instruction, variable: str) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from .harmless_code import codes
 from .own_generators import is_generator
 
 MOST_OBJECTS = 200_000  # looked at: about half a second
@@ -238,7 +239,7 @@ class _State:
         found += self._note_dict(vars(function))
         for cell in function.__closure__ or ():
             found += self._note_attribute(cell, "cell_contents") if _is_assigned(cell) else ()
-        for name in {name for code in _codes(function.__code__) for name in code.co_names}:
+        for name in {name for code in codes(function.__code__) for name in code.co_names}:
             found += self._note_global(function.__globals__, name)
         return found
 
@@ -354,10 +355,3 @@ def _is_assigned(cell: Any) -> bool:
         return cell.cell_contents is not cell
     except ValueError:
         return False
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
