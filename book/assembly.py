@@ -13,7 +13,7 @@ from book import pages
 from book.execution import Job
 from book.fair_copy import fair_copy
 from bugs.keeper.catalogue import Exhibit
-from diagnostics.rule import all_rules
+from diagnostics.rules.registry import all_rules
 
 WRITTEN = ("_config.yml", "_toc.yml", "index.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on

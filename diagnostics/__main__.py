@@ -106,8 +106,8 @@ def _rules(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from .rule import all_rules
     from .rule_list import rule_list
+    from .rules.registry import all_rules
 
     console = Console(highlight=False)
     rules = {rule.name: rule for rule in all_rules()}

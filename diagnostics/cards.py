@@ -24,18 +24,19 @@ def look_at_cards(library: Any = None) -> tuple[tuple[CardFacts, ...], Report]:
     Raises:
         NoCards: there is no card, or nobody to ask; see `probes.nvml`.
     """
+    from .evaluate import Evaluator
     from .probes.nvml import cards
-    from .rule import Judge
+    from .rules.registry import all_rules
 
     found = cards(library)
     findings: list[Finding] = []
     faults: list[str] = []
     open_questions: dict[str, str] = {}
     for card in found:
-        judge = Judge()  # a card each: a rule that one card breaks may be broken by the next
-        findings += judge.add(card)
-        faults += judge.faults
-        open_questions |= judge.not_applicable(CardFacts)
+        evaluator = Evaluator(all_rules())  # a card each: a rule that one card breaks may be broken by the next
+        findings += evaluator.add(card)
+        faults += evaluator.faults
+        open_questions |= evaluator.not_applicable(CardFacts)
     count = f"{len(found)} card{'' if len(found) == 1 else 's'}"
     return found, Report(
         f"looked at {count}", tuple(findings), not_applicable=open_questions, faults=tuple(faults)

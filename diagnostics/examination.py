@@ -15,9 +15,9 @@ from .report import Report, StageResult, Status
 
 if TYPE_CHECKING:
     from .crash_facts import CrashFacts
+    from .evaluate import Evaluator
     from .facts import Fact
     from .probes.pipeline import Pipeline
-    from .rule import Judge
 
 USAGE = (
     "It takes a Hugging Face Trainer, or a PyTorch model or a compiled Keras model with its data: "
@@ -130,8 +130,9 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
 
 def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
+    from .evaluate import Evaluator
     from .facts import Fact
-    from .rule import Judge
+    from .rules.registry import all_rules
     from .trial_facts import ReproductionFacts
 
     stages: dict[str, Callable[[], Iterator[Fact]]] = {
@@ -148,7 +149,7 @@ def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
         stages["reproducibility"] = pipeline.reproduction
     else:
         kinds.remove(ReproductionFacts)
-    judge = Judge()
+    evaluator = Evaluator(all_rules())
     results: list[StageResult] = []
     findings: list[Finding] = []
     crash = None
@@ -158,22 +159,22 @@ def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
             continue
         with _shown(name):
             to_the_end = name == "forward and loss" and pipeline.forward_is_harmless
-            result, found, crash = _run_stage(name, stage, judge, to_the_end)
+            result, found, crash = _run_stage(name, stage, evaluator, to_the_end)
         results.append(result)
         findings += found
     return Report(
         title=f"examined {pipeline.name}",
         findings=tuple(findings),
         stages=tuple(results),
-        not_applicable=judge.not_applicable(*kinds),
-        judged=judge.judged,
+        not_applicable=evaluator.not_applicable(*kinds),
+        judged=evaluator.judged,
         crash=crash,
-        faults=tuple(judge.faults),
+        faults=tuple(evaluator.faults),
     )
 
 
 def _run_stage(
-    name: str, stage: Callable[[], Iterator[Fact]], judge: Judge, to_the_end: bool = False
+    name: str, stage: Callable[[], Iterator[Fact]], evaluator: Evaluator, to_the_end: bool = False
 ) -> tuple[StageResult, list[Finding], CrashFacts | None]:
     """Run one stage until it is through or an error is found; return how it went, what was found, any crash.
 
@@ -194,7 +195,7 @@ def _run_stage(
             text = detail(fact)
             if text and text not in seen:
                 seen.append(text)
-            findings += judge.add(fact)
+            findings += evaluator.add(fact)
             if not to_the_end and _has_error(findings):
                 return result("stopped", "; ".join(seen)), findings, None
     except CannotJudge as reason:
@@ -203,13 +204,13 @@ def _run_stage(
         return result("failed", str(reason)), findings, None
     except (UsersCodeRaised, SystemExit) as raised:
         crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
-        findings += judge.add(crash, *symptoms)
+        findings += evaluator.add(crash, *symptoms)
         text = f"{crash.exception}: {crash.first_line}"
         if _has_error(findings):
             return result("stopped", text), findings, None
         return result("failed", text), findings, crash
     except Exception as fault:  # ours: a line in the report, never an exception in the user's program
-        judge.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
+        evaluator.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
         return result("not judged", "a fault of diagnostics itself; see below"), findings, None
     return result("stopped" if _has_error(findings) else "passed", "; ".join(seen)), findings, None
 

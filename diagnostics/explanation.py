@@ -49,17 +49,18 @@ def explain(failure: Any) -> Report:
             "a traceback."
         )
     from .crash_facts import CrashFacts, Symptom
-    from .rule import Judge
+    from .evaluate import Evaluator
+    from .rules.registry import all_rules
 
-    judge = Judge()
-    findings = judge.add(crash, *symptoms)
+    evaluator = Evaluator(all_rules())
+    findings = evaluator.add(crash, *symptoms)
     return Report(
         title=title,
         findings=tuple(findings),
-        not_applicable=judge.not_applicable(CrashFacts, *get_args(Symptom)),
-        judged=judge.judged,
+        not_applicable=evaluator.not_applicable(CrashFacts, *get_args(Symptom)),
+        judged=evaluator.judged,
         crash=crash,
-        faults=tuple(judge.faults),
+        faults=tuple(evaluator.faults),
     )
 
 

@@ -49,7 +49,7 @@ class FailedBatch:
         """
         if self.why_not:
             raise InvalidInput(f"The batch of step {self.step} cannot be saved: {self.why_not}.")
-        from .probes.torch_passes import save
+        import torch
 
         content = {
             "args": self.args,
@@ -58,7 +58,7 @@ class FailedBatch:
             "fingerprint": self.fingerprint,
             "rows": self.rows,
         }
-        save(content, Path(path))
+        torch.save(content, path)
         return Path(path)
 
     def __repr__(self) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from .where import Where
+
 Severity = Literal["error", "warning", "note"]
 """error: training cannot be right. warning: very likely harmful. note: worth knowing."""
 
@@ -25,20 +27,6 @@ Stage = Literal[
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 STAGES: tuple[Stage, ...] = get_args(Stage)
-
-
-@dataclass(frozen=True)
-class Where:
-    """A line in the user's own code."""
-
-    file: str
-    line: int
-    function: str
-
-    def __str__(self) -> str:
-        """Render as `train.py:31 in main`."""
-        place = f"{self.file}:{self.line}"
-        return place if self.function == "<module>" else f"{place} in {self.function}"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from .display import SENTENCE, in_short
 from .html_charts import Axis, Dots
 from .html_ranges import ranges_section
 from .origin_words import words
-from .rule import all_rules
+from .rules.registry import all_rules
 from .visible_text import escaped, shortened
 
 if TYPE_CHECKING:

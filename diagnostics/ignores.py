@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidInput, what
-from .rule import all_rules
+from .rules.registry import all_rules
 
 EXAMPLE = """\
 [tool.diagnostics.ignore]

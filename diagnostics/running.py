@@ -18,12 +18,13 @@ from .errors import InvalidInput
 from .exhaustion import ran_out_of_memory
 from .identity import IdentityMap
 from .import_hooks import after_import
-from .probes.frames import FROZEN
+from .probes.patching import FROZEN
 from .report import Report, StageResult
 
 if TYPE_CHECKING:
     from .probes.kept_batches import KeptBatches
     from .probes.keras_first_batches import FirstBatches
+    from .probes.keras_loop import KerasLoop
     from .probes.loop_examination import FirstStep
     from .probes.loop_finder import LoopFinder
     from .probes.pipeline import Pipeline
@@ -63,6 +64,19 @@ class _Over:
         return self.said
 
 
+@dataclass
+class _TapeWatch:
+    """Reports on a loop of the script's own around one of Keras' optimizers."""
+
+    loop: KerasLoop
+
+    def report(self) -> Report:
+        """Say what was seen so far."""
+        from .watch_report import watch_report
+
+        return watch_report(self.loop, self.loop.name)
+
+
 class Run:
     """What the library sees of a script, from the moment when this is made until `close`.
 
@@ -96,7 +110,7 @@ class Run:
         self.trainings: list[Training] = []
         self.faults: list[str] = []
         self._on_examined = on_examined
-        self._loops: LoopFinder | None = None
+        self._loops: LoopFinder[diagnostics.Watch] | None = None
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by who watches
         self._tapes: TapeFinder | None = None
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
@@ -196,11 +210,14 @@ class Run:
         try:
             from .probes.tape_finder import TapeFinder
 
-            self._tapes = TapeFinder(lambda loop: self.trainings.append(Training(watching=loop)), self._fault)
+            self._tapes = TapeFinder(self._watch_tape, self._fault)
             self._undo.append(self._tapes.close)
         except Exception as fault:
             self._fault(fault)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
+
+    def _watch_tape(self, loop: KerasLoop) -> None:
+        self.trainings.append(Training(watching=_TapeWatch(loop)))
 
     def _with_keras_on_torch(self, module: ModuleType) -> None:
         self._look_on(module.TorchTrainer, "fit", _of_keras_fit, self._join_fit)
@@ -378,11 +395,12 @@ def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
 
 def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
     """Put the rules to facts that came to light after an examination; show the first of them with a stage."""
-    from .rule import Judge
+    from .evaluate import Evaluator
+    from .rules.registry import all_rules
     from .stage_details import detail
 
-    judge, told = Judge(), {finding.rule for finding in report.findings}
-    found = [finding for finding in judge.add(*facts) if finding.rule not in told]
+    evaluator, told = Evaluator(all_rules()), {finding.rule for finding in report.findings}
+    found = [finding for finding in evaluator.add(*facts) if finding.rule not in told]
     stages = list(report.stages)
     for place, result in enumerate(stages):
         if result.name == stage:
@@ -392,8 +410,8 @@ def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Repo
         report,
         findings=(*report.findings, *found),
         stages=tuple(stages),
-        judged=report.judged | judge.judged,
-        not_applicable={name: why for name, why in report.not_applicable.items() if name not in judge.judged},
+        judged=report.judged | evaluator.judged,
+        not_applicable={name: why for name, why in report.not_applicable.items() if name not in evaluator.judged},
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from .errors import InvalidInput
 from .launch import come_first
-from .probes.frames import FROZEN
+from .probes.patching import FROZEN
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 _OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .evaluate import Evaluator
 from .facts import Array
 from .origin_facts import OriginFacts
 from .report import Report, StageResult
-from .rule import Judge
+from .rules.registry import all_rules
 from .watch_facts import WATCHED, HistoryFacts, RangeFacts
 
 NO_LOSS = "the loop handed over none: watch.step(loss)"
@@ -53,17 +54,17 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
     """
     probe.read()
     history, ranges = probe.history(), probe.ranges()
-    judge = Judge()
+    evaluator = Evaluator(all_rules())
     seen = (*facts, history, probe.origin, ranges)
-    findings = judge.add(*(fact for fact in seen if fact is not None))
+    findings = evaluator.add(*(fact for fact in seen if fact is not None))
     count = history.total_steps
     return Report(
         title=f"watched {count:,} {'step' if count == 1 else 'steps'} of {name}",
         findings=tuple(findings),
         stages=tuple(_parts(history, probe)),
-        not_applicable=judge.not_applicable(*WATCHED, *(type(fact) for fact in facts)),
-        judged=judge.judged,
-        faults=(*filter(None, probe.faults.values()), *judge.faults),
+        not_applicable=evaluator.not_applicable(*WATCHED, *(type(fact) for fact in facts)),
+        judged=evaluator.judged,
+        faults=(*filter(None, probe.faults.values()), *evaluator.faults),
         history=history,
         origin=probe.origin,
         ranges=ranges,

@@ -11,7 +11,7 @@ import pytest
 from diagnostics.__main__ import main
 from diagnostics.card_facts import CardFacts, Holder
 from diagnostics.probes import nvml
-from diagnostics.rule import all_rules
+from diagnostics.rules.registry import all_rules
 
 TRACEBACK = """\
 Traceback (most recent call last):

@@ -2,7 +2,7 @@ import pytest
 
 from diagnostics.consequences import LEADS_TO, explains, follows
 from diagnostics.finding import Finding
-from diagnostics.rule import all_rules
+from diagnostics.rules.registry import all_rules
 
 NAMES = {rule.name for rule in all_rules()}
 

@@ -12,9 +12,10 @@ from torch.utils.data import DataLoader, TensorDataset
 from transformers import Trainer, TrainingArguments
 
 import diagnostics
-from diagnostics import InvalidInput, rule
+from diagnostics import InvalidInput
 from diagnostics.facts import BatchFacts
 from diagnostics.rule import Rule
+from diagnostics.rules import registry
 
 GENERATOR = torch.Generator().manual_seed(0)
 INPUTS = torch.randn(40, 6, generator=GENERATOR)
@@ -172,14 +173,9 @@ class TestWalk:
                 raise ZeroDivisionError("a fault of ours")
 
         Faulty.name, Faulty.stage = "faulty", "batch"
-        rules = (*rule.all_rules(), Faulty())
-        monkeypatch.setattr(rule, "all_rules", lambda: rules)
-        rule._checks.cache_clear()
-        try:
-            report = diagnostics.examine(classifier(), LOADER, LOSS)
-        finally:
-            monkeypatch.undo()
-            rule._checks.cache_clear()
+        rules = (*registry.all_rules(), Faulty())
+        monkeypatch.setattr(registry, "all_rules", lambda: rules)
+        report = diagnostics.examine(classifier(), LOADER, LOSS)
         assert report.faults == ("the rule faulty failed: ZeroDivisionError: a fault of ours",)
         assert report.not_applicable["faulty"] == "the rule itself failed"
         assert report.ok

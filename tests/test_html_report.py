@@ -14,7 +14,7 @@ from diagnostics.finding import Finding, Where
 from diagnostics.html_report import page
 from diagnostics.origin_facts import FrameFacts, OriginFacts, ValueRange
 from diagnostics.report import Report, StageResult
-from diagnostics.rule import all_rules
+from diagnostics.rules.registry import all_rules
 from diagnostics.watch_facts import HistoryFacts, RangeFacts, TraceFacts
 
 VOID = {"meta", "br", "path", "polyline", "polygon"}

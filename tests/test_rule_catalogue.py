@@ -8,7 +8,8 @@ import pytest
 
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.finding import SEVERITIES, STAGES
-from diagnostics.rule import SECTIONS, Rule, all_rules
+from diagnostics.rule import SECTIONS, Rule
+from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).parent.parent
 RULES = {rule.name: rule for rule in all_rules()}

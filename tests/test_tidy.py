@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bugs.keeper.catalogue import Exhibit, load_catalogue
-from diagnostics.rule import all_rules
+from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).resolve().parents[1]
 CATALOGUE = load_catalogue(ROOT)

@@ -16,9 +16,6 @@ from typing import Any
 from diagnostics.crash_facts import CrashFacts, FrameFacts
 from diagnostics.errors import message_of
 
-# Code so named is not taken for the reader's, nor shown in a traceback; and a warning that names its caller's line
-# counts past it, as it does past Python's own import machinery, which it knows by the last two words.
-FROZEN = "<frozen diagnostics importlib _bootstrap>"
 _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _STANDARD = tuple(
     os.path.join(path, "") for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))

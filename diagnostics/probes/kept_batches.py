@@ -17,7 +17,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from diagnostics.identity import IdentityMap
 from diagnostics.own_runs import is_own_run
 
-from .frames import FROZEN
+from .patching import FROZEN
 from .torch_passes import tensors
 
 # A GPU holds up to 1,024 calls in its queue, the steps of a small model take about 30 each, and some loaders are

@@ -11,10 +11,8 @@ import tensorflow as tf
 
 from diagnostics.history import History
 from diagnostics.origin_facts import OriginFacts, OriginKind
-from diagnostics.report import Report
 from diagnostics.rhythm import looks_closer
 from diagnostics.watch_facts import HistoryFacts
-from diagnostics.watch_report import watch_report
 
 from .keras_history import sample_fields
 from .keras_run import memory_held
@@ -28,6 +26,7 @@ class KerasLoop:
     """Follows an optimizer and the variables that it was first given; see `TapeFinder` for who calls what.
 
     Attributes:
+        name: what a report calls it.
         eager: whether each step is seen, or only that a `tf.function` has made some.
         steps: of the optimizer so far.
         faults: by part, what went wrong here: always empty, since the finder hears of it.
@@ -46,7 +45,7 @@ class KerasLoop:
         if not eager:
             self.uncovered["gradients"] = _HIDDEN
         self._optimizer, self._every = optimizer, every
-        self._name = type(optimizer).__name__
+        self.name = f"a loop with Keras' {type(optimizer).__name__}"
         self._weights = Weights(variables)
         if not self._weights.small:
             self.uncovered["updates"] = "the weights are too many to be copied"
@@ -54,10 +53,6 @@ class KerasLoop:
         self._samples = History(sample_fields(len(self._weights.layers)))
         self._counted = _count(optimizer)
         self._values: list[Any] | None = None
-
-    def report(self) -> Report:
-        """Say what was seen so far."""
-        return watch_report(self, f"a loop with Keras' {self._name}")
 
     def before(self) -> None:
         """Take the weights before a step that is to be looked at more closely."""

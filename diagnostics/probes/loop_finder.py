@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -24,11 +24,10 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from diagnostics.facts import Fact
 from diagnostics.identity import IdentityMap
 from diagnostics.own_runs import is_own_run, own_run
-from diagnostics.report import Report
 
 from .first_steps import FirstSteps
-from .frames import FROZEN
 from .loop_examination import FirstPass, FirstStep, evaluation_facts
+from .patching import FROZEN
 from .user_modes import call_without_user_modes
 
 MOST_LOOPS = 16  # that are watched at a time
@@ -36,9 +35,6 @@ ROOTS = 64  # modules that a script calls by itself; a loop that calls more hold
 NAMED = 3  # of such modules
 LOSSES = 1024  # backward passes for one step
 ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
-
-
-_Loop = tuple["Watching", list[weakref.ref[Optimizer]]]
 
 
 class Watching(Protocol):
@@ -50,11 +46,11 @@ class Watching(Protocol):
     def close(self) -> None:
         """Stop watching."""
 
-    def report(self) -> Report:
-        """Say what was seen."""
+
+W = TypeVar("W", bound=Watching)
 
 
-class LoopFinder:
+class LoopFinder(Generic[W]):
     """Hands each model that begins to train, with its optimizers, to `watch`, and each loss to what that returned.
 
     What the first step of a loop shows is handed to `examine`, before the weights change.
@@ -70,11 +66,11 @@ class LoopFinder:
 
     def __init__(
         self,
-        watch: Callable[[nn.Module, list[Optimizer]], Watching],
+        watch: Callable[[nn.Module, list[Optimizer]], W],
         fault: Callable[[Exception], None],
-        examine: Callable[[Watching, FirstStep], None] = lambda watching, step: None,
-        over: Callable[[Watching], None] = lambda watching: None,
-        compare: Callable[[Watching, tuple[Fact, ...]], None] = lambda watching, facts: None,
+        examine: Callable[[W, FirstStep], None] = lambda watching, step: None,
+        over: Callable[[W], None] = lambda watching: None,
+        compare: Callable[[W, tuple[Fact, ...]], None] = lambda watching, facts: None,
     ):
         """Look on from now on; end it with `close`.
 
@@ -88,10 +84,10 @@ class LoopFinder:
                 of others that it is evaluated on.
         """
         self._watch, self._fault, self._examine, self._over, self._compare = watch, fault, examine, over, compare
-        self.watches: list[Watching] = []
+        self.watches: list[W] = []
         self._optimizers: list[weakref.ref[Optimizer]] = []
         # None where the loop is over, and the script has the optimizer still.
-        self._watch_of: IdentityMap[Optimizer, Watching | None] = IdentityMap()
+        self._watch_of: IdentityMap[Optimizer, W | None] = IdentityMap()
         # Steps of those that are of no loop yet.
         self._alone: IdentityMap[Optimizer, int] = IdentityMap()
         self._watched: IdentityMap[nn.Module, None] = IdentityMap()
@@ -101,8 +97,8 @@ class LoopFinder:
         self._unscaled: tuple[weakref.ref[Tensor], weakref.ref[Tensor], Tensor] | None = None
         self._paused = 0
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
-        self._loops: IdentityMap[nn.Module, _Loop] = IdentityMap()
-        self._watched_by: IdentityMap[nn.Module, Watching] = IdentityMap()  # or was
+        self._loops: IdentityMap[nn.Module, tuple[W, list[weakref.ref[Optimizer]]]] = IdentityMap()
+        self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstSteps(self._deliver, fault, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._undo: list[Callable[[], None]] = [self._first.end]
@@ -327,7 +323,7 @@ class LoopFinder:
         finalizer.atexit = False
         self._finalizers = [*(other for other in self._finalizers if other.alive), finalizer]
 
-    def _without_optimizer(self, watched: Watching, modules: list[weakref.ref[nn.Module]]) -> None:
+    def _without_optimizer(self, watched: W, modules: list[weakref.ref[nn.Module]]) -> None:
         """End a loop if no optimizer of it is left; the script may make another for the same model."""
         if watched not in self._watch_of.values():
             self._end(watched)
@@ -335,7 +331,7 @@ class LoopFinder:
                 if (module := reference()) is not None:
                     self._watched.pop(module, None)
 
-    def _end(self, watched: Watching) -> None:
+    def _end(self, watched: W) -> None:
         """Stop watching a loop, and let go of it."""
         if watched not in self.watches:
             return

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from diagnostics.facts import LossKind, Reads
 
-from .frames import FROZEN
 from .loss_recognition import Recognised, absolute_floor, binary_floor, entropy_floor, squared_floor
+from .patching import FROZEN
 from .tensors import to_array
 from .user_modes import call_without_user_modes
 

@@ -21,8 +21,8 @@ from tensorflow.python.eager.polymorphic_function.polymorphic_function import Fu
 from diagnostics.identity import IdentityMap
 from diagnostics.own_runs import is_own_run
 
-from .frames import FROZEN
 from .keras_loop import KerasLoop
+from .patching import FROZEN
 
 TAPES = 16  # gradients that were asked for and not yet applied
 

@@ -11,7 +11,7 @@ from nbformat import NotebookNode, v4
 
 from book.assembly import AssemblyError, assemble, jobs, report_in, write_rules
 from bugs.keeper.catalogue import load_catalogue
-from diagnostics.rule import all_rules
+from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).parents[2]
 EXHIBITS = list(load_catalogue(ROOT).values())
