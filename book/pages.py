@@ -9,11 +9,11 @@ import typing
 from collections.abc import Iterable, Sequence
 
 from bugs.keeper.catalogue import ExceptionSignature, Exhibit
-from diagnostics.card_facts import CardFacts
-from diagnostics.crash_facts import CrashFacts
-from diagnostics.finding import STAGES
-from diagnostics.rule import Rule
-from diagnostics.watch_facts import WATCHED
+from diagnostics.engine.finding import STAGES
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.gpu import CardFacts
+from diagnostics.facts.training import WATCHED
 
 SEVERITIES = {
     "error": "error: training cannot be right",

@@ -18,18 +18,18 @@ from . import launch as launch
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .batch_search import largest_batch
+from .api.examine import examine
+from .api.explain import explain
+from .api.largest_batch import largest_batch
+from .api.watch import Watch, watch
+from .engine.finding import Finding
 from .errors import DiagnosticsError, FindingsPresent, InvalidInput
-from .examination import examine
-from .explanation import explain
-from .finding import Finding
-from .report import Report
+from .report.report import Report
 from .tensor_probe import probe
-from .watching import Watch, watch
 
 if TYPE_CHECKING:
-    from .probes.keras_watch import KerasCallback as KerasCallback
-    from .probes.trainer_watch import TrainerCallback as TrainerCallback
+    from .api.keras_callback import KerasCallback as KerasCallback
+    from .api.trainer_callback import TrainerCallback as TrainerCallback
 
 __all__ = [
     "DiagnosticsError",
@@ -47,12 +47,12 @@ __all__ = [
 
 # Each is a subclass of what its framework calls, and so is made where it is asked for: `import diagnostics`
 # imports no framework. Not in `__all__`, for `from diagnostics import *` would ask for both.
-_CALLBACKS = {"KerasCallback": "keras_watch", "TrainerCallback": "trainer_watch"}
+_CALLBACKS = {"KerasCallback": "keras_callback", "TrainerCallback": "trainer_callback"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _CALLBACKS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f".probes.{_CALLBACKS[name]}", __name__), name)
+    found = getattr(importlib.import_module(f".api.{_CALLBACKS[name]}", __name__), name)
     globals()[name] = found
     return found

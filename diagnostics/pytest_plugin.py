@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from .engine.finding import SEVERITIES, Finding, Severity
 from .errors import InvalidInput
-from .finding import SEVERITIES, Finding, Severity
 
 if TYPE_CHECKING:
-    from .report import Report
+    from .report.report import Report
 
 _Result = TypeVar("_Result")
 
@@ -37,7 +37,7 @@ class Diagnosis:
             everywhere: rule to reason, of rules whose findings are left out in all tests.
             here: the same for this test; such a rule that finds nothing is named in the report.
         """
-        from .running import Run
+        from .run.observer import Run
 
         self._name, self._everywhere, self._here = name, everywhere, here
         self._run = Run()
@@ -50,7 +50,7 @@ class Diagnosis:
 
     def report(self) -> Report:
         """Return all that was found so far in one report: one finding for one cause."""
-        from .merging import TrainingReports, merged
+        from .report.merge import TrainingReports, merged
 
         trainings = [TrainingReports(one.examined, self._run.course(one)) for one in self._run.trainings]
         ignores = {**self._everywhere, **self._here}
@@ -69,7 +69,7 @@ class Diagnosis:
 
     def explain(self, error: BaseException) -> None:
         """Take what is known of the exception that ended the test, if it is one of those that rules know."""
-        from .explanation import explain
+        from .api.explain import explain
 
         try:
             explained = explain(error)
@@ -209,7 +209,7 @@ def _names(findings: Iterable[Finding]) -> str:
 
 def _ignored_everywhere(config: pytest.Config) -> dict[str, str]:
     if _IGNORED not in config.stash:
-        from .ignores import from_pyproject
+        from .config import from_pyproject
 
         try:
             config.stash[_IGNORED] = from_pyproject(config.rootpath)
@@ -219,7 +219,7 @@ def _ignored_everywhere(config: pytest.Config) -> dict[str, str]:
 
 
 def _ignored_by_mark(item: pytest.Item) -> dict[str, str]:
-    from .ignores import check_names
+    from .config import check_names
 
     ignored: dict[str, str] = {}
     for mark in item.iter_markers("diagnose"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
 
 EVERY = 20  # steps between two that are looked at
 

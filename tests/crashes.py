@@ -3,7 +3,7 @@
 import traceback
 
 import diagnostics
-from diagnostics.explanation import facts_of_exception, facts_of_text
+from diagnostics.api.explain import facts_of_exception, facts_of_text
 
 
 def failure(run):

@@ -8,7 +8,7 @@ import random
 import sys
 import warnings
 
-from diagnostics.running import Run
+from diagnostics.run.observer import Run
 
 ROWS, FEATURES, CLASSES = 320, 12, 3
 

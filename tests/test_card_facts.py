@@ -2,7 +2,7 @@
 
 import pytest
 
-from diagnostics.card_facts import Holder, in_bytes, listed
+from diagnostics.facts.gpu import Holder, in_bytes, listed
 
 
 class TestInBytes:

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from diagnostics.cards import look_at_cards
+from diagnostics.api.gpu import look_at_cards
 
 GIB = 2**30
 GONE = 2**22 + 1  # no process can have this number: it is past the largest

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from diagnostics.__main__ import main
-from diagnostics.card_facts import CardFacts, Holder
-from diagnostics.probes import nvml
+from diagnostics.cli.main import main
+from diagnostics.collectors.system import nvml
+from diagnostics.facts.gpu import CardFacts, Holder
 from diagnostics.rules.registry import all_rules
 
 TRACEBACK = """\

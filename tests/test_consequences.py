@@ -1,7 +1,7 @@
 import pytest
 
-from diagnostics.consequences import LEADS_TO, explains, follows
-from diagnostics.finding import Finding
+from diagnostics.engine.causality import LEADS_TO, explains, follows
+from diagnostics.engine.finding import Finding
 from diagnostics.rules.registry import all_rules
 
 NAMES = {rule.name for rule in all_rules()}

@@ -13,8 +13,8 @@ from transformers import Trainer, TrainingArguments
 
 import diagnostics
 from diagnostics import InvalidInput
-from diagnostics.facts import BatchFacts
-from diagnostics.rule import Rule
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules import registry
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -186,7 +186,7 @@ class TestWalk:
         )
 
     def test_a_fault_of_a_probe_is_a_line_in_the_report(self, monkeypatch):
-        from diagnostics.probes.pytorch import PyTorchPipeline
+        from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 
         def fail(self):
             raise ZeroDivisionError("a fault of ours")

@@ -19,7 +19,7 @@ from torch.utils.data import (
 )
 
 import diagnostics
-from diagnostics.probes import torch_data
+from diagnostics.collectors.pytorch import data as torch_data
 
 GENERATOR = torch.Generator().manual_seed(0)
 INPUTS = torch.randn(40, 6, generator=GENERATOR)

@@ -1,6 +1,6 @@
 import pytest
 
-from diagnostics.exhaustion import ran_out_of_memory
+from diagnostics.collectors.isolation.exhaustion import ran_out_of_memory
 
 
 class TestRanOutOfMemory:

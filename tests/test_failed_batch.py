@@ -4,7 +4,7 @@ import pytest
 
 from diagnostics.errors import InvalidInput
 from diagnostics.failed_batch import FailedBatch
-from diagnostics.report import Report
+from diagnostics.report.report import Report
 
 
 class TestRepr:

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.finding import Finding
-from diagnostics.handover import Handover
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.facts.training import HistoryFacts
+from diagnostics.report.loggers import Handover
 
 ERROR = Finding("non-finite-loss", "error", "numerics", "The loss is NaN.", "lower it")
 

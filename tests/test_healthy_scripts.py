@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from diagnostics.running import Run
+from diagnostics.run.observer import Run
 
 HEALTHY = Path(__file__).parent / "healthy"
 LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it

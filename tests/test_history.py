@@ -3,7 +3,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from diagnostics.history import History
+from diagnostics.collectors.shared.history import History
 
 FIELDS = [("steps", np.int64), ("losses", np.float64), ("norms", np.float32, (4,))]
 

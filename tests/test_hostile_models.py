@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.probes.loop_finder import LoopFinder
+from diagnostics.collectors.pytorch.discover.loops import LoopFinder
 
 
 class NeverEqual(nn.Module):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from diagnostics.html_charts import Axis, line, number
+from diagnostics.report.html.charts import Axis, line, number
 
 
 class TestLine:

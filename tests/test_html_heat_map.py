@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 
-from diagnostics.html_charts import Axis
-from diagnostics.html_heat_map import Colours, grid_of, heat_map
+from diagnostics.report.html.charts import Axis
+from diagnostics.report.html.heat_map import Colours, grid_of, heat_map
 
 LAYERS = ("embed", "body.<b>", "head")
 # One layer gets no gradient, and one is NaN in the last step.

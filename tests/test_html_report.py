@@ -7,15 +7,16 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from diagnostics.crash_facts import CrashFacts
-from diagnostics.crash_facts import FrameFacts as Line
+from diagnostics.engine.finding import Finding
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash import FrameFacts as Line
+from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
+from diagnostics.facts.training import HistoryFacts, RangeFacts, TraceFacts
+from diagnostics.facts.where import Where
 from diagnostics.failed_batch import FailedBatch
-from diagnostics.finding import Finding, Where
-from diagnostics.html_report import page
-from diagnostics.origin_facts import FrameFacts, OriginFacts, ValueRange
-from diagnostics.report import Report, StageResult
+from diagnostics.report.html.page import page
+from diagnostics.report.report import Report, StageResult
 from diagnostics.rules.registry import all_rules
-from diagnostics.watch_facts import HistoryFacts, RangeFacts, TraceFacts
 
 VOID = {"meta", "br", "path", "polyline", "polygon"}
 FETCHING = {"href", "src", "srcset", "xlink:href", "action", "data", "poster", "background"}

@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from diagnostics.identity import IdentityMap
+from diagnostics.collectors.isolation.identity import IdentityMap
 
 
 class Hostile:

@@ -1,7 +1,7 @@
 import pytest
 
+from diagnostics.config import from_option, from_pyproject
 from diagnostics.errors import InvalidInput
-from diagnostics.ignores import from_option, from_pyproject
 
 EXAMPLE = '[tool.diagnostics.ignore]\nsorted-by-label = "a stream in the order of time, on purpose"'
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from diagnostics.import_hooks import after_import
+from diagnostics.collectors.isolation.import_hooks import after_import
 
 
 @pytest.fixture

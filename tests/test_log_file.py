@@ -10,8 +10,9 @@ import threading
 
 import pytest
 
-from diagnostics import InvalidInput, log_file
-from diagnostics.log_file import read_log
+from diagnostics import InvalidInput
+from diagnostics.cli import log_file
+from diagnostics.cli.log_file import read_log
 
 TRACEBACK = """\
 epoch 3, naïve run  0%|█████

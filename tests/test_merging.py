@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from diagnostics.crash_facts import CrashFacts
-from diagnostics.finding import Finding, Where
-from diagnostics.merging import TrainingReports, merged
-from diagnostics.report import Report, StageResult
+from diagnostics.engine.finding import Finding
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.where import Where
+from diagnostics.report.merge import TrainingReports, merged
+from diagnostics.report.report import Report, StageResult
 from tests.courses import history
 
 WHERE = Where("train.py", 31, "main")

@@ -1,7 +1,7 @@
 """Ranges of module calls, laid out for windows of all widths."""
 
-from diagnostics.origin_facts import FrameFacts, ValueRange
-from diagnostics.origin_words import call, frame_lines
+from diagnostics.facts.nonfinite import FrameFacts, ValueRange
+from diagnostics.text.nonfinite import call, frame_lines
 
 SMALL, LARGE = ValueRange(0.5, 2.0), ValueRange(1e-6, 65504.0, nan=2)
 FRAMES = (

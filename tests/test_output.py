@@ -64,7 +64,7 @@ def test_the_exit_code_and_all_else_are_the_scripts(tmp_path, what):
 def test_a_report_stays_whole_when_the_next_cannot_be_made(tmp_path):
     (tmp_path / "r.html").write_text("the report before")
     (tmp_path / "train.py").write_text(
-        "import diagnostics.html_report as page\npage.page = lambda report: 1 / 0\nraise SystemExit(3)"
+        "import diagnostics.report.html.page as page\npage.page = lambda report: 1 / 0\nraise SystemExit(3)"
     )
     ended = run(["-m", "diagnostics", "run", "--output", "r.html", "train.py"], tmp_path)
     assert ended.returncode == 3

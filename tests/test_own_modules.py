@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # What the console script `diagnose` does: `python -m diagnostics` would run a `diagnostics.py` beside the script.
 DIAGNOSE = [
     "-c",
-    f"import sys; sys.path[0] = {str(ROOT)!r}; from diagnostics.__main__ import main; sys.exit(main())",
+    f"import sys; sys.path[0] = {str(ROOT)!r}; from diagnostics.cli.main import main; sys.exit(main())",
     "run",
 ]
 NEVER_ZEROED = """

@@ -1,4 +1,4 @@
-from diagnostics.parameter_names import describe_parameters
+from diagnostics.text.names import describe_parameters
 
 
 class TestDescribeParameters:

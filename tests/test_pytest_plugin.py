@@ -10,7 +10,7 @@ from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 import diagnostics
-from diagnostics.running import Run
+from diagnostics.run.observer import Run
 
 pytest_plugins = ["pytester"]
 
@@ -326,7 +326,7 @@ def test_without_the_option_nothing_is_imported_but_diagnostics_itself(tmp_path)
     (tmp_path / "test_modules.py").write_text(
         "import sys\n\n\ndef test_modules():\n    print(sorted({name.partition('.')[0] for name in sys.modules} & "
         "{'diagnostics', 'numpy', 'rich', 'torch', 'transformers', 'tensorflow', 'keras'}))\n"
-        "    assert 'diagnostics.pytest_plugin' in sys.modules and 'diagnostics.running' not in sys.modules\n"
+        "    assert 'diagnostics.pytest_plugin' in sys.modules and 'diagnostics.run.observer' not in sys.modules\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-rP", "-p", "no:cacheprovider", "-p", "no:timeout", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from diagnostics import Finding, FindingsPresent, InvalidInput, Report
-from diagnostics.crash_facts import CrashFacts, FrameFacts
-from diagnostics.finding import Where
-from diagnostics.report import StageResult
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.where import Where
+from diagnostics.report.report import StageResult
 
 ERROR = Finding(
     rule="labels-out-of-range",

@@ -2,7 +2,7 @@
 
 import itertools
 
-from diagnostics.rhythm import OFTEN, SELDOM, looks_closer
+from diagnostics.collectors.shared.sampling import OFTEN, SELDOM, looks_closer
 
 
 def looks(every, until):

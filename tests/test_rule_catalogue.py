@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bugs.keeper.catalogue import load_catalogue
-from diagnostics.finding import SEVERITIES, STAGES
-from diagnostics.rule import SECTIONS, Rule
+from diagnostics.engine.finding import SEVERITIES, STAGES
+from diagnostics.engine.rule import SECTIONS, Rule
 from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).parent.parent

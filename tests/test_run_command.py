@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from diagnostics.run_command import split
+from diagnostics.cli.run import split
 
 
 class TestBadInput:

@@ -13,7 +13,7 @@ from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from diagnostics.running import Run
+from diagnostics.run.observer import Run
 
 INPUTS = torch.randn(64, 8, generator=torch.Generator().manual_seed(0))
 LABELS = INPUTS[:, :3].argmax(1)

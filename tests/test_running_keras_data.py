@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from diagnostics.running import Run
+from diagnostics.run.observer import Run
 from tests.keras_programs import CLASSES, FEATURES, ROWS, X, Y, from_logits, keras, layers, tf
 
 BATCH = 16

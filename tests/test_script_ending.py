@@ -164,9 +164,9 @@ class TestSignals:
         (tmp_path / "train.py").write_text(
             textwrap.dedent("""
                 import os, signal, threading, time
-                import diagnostics.termination, diagnostics.visit
-                diagnostics.termination.GRACE_S = 0.5
-                diagnostics.visit.Visit._report = lambda *_: threading.Event().wait()
+                import diagnostics.run.termination, diagnostics.run.session
+                diagnostics.run.termination.GRACE_S = 0.5
+                diagnostics.run.session.Visit._report = lambda *_: threading.Event().wait()
                 os.kill(os.getpid(), signal.SIGTERM)
                 """)
         )

@@ -2,7 +2,7 @@ import textwrap
 
 import pytest
 
-from diagnostics.second_run import run_again
+from diagnostics.run.cpu_rerun import run_again
 
 # Its batch of step 30 has a label that the model has no output for; a loader of another order never comes to it.
 LATE = """

@@ -109,7 +109,7 @@ class TestWheel:
             )
             entry_points = archive.read(f"{metadata}/entry_points.txt").decode()
         assert entry_points == (
-            "[console_scripts]\ndiagnose = diagnostics.__main__:main\n\n"
+            "[console_scripts]\ndiagnose = diagnostics.cli.main:main\n\n"
             "[pytest11]\ndiagnose = diagnostics.pytest_plugin\n"
         )
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts
-from diagnostics.shared_trait import shared_trait
+from diagnostics.facts.pipeline import BatchFacts
+from diagnostics.rules.shared.common_trait import shared_trait
 
 RANDOM = np.random.default_rng(0)
 FEATURES = RANDOM.normal(size=(8, 4)).astype(np.float32)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics import step_sizes
+from diagnostics.rules.shared import update_size as step_sizes
 from tests.courses import history
 
 

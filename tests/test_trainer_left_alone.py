@@ -15,7 +15,7 @@ from torch.utils.data import Dataset, IterableDataset
 from transformers import Trainer, TrainingArguments, default_data_collator
 
 import diagnostics
-from diagnostics.running import Run
+from diagnostics.run.observer import Run
 
 ROWS, FEATURES, CLASSES = 48, 6, 3
 LOST = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "eval_runtime",
@@ -408,7 +408,7 @@ class TestSeveralRanks:
     def test_a_run_is_looked_at_as_it_happens(self, tmp_path, two_ranks):
         run = Run()
         try:
-            pipeline = diagnostics.running._of_trainer(make(tmp_path))
+            pipeline = diagnostics.run.observer._of_trainer(make(tmp_path))
         finally:
             run.close()
         assert pipeline is None

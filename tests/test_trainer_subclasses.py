@@ -23,7 +23,7 @@ from transformers import (
 )
 
 import diagnostics
-from diagnostics.running import Run
+from diagnostics.run.observer import Run
 from tests.tiny_bert import WORDS, tokenizer
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from diagnostics import trajectory
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.rules.shared import trajectory
 from tests.courses import answers, history
 
 LN2 = float(np.log(2))

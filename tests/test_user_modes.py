@@ -5,8 +5,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from diagnostics.own_runs import own_run
-from diagnostics.probes.user_modes import without_user_modes
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.isolation.user_modes import without_user_modes
 from tests.side_by_side import both as both
 
 COUNTS = """

@@ -6,16 +6,17 @@ import re
 import pytest
 from rich.console import Console
 
-from diagnostics.card_facts import CardFacts, Holder
-from diagnostics.cards import tables
-from diagnostics.crash_facts import CrashFacts
-from diagnostics.crash_facts import FrameFacts as Line
-from diagnostics.finding import Finding, Where
-from diagnostics.html_report import page
-from diagnostics.origin_facts import FrameFacts, ValueRange
-from diagnostics.report import Report, StageResult
-from diagnostics.visible_text import MOST, shortened, visible
-from diagnostics.watch_facts import TraceFacts
+from diagnostics.api.gpu import tables
+from diagnostics.engine.finding import Finding
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash import FrameFacts as Line
+from diagnostics.facts.gpu import CardFacts, Holder
+from diagnostics.facts.nonfinite import FrameFacts, ValueRange
+from diagnostics.facts.training import TraceFacts
+from diagnostics.facts.where import Where
+from diagnostics.report.html.page import page
+from diagnostics.report.report import Report, StageResult
+from diagnostics.text.visible import MOST, shortened, visible
 
 # Renames the window, clears the screen, turns what follows round, hides, and cannot be encoded.
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u2066\u200b\x9b31m\x00\ud800"

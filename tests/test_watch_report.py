@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from diagnostics.watch_facts import HistoryFacts
-from diagnostics.watch_report import watch_report
+from diagnostics.api.watch_report import watch_report
+from diagnostics.facts.training import HistoryFacts
 
 
 class Seen:

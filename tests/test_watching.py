@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.probes import torch_watch
+from diagnostics.collectors.pytorch.watch import watcher
 
 HEALTHY = Path(__file__).parent / "healthy"
 PROGRAMS = sorted(p for p in HEALTHY.glob("*.py") if not p.stem.startswith(("keras_", "trainer_", "script_")))
@@ -95,9 +95,9 @@ class TestChangesNothing:
         assert_same_bits(bare, watched)
 
     def test_even_if_the_device_decides_what_is_kept(self, monkeypatch):
-        plain = torch_watch.TorchWatch.__init__
+        plain = watcher.TorchWatch.__init__
         monkeypatch.setattr(
-            torch_watch.TorchWatch,
+            watcher.TorchWatch,
             "__init__",
             lambda self, *arguments, **named: plain(self, *arguments, True, **named),
         )
@@ -112,7 +112,7 @@ class TestChangesNothing:
             raise ZeroDivisionError("on purpose")
 
         for part in ("_forward_begins", "_listen", "_before_step", "_after_step", "_read"):
-            monkeypatch.setattr(torch_watch.TorchWatch, part, broken)
+            monkeypatch.setattr(watcher.TorchWatch, part, broken)
         bare, _ = train(False)
         watched, watch = train(True)
         assert_same_bits(bare, watched)

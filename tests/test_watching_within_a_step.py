@@ -126,7 +126,7 @@ class TestTrace:
         def broken(_):
             raise ZeroDivisionError("on purpose")
 
-        monkeypatch.setattr("diagnostics.probes.torch_calls.value_range", broken)
+        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.replay.module_calls.value_range", broken)
         report, _, _ = train_layered(trace_steps=[1], steps=5)
         assert report.traces == ()
         assert report.faults == ("watching the trace ended: ZeroDivisionError: on purpose",)
@@ -169,7 +169,7 @@ class TestBatch:
         )
 
     def test_that_was_too_large_to_be_held_is_said_to_be_gone(self, monkeypatch):
-        monkeypatch.setattr("diagnostics.probes.torch_evidence.INPUTS_LIMIT", 10)
+        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.replay.replay_buffer.INPUTS_LIMIT", 10)
         report, _, _ = train_layered(broken_at=13)
         assert report.batch().why_not == "no forward pass of that step was seen, or it was no longer held"
         assert repr(report.batch()).endswith("not kept: " + report.batch().why_not + ">")

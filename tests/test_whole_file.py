@@ -4,7 +4,7 @@ import stat
 import pytest
 
 from diagnostics import Report
-from diagnostics.whole_file import write_whole
+from diagnostics.report.whole_file import write_whole
 
 
 class TestWriteWhole:

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from diagnostics.probes.torch_watch import TorchWatch
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
 
 INF = float("inf")
 

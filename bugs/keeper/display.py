@@ -15,10 +15,10 @@ from rich.text import Text
 from bugs.keeper.last_words import short_path
 from bugs.keeper.manifest import CatalogueError, ExceptionSignature, Exhibit
 from bugs.keeper.outcome import Outcome, Verdict
-from diagnostics.visible_text import shortened, visible
+from diagnostics.text.visible import shortened, visible
 
 if TYPE_CHECKING:
-    from diagnostics.crash_facts import FrameFacts
+    from diagnostics.facts.crash import FrameFacts
 
 SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "runs out of room"}
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}

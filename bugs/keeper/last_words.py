@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from diagnostics.crash_facts import CrashFacts, FrameFacts
+    from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 _HEADER = "Traceback (most recent call last):"
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -32,7 +32,7 @@ def last_exception(stderr: str) -> CrashFacts | None:
         if not frames:
             return None  # what only looks like an exception is a warning
         lines.insert(frames[-1], _HEADER)  # a syntax error in the script itself is printed without one
-    from diagnostics.probes.traceback_text import parse  # takes NumPy along, which most commands do without
+    from diagnostics.collectors.tracebacks.parse import parse  # takes NumPy along, which most commands do without
 
     crashes = parse("\n".join(lines))
     return crashes[-1] if crashes else None

@@ -15,7 +15,7 @@ from bugs.keeper.last_words import frame_in, last_exception, metrics, short_path
 from bugs.keeper.manifest import Condition, ExceptionSignature, Exhibit, MetricSignature
 
 if TYPE_CHECKING:
-    from diagnostics.crash_facts import CrashFacts, FrameFacts
+    from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 Verdict = Literal[
     "reproduced",  # the declared failure, from the broken script

@@ -8,8 +8,8 @@ import inspect
 import pkgutil
 
 from diagnostics import rules
-from diagnostics.finding import STAGES
-from diagnostics.rule import Rule
+from diagnostics.engine.finding import STAGES
+from diagnostics.engine.rule import Rule
 
 
 @functools.cache

@@ -8,8 +8,8 @@ import pytest
 
 from book import pages
 from bugs.keeper.catalogue import load_catalogue
-from diagnostics.finding import STAGES
-from diagnostics.rule import SECTIONS, Rule
+from diagnostics.engine.finding import STAGES
+from diagnostics.engine.rule import SECTIONS, Rule
 from diagnostics.rules.registry import all_rules
 
 EXHIBITS = list(load_catalogue(Path(__file__).parents[2]).values())

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.probes.cross_entropy import recognise
+from diagnostics.collectors.shared.cross_entropy_labels import recognise
 
 
 def softmax(scores):

@@ -18,8 +18,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
 import diagnostics
-from diagnostics.crash_facts import AsynchronousError, LabelBeyondOutputs, TokenBeyondEmbedding
-from diagnostics.explanation import facts_of_exception, facts_of_text
+from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.facts.crash import AsynchronousError, LabelBeyondOutputs, TokenBeyondEmbedding
 
 ASSERT = """\
 CUDA error: device-side assert triggered

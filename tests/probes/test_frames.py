@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from diagnostics.probes.frames import is_yours, shorten
+from diagnostics.collectors.crash.frames import is_yours, shorten
 
 CELLS = [
     "import torch\nimport diagnostics",

@@ -15,7 +15,7 @@ from torch import nn
 from transformers import default_data_collator
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from diagnostics.probes.harmless_code import Reading, objection_to_module
+from diagnostics.collectors.isolation.harmless_code import Reading, objection_to_module
 
 WEIGHT = torch.tensor([1.0, 3.0])
 NAMES = ["no", "yes"]

@@ -3,9 +3,9 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from diagnostics.own_runs import own_run
-from diagnostics.probes import kept_batches
-from diagnostics.probes.kept_batches import GivenBatches, KeptBatches
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.pytorch.discover import batch_replay
+from diagnostics.collectors.pytorch.discover.batch_replay import GivenBatches, KeptBatches
 
 
 class Rows(torch.utils.data.Dataset):
@@ -51,11 +51,11 @@ class TestKeptBatches:
         assert saved(kept, tmp_path) == [[row] for row in range(60, 100)]
 
     def test_keeps_no_more_than_its_bound_in_bytes_but_always_the_last(self, kept, tmp_path, monkeypatch):
-        monkeypatch.setattr(kept_batches, "MOST_BYTES", 3 * 24)  # a batch of one row has 24 bytes
+        monkeypatch.setattr(batch_replay, "MOST_BYTES", 3 * 24)  # a batch of one row has 24 bytes
         loader = DataLoader(Rows(), 1)
         list(loader)
         assert saved(kept, tmp_path) == [[5], [6], [7]]
-        monkeypatch.setattr(kept_batches, "MOST_BYTES", 1)
+        monkeypatch.setattr(batch_replay, "MOST_BYTES", 1)
         list(loader)
         assert saved(kept, tmp_path) == [[7]]
 

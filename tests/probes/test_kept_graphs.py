@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.crash_facts import KeptGraphs
-from diagnostics.explanation import facts_of_exception
+from diagnostics.api.explain import facts_of_exception
+from diagnostics.facts.crash import KeptGraphs
 
 REFUSED = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1024 bytes."
 

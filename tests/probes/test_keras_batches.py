@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from diagnostics.probes.keras_batches import Tap
+from diagnostics.collectors.keras.watch.batch_tap import Tap
 from tests.keras_watched import BATCH, FEATURE_ROWS, LABELS, functional
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import diagnostics
-from diagnostics.crash_facts import LabelsInInputs, NoPathToParameters, ShapesDiffer
-from diagnostics.explanation import facts_of_exception, facts_of_text
-from diagnostics.shape_facts import OperandsMisfit
+from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.facts.crash import LabelsInInputs, NoPathToParameters, ShapesDiffer
+from diagnostics.facts.shapes import OperandsMisfit
 from tests.crashes import explained, failure, printed, recognised
 from tests.keras_fits import (
     EAGER,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import diagnostics
-from diagnostics.crash_facts import RaggedColumns, TextInInputs
-from diagnostics.explanation import facts_of_exception, facts_of_text
+from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.facts.crash import RaggedColumns, TextInInputs
 from tests.crashes import explained, failure, printed, recognised
 from tests.keras_fits import (
     EAGER,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.shape_facts import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit
+from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit
 from tests.crashes import explained, failure, recognised
 from tests.keras_fits import EAGER, GRAPH, LABELS, Subclassed, X, fit, keras, layers, sequential, tf
 

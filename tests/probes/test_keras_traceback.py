@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import diagnostics
-from diagnostics.crash_facts import CrashFacts, FrameFacts
-from diagnostics.probes.keras_traceback import unwrapped
+from diagnostics.collectors.tracebacks.tensorflow_format import unwrapped
+from diagnostics.facts.crash import CrashFacts, FrameFacts
 from tests.crashes import failure, printed
 from tests.keras_fits import LABELS, X, keras, tf
 

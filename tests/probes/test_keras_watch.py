@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import diagnostics
-from diagnostics.probes import keras_run
+from diagnostics.collectors.keras.watch import watcher
 from tests.keras_watched import (
     BATCH,
     CLASSES,
@@ -111,7 +111,7 @@ class TestChangesNothing:
             raise ZeroDivisionError("on purpose")
 
         for part in ("_before", "_after", "_read", "_look_behind"):
-            monkeypatch.setattr(keras_run.KerasRun, part, broken)
+            monkeypatch.setattr(watcher.KerasRun, part, broken)
         callback = diagnostics.KerasCallback(quiet=True)
         watched = fitted(callback=callback, jit_compile=False)
         monkeypatch.undo()

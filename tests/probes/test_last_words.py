@@ -3,7 +3,7 @@
 import pytest
 
 import diagnostics
-from diagnostics.probes.last_words import last_words
+from diagnostics.collectors.tracebacks.no_traceback import last_words
 
 
 class TestLastWords:

@@ -5,8 +5,8 @@ import textwrap
 
 import pytest
 
-from diagnostics.crash_facts import FrameFacts
-from diagnostics.probes.launches import MOST_LINES, candidates
+from diagnostics.collectors.crash.cuda_launches import MOST_LINES, candidates
+from diagnostics.facts.crash import FrameFacts
 
 
 @pytest.fixture

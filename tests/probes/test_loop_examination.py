@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from diagnostics.running import Run
+from diagnostics.run.observer import Run
 
 FEATURES = torch.randn(256, 4, generator=torch.Generator().manual_seed(0))
 CLASSES = FEATURES.argmax(1)

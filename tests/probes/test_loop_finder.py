@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.own_runs import own_run
-from diagnostics.probes import loop_finder
-from diagnostics.probes.loop_finder import LoopFinder
-from diagnostics.running import Run
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.pytorch.discover import loops
+from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+from diagnostics.run.observer import Run
 
 INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))
 LABELS = INPUTS[:, :3].argmax(1)
@@ -248,7 +248,7 @@ class TestScript:
         assert touched() == before
 
     def test_a_thousand_layers_in_a_list_are_not_remembered(self, finder, monkeypatch):
-        monkeypatch.setattr(loop_finder, "ROOTS", 3)
+        monkeypatch.setattr(loops, "ROOTS", 3)
         layers = [nn.Linear(6, 6) for _ in range(10)]
         for layer in layers:
             layer(INPUTS)
@@ -312,7 +312,7 @@ class TestOver:
         assert process.memory_info().rss - before < 100e6
 
     def test_models_that_the_script_keeps_are_watched_up_to_a_number(self, run, monkeypatch):
-        monkeypatch.setattr(loop_finder, "MOST_LOOPS", 3)
+        monkeypatch.setattr(loops, "MOST_LOOPS", 3)
         models = [network() for _ in range(5)]
         optimizers = [sgd(model) for model in models]
         for model, optimizer in zip(models, optimizers, strict=True):
@@ -333,7 +333,7 @@ class TestOver:
         train(lambda: model(INPUTS), first)
         model[0].requires_grad_(False)
         model[2] = nn.Linear(8, 3)
-        train(lambda: model(INPUTS), sgd(model[2]), steps=loop_finder.ALONE + 9)
+        train(lambda: model(INPUTS), sgd(model[2]), steps=loops.ALONE + 9)
         assert [report.title for report in run.watched()] == [
             "watched 3 steps of Sequential",
             "watched 10 steps of Sequential",
@@ -346,7 +346,7 @@ class TestOver:
         train(lambda: model(INPUTS), first)
         second = sgd(model[0])
         for _ in range(2):
-            train(lambda: model(INPUTS), second, steps=loop_finder.ALONE - 1)
+            train(lambda: model(INPUTS), second, steps=loops.ALONE - 1)
             train(lambda: model(INPUTS), first)
         assert [report.title for report in run.watched()] == ["watched 9 steps of Sequential"]
 

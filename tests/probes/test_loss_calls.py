@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.functional import cross_entropy as bound_early
 
-from diagnostics.probes.loss_calls import LossCalls
-from diagnostics.probes.patching import FROZEN
+from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.pytorch.discover.loss_calls import LossCalls
 
 SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5], [0.0, 0.3, 0.1], [2.0, 1.0, 0.0]]).requires_grad_()
 LABELS = torch.tensor([2, 0, 0, 1])

@@ -13,11 +13,11 @@ import pytest
 
 import diagnostics
 from diagnostics import InvalidInput
-from diagnostics.card_facts import CardFacts, Holder
-from diagnostics.crash_facts import OutOfMemory
-from diagnostics.explanation import facts_of_exception, facts_of_text
-from diagnostics.probes import nvml
-from diagnostics.probes.memory_crashes import GPU_ALLOCATOR_ON_CPU as BFC_ON_CPU
+from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.collectors.crash.out_of_memory import GPU_ALLOCATOR_ON_CPU as BFC_ON_CPU
+from diagnostics.collectors.system import nvml
+from diagnostics.facts.crash import OutOfMemory
+from diagnostics.facts.gpu import CardFacts, Holder
 
 MIB, GIB = 2**20, 2**30
 BEFORE_1_5 = (

@@ -6,8 +6,8 @@ from datasets import Dataset
 from torch import nn
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
-from diagnostics.probes.frames import read_exception
-from diagnostics.probes.memory_need import model_memory
+from diagnostics.collectors.crash.frames import read_exception
+from diagnostics.collectors.crash.model_memory import model_memory
 
 
 def crash(run):

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from diagnostics.card_facts import CardFacts, Holder
-from diagnostics.probes import nvml
-from diagnostics.probes.nvml import NoCards, cards, described
+from diagnostics.collectors.system import nvml
+from diagnostics.collectors.system.nvml import NoCards, cards, described
+from diagnostics.facts.gpu import CardFacts, Holder
 
 GIB = 2**30
 

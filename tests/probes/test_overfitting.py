@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.probes import overfitting
-from diagnostics.probes.overfitting import (
+from diagnostics.collectors.shared import overfit_plan
+from diagnostics.collectors.shared.overfit_plan import (
     LARGE_UPDATE,
     LAST_STEPS,
     OUR_RATES,
@@ -23,8 +23,8 @@ from diagnostics.probes.overfitting import (
     overfit,
     pool_of,
 )
-from diagnostics.probes.pipeline import CannotJudge
-from diagnostics.trial_facts import OverfitFacts, TrialFacts
+from diagnostics.collectors.shared.pipeline import CannotJudge
+from diagnostics.facts.trials import OverfitFacts, TrialFacts
 
 FLOOR = 1.0
 LEARNS, STALLS = (1.4, 0.9, 0.4), (1.4, 1.2) + (1.1,) * 28
@@ -175,7 +175,7 @@ class TestLargeSteps:
 class TestStopwatch:
     def test_leaves_the_first_step_out_for_it_may_compile(self, monkeypatch):
         clock = iter([20.0, 20.5, 21.0])
-        monkeypatch.setattr(overfitting.time, "monotonic", lambda: next(clock))
+        monkeypatch.setattr(overfit_plan.time, "monotonic", lambda: next(clock))
         watch = Stopwatch()
         for _ in range(3):
             watch.step()
@@ -217,13 +217,13 @@ class TestRegressionOnALargeScale:
 class TestSlowModels:
     def test_no_further_run_is_begun_when_the_time_is_over(self, monkeypatch):
         clock = iter([0.0, 0.0, 130.0])
-        monkeypatch.setattr(overfitting.time, "monotonic", lambda: next(clock))
+        monkeypatch.setattr(overfit_plan.time, "monotonic", lambda: next(clock))
         with pytest.raises(CannotJudge) as raised:
             walk([STALLS])
         assert str(raised.value) == "30 steps on a copy took 130 s and did not settle it; no more were tried"
 
     def test_a_slow_run_that_gets_there_counts(self, monkeypatch):
         clock = iter([0.0, 0.0])
-        monkeypatch.setattr(overfitting.time, "monotonic", lambda: next(clock))
+        monkeypatch.setattr(overfit_plan.time, "monotonic", lambda: next(clock))
         facts, _ = walk([LEARNS])
         assert facts[0].losses == LEARNS

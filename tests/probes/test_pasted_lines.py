@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from diagnostics.probes import pasted_lines
-from diagnostics.probes.pasted_lines import streams
+from diagnostics.collectors.tracebacks import clean
+from diagnostics.collectors.tracebacks.clean import streams
 
 PLAIN = """\
 Traceback (most recent call last):
@@ -82,10 +82,10 @@ class TestStreams:
         assert stream.lines[0].text == "x[1] and [3m] and [0;1]"
 
     def test_of_a_long_text_are_only_what_is_near_a_traceback(self, monkeypatch):
-        monkeypatch.setattr(pasted_lines, "WHOLE", 1000)
-        monkeypatch.setattr(pasted_lines, "BEFORE", 50)
-        monkeypatch.setattr(pasted_lines, "AFTER", 200)
-        monkeypatch.setattr(pasted_lines, "LONGEST_LINE", 300)
+        monkeypatch.setattr(clean, "WHOLE", 1000)
+        monkeypatch.setattr(clean, "BEFORE", 50)
+        monkeypatch.setattr(clean, "AFTER", 200)
+        monkeypatch.setattr(clean, "LONGEST_LINE", 300)
         steps = "".join(f"step {n}\n" for n in range(1000))
         (stream,) = streams(f"{steps}{PLAIN}{steps}{PLAIN}{steps}")
         lines = [line for line in stream.lines if line.text.startswith("Traceback")]
@@ -93,6 +93,6 @@ class TestStreams:
         assert 20 < len(stream.lines) < 100
 
     def test_of_a_long_text_without_any_are_empty(self, monkeypatch):
-        monkeypatch.setattr(pasted_lines, "WHOLE", 1000)
+        monkeypatch.setattr(clean, "WHOLE", 1000)
         (stream,) = streams("step 1\n" * 1000)
         assert stream.lines == []

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.probes.python_state import CannotRestore, python_state_kept
+from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
 
 CALLS = 0
 COUNTS = collections.defaultdict(int)

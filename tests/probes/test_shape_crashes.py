@@ -6,7 +6,7 @@ from torch import nn
 from transformers import BertForSequenceClassification
 
 import diagnostics
-from diagnostics.shape_facts import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
+from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
 from tests.crashes import explained, failure, live, printed, text
 from tests.tiny_bert import bert
 

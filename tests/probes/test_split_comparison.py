@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import diagnostics
-from diagnostics.probes.split_comparison import compared_rows
+from diagnostics.collectors.shared.split_overlap import compared_rows
 
 STATES = [(np.array(bits, dtype=np.float32), sum(bits) % 2) for bits in itertools.product((0, 1), repeat=9)]
 

@@ -5,7 +5,7 @@ import weakref
 import torch
 from torch import nn
 
-from diagnostics.probes.stand_in import stand_in
+from diagnostics.collectors.isolation.weak_twin import stand_in
 
 
 class TestStandIn:

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from diagnostics.own_runs import own_run
-from diagnostics.probes.tape_finder import TapeFinder
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
 
 FAULTS = []
 INPUTS = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")

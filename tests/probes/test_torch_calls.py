@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.probes.torch_calls import calls_seen
+from diagnostics.collectors.pytorch.watch.replay.module_calls import calls_seen
 from diagnostics.tensor_probe import probe
 
 
@@ -58,7 +58,7 @@ class TestCallsSeen:
         def broken(values):
             raise ZeroDivisionError("on purpose")
 
-        monkeypatch.setattr("diagnostics.probes.torch_calls.value_range", broken)
+        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.replay.module_calls.value_range", broken)
         faults = []
         seen(Gate(), torch.ones(1, 2), failed=faults.append)
         assert str(faults[0]) == "on purpose"

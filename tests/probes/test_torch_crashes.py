@@ -15,7 +15,8 @@ from transformers import (
     GPT2LMHeadModel,
 )
 
-from diagnostics.crash_facts import (
+from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.facts.crash import (
     DevicesDiffer,
     LabelBeyondOutputs,
     LossMissing,
@@ -25,8 +26,7 @@ from diagnostics.crash_facts import (
     ShapesDiffer,
     TokenBeyondEmbedding,
 )
-from diagnostics.explanation import facts_of_exception, facts_of_text
-from diagnostics.shape_facts import OperandsMisfit
+from diagnostics.facts.shapes import OperandsMisfit
 from tests.crashes import explained, failure, live, recognised, text
 from tests.tiny_bert import bert, tokenized_rows, tokenizer, trainer
 

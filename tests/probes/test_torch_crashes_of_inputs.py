@@ -11,11 +11,8 @@ from transformers import (
     default_data_collator,
 )
 
-from diagnostics.crash_facts import (
-    RaggedColumns,
-    TokensMissing,
-)
-from diagnostics.probes.torch_crashes import column_lengths
+from diagnostics.collectors.crash.pytorch import column_lengths
+from diagnostics.facts.crash import RaggedColumns, TokensMissing
 from tests.crashes import live, text
 from tests.tiny_bert import bert, raw_rows, tokenized_rows, tokenizer, trainer
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
-from diagnostics.probes.own_generators import generators_within
-from diagnostics.probes.pipeline import CannotJudge, StageFailed, UsersCodeRaised
-from diagnostics.probes.torch_data import dataset_facts, fresh_iterator, private, sample_rows
+from diagnostics.collectors.isolation.rng import generators_within
+from diagnostics.collectors.pytorch.data import dataset_facts, fresh_iterator, private, sample_rows
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 
 
 class Counted(Dataset):

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.probes import torch_snapshot
-from diagnostics.probes.torch_watch import TorchWatch
+from diagnostics.collectors.pytorch.watch.replay import weight_snapshot
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
 from tests.watched import INF, batch, mlp, run
 
 
@@ -156,7 +156,7 @@ class TestOriginOfSpecialKinds:
         assert (origin.kind, origin.module, origin.replayed) == ("forward", "1", True)
 
     def test_a_model_that_is_too_large_is_not_copied_and_the_report_says_so(self, monkeypatch):
-        monkeypatch.setattr(torch_snapshot.fits, "__defaults__", (64,))
+        monkeypatch.setattr(weight_snapshot.fits, "__defaults__", (64,))
 
         def data(step):
             inputs, labels = batch(step)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.probes.torch_hooks import hook_around
+from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from tests.watched import batch, mlp
 
 PLAIN = nn.Module.__getstate__

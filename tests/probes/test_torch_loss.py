@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from diagnostics.probes.torch_loss import class_axis, recognise_loss, unit_scale_loss
+from diagnostics.collectors.pytorch.losses import class_axis, recognise_loss, unit_scale_loss
 
 GENERATOR = torch.Generator().manual_seed(0)
 LOGITS = torch.randn(12, 4, generator=GENERATOR)

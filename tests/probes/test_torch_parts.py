@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from diagnostics.probes.torch_watch import TorchWatch
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
 from tests.watched import batch, mlp
 
 
@@ -12,8 +12,8 @@ class TestFaults:
         def broken(*_):
             raise ZeroDivisionError("on purpose")
 
-        monkeypatch.setattr("diagnostics.probes.torch_watch.keep", broken)
-        monkeypatch.setattr("diagnostics.probes.torch_updates.UpdateMeasure.begin", broken)
+        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.watcher.keep", broken)
+        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.record.update_size.UpdateMeasure.begin", broken)
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         watch = TorchWatch(model, [optimizer], 3)
@@ -32,7 +32,7 @@ class TestFaults:
         def no_room(*_):
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 295424 bytes.")
 
-        monkeypatch.setattr("diagnostics.probes.torch_rows.Table.read", no_room)
+        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.record.step_log.Table.read", no_room)
         watch = TorchWatch(model := mlp(), [optimizer := torch.optim.SGD(model.parameters(), lr=0.05)], 2)
         for step in range(4):
             inputs, labels = batch(step)

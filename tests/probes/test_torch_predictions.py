@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
 
 import diagnostics
-from diagnostics.probes import torch_predictions
+from diagnostics.collectors.pytorch.watch.metrics import predictions
 from tests.watched import batch, mlp, run
 
 
@@ -18,7 +18,7 @@ def seeded():
 
 def answers(watch):
     return next(
-        (facts for facts in watch.course() if isinstance(facts, diagnostics.watch_facts.AnswerFacts)), None
+        (facts for facts in watch.course() if isinstance(facts, diagnostics.facts.training.AnswerFacts)), None
     )
 
 
@@ -173,7 +173,7 @@ class TestEvaluations:
         with torch.no_grad():
             for part in range(5000):
                 model(batch(part, rows=1)[0])
-        assert len(watch._predictions._evaluated) < 8 * torch_predictions.PASSES
+        assert len(watch._predictions._evaluated) < 8 * predictions.PASSES
         watch.close()
         assert watch.faults == {}
 
@@ -217,7 +217,7 @@ class Normed(nn.Module):
 class TestModes:
     def modes(self, change=None):
         watch = run(Normed(), 12, every=4, change=change)
-        return next(facts for facts in watch.course() if isinstance(facts, diagnostics.watch_facts.ModeFacts))
+        return next(facts for facts in watch.course() if isinstance(facts, diagnostics.facts.training.ModeFacts))
 
     def test_of_the_layers_that_learn_and_mind(self):
         facts = self.modes()
@@ -241,7 +241,7 @@ class TestModes:
                     loss = cross_entropy(model.train(learns)(inputs.requires_grad_()), labels)
                     loss.backward()
                 optimizer.step()
-        facts = next(f for f in watch._probe.course() if isinstance(f, diagnostics.watch_facts.ModeFacts))
+        facts = next(f for f in watch._probe.course() if isinstance(f, diagnostics.facts.training.ModeFacts))
         assert facts.in_training.tolist() == [2] * 6
 
 
@@ -259,7 +259,7 @@ class TestGraphs:
                 kept.append(keep(loss))
                 watch.step(loss)
             del loss
-        return next(f for f in watch._probe.course() if isinstance(f, diagnostics.watch_facts.GraphFacts)), kept
+        return next(f for f in watch._probe.course() if isinstance(f, diagnostics.facts.training.GraphFacts)), kept
 
     def test_are_dead_after_a_step(self):
         facts, _ = self.graphs(torch.Tensor.item)

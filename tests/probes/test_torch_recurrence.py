@@ -6,10 +6,10 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 import diagnostics
-from diagnostics.probes.torch_graphs import LiveGraphs
-from diagnostics.probes.torch_look import ModuleHooks
-from diagnostics.probes.torch_recurrence import Recurrences
-from diagnostics.watch_facts import PARTS
+from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
+from diagnostics.collectors.pytorch.watch.metrics.recurrent_gradients import Recurrences
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
+from diagnostics.facts.training import PARTS
 
 LENGTH = 32
 

@@ -12,8 +12,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate
 
 import diagnostics
-from diagnostics.probes import rereading
-from diagnostics.probes.torch_rereading import reread_batch
+from diagnostics.collectors.pytorch.examine.reread import reread_batch
+from diagnostics.collectors.shared import reread
 
 
 class Rows(Dataset):
@@ -267,7 +267,7 @@ class TestNotJudged:
     def test_what_is_too_large(self, limit, monkeypatch):
         rows = Rows()
         rows.names = [str(number) for number in range(2000)]
-        monkeypatch.setattr(rereading, limit, 900)
+        monkeypatch.setattr(reread, limit, 900)
         assert told(rows).unjudged.startswith("needs data small enough to be copied: at most ")
 
     @pytest.mark.parametrize(("dataset", "collate"), [([], None), (lists(), None), (["text"] * 20, None)])

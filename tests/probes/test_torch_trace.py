@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from diagnostics.probes.torch_trace import Trace
+from diagnostics.collectors.pytorch.watch.replay.trace import Trace
 
 
 def traced(model, inputs, faults):
@@ -38,7 +38,9 @@ class TestTrace:
         model, faults = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), []
         trace = Trace(model, [0], faults.append)
         trace.open(0, ((torch.ones(1, 2),), {}))
-        monkeypatch.setattr("diagnostics.probes.torch_calls.value_range", lambda values: 1 / 0)
+        monkeypatch.setattr(
+            "diagnostics.collectors.pytorch.watch.replay.module_calls.value_range", lambda values: 1 / 0
+        )
         output = model(torch.ones(1, 2))
         trace.close(output)
         assert [type(fault) for fault in faults] == [ZeroDivisionError]

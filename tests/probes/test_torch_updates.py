@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.probes import torch_updates
-from diagnostics.probes.torch_gradients import Layers
-from diagnostics.probes.torch_updates import UpdateMeasure, _quota
+from diagnostics.collectors.pytorch.watch.record import update_size
+from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.record.update_size import UpdateMeasure, _quota
 
 
 def measured(model, step, scalars):
@@ -62,7 +62,7 @@ class TestUpdateMeasure:
 
 def embedding_watched(rate, sparse=False, monkeypatch=None):
     """Train an embedding of which a step reaches two rows, neither in the sample; return ratios (steps,)."""
-    monkeypatch.setattr(torch_updates.UpdateMeasure.__init__, "__defaults__", (2000,))
+    monkeypatch.setattr(update_size.UpdateMeasure.__init__, "__defaults__", (2000,))
     torch.manual_seed(0)
     model = nn.Embedding(1000, 50, sparse=sparse)
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
@@ -85,7 +85,7 @@ class TestSampledRows:
         assert "unchanged-parameters" not in [finding.rule for finding in report.findings]
 
     def test_weights_that_never_change_are_found_in_a_model_of_which_a_sample_is_compared(self, monkeypatch):
-        monkeypatch.setattr(torch_updates.UpdateMeasure.__init__, "__defaults__", (2000,))
+        monkeypatch.setattr(update_size.UpdateMeasure.__init__, "__defaults__", (2000,))
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(100, 100), nn.ReLU(), nn.Linear(100, 3))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.0)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.probes.torch_watch import TorchWatch
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
 from tests.watched import INF, batch, mlp, run
 
 
@@ -329,7 +329,7 @@ class TestLoopsOfEveryKind:
 
 class TestLeavesNothingBehind:
     def test_what_is_held_stays_bounded_where_no_optimizer_ever_steps(self, monkeypatch):
-        monkeypatch.setattr("diagnostics.probes.torch_evidence.PASSES_LIMIT", 10)
+        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.replay.replay_buffer.PASSES_LIMIT", 10)
         model = mlp()
         watch = TorchWatch(model, [torch.optim.SGD(model.parameters(), lr=0.05)], 4)
         for step in range(1200):
@@ -337,7 +337,9 @@ class TestLeavesNothingBehind:
             watch.step(output.mean())
         assert len(watch._evidence.passes) == 10
         assert len(watch._next.losses) == 1024
-        monkeypatch.setattr("diagnostics.probes.torch_evidence.INPUTS_LIMIT", 3 * batch(0)[0].nbytes)
+        monkeypatch.setattr(
+            "diagnostics.collectors.pytorch.watch.replay.replay_buffer.INPUTS_LIMIT", 3 * batch(0)[0].nbytes
+        )
         model(batch(50)[0])
         assert len(watch._evidence.passes) == 3
         watch.close()

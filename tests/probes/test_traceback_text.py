@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from diagnostics.probes.traceback_text import failures, parse
+from diagnostics.collectors.tracebacks.parse import failures, parse
 
 PLAIN = """\
 Traceback (most recent call last):

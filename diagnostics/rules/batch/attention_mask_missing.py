@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from diagnostics.facts import Array, BatchFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 
 # A single pad id at the edge may be a real token: GPT-2's end of text is often made the pad token as well.
 MIN_RUN = 2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import BatchFacts, LossFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 
 SMALL = 0.05  # of the positions in the loss: below it the padding hardly pulls
 

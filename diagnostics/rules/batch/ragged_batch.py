@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from diagnostics.crash_facts import CrashFacts, RaggedColumns
-from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.crash import CrashFacts, RaggedColumns
 
 PAD = (
     "data_collator=DataCollatorWithPadding(tokenizer) pads each batch; or tokenizer(..., padding=True) "

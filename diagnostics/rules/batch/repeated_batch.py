@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from diagnostics.facts import Array, BatchFacts, DatasetFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
+from diagnostics.facts.training import HistoryFacts
 
 MIN_ROWS = 8  # all alike: fewer rows may be an experiment
 MANY_ROWS = 64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import Array, ModelFacts, RereadFacts
-from diagnostics.finding import Finding, Severity
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding, Severity
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array, ModelFacts, RereadFacts
 
 LABELS = ("labels", "label", "label_ids")  # which a loss takes, though the model may not
 ROUNDING = 1e-5  # relative: a mean taken in another order differs by less in single precision

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import DatasetFacts, LossFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import DatasetFacts, LossFacts, OutputFacts
 
 # Ours: from here on the answer that never changes scores what many would report as a good accuracy.
 MAJORITY_SHARE = 0.9

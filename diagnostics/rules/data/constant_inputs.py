@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from diagnostics.facts import Array, BatchFacts, DatasetFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
 
 MIN_EXAMPLES = 8  # fewer may be alike by chance
 MIN_EXAMPLES_COLUMN = 32  # a category of one row in ten is absent from as many with probability 0.03

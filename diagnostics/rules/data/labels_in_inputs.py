@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from diagnostics import crash_facts
-from diagnostics.crash_facts import CrashFacts
-from diagnostics.facts import BatchFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts import crash as crash_facts
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 # What people and libraries call a target: the course's and Trainer's names, scikit-learn's, and the plain word.
 NAMES = ("labels", "label", "label_ids", "targets", "target", "y")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnostics.crash_facts import CrashFacts, LossMissing, TargetMissing
-from diagnostics.facts import BatchFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, LossMissing, TargetMissing
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 FIX = (
     'call the column of targets "labels": dataset = dataset.rename_column("target", "labels"); for a '

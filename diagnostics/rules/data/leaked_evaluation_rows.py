@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.facts import DatasetFacts, SplitFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import DatasetFacts, SplitFacts
 
 SHARE = 0.01  # ours: from here on a reported score can be off by a point
 MIN_SHARED = 5  # ours: a handful of equal rows is an accident

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import Array, BatchFacts, GradientFacts, LossFacts
-from diagnostics.finding import Finding
-from diagnostics.origin_facts import OriginFacts
-from diagnostics.origin_words import examples
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.pipeline import Array, BatchFacts, GradientFacts, LossFacts
+from diagnostics.text.nonfinite import examples
 
 MAX_ROWS_NAMED = 8  # a message is read, not searched: the evidence holds every row
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import Array, DatasetFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array, DatasetFacts, OutputFacts
 
 # With two classes of equal share, 20 rows drawn at random all agree once in 500,000 times; where one class has
 # 80%, they all agree in its favour once in 90.

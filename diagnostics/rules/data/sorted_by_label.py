@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from diagnostics.facts import Array, DatasetFacts, ModelFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array, DatasetFacts, ModelFacts, OutputFacts
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
 
 MIN_BATCHES = 3
 MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by luck once in 128 times

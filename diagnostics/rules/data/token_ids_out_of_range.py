@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.crash_facts import CrashFacts, TokenBeyondEmbedding
-from diagnostics.facts import Array, BatchFacts, ModelFacts
-from diagnostics.finding import Finding, Where
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, TokenBeyondEmbedding
+from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
+from diagnostics.facts.where import Where
 
 MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa from one past its pad token's id, 1
 

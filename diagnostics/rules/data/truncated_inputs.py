@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import DatasetFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import DatasetFacts
 
 AT_LIMIT = 0.5  # ours: texts of natural length do not agree on one length this often; those cut off do
 MIN_ROWS = 50  # ours: enough for a share of one half not to be an accident of a few rows

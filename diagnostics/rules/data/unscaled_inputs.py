@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diagnostics.facts import Array, BatchFacts, LossFacts, ModelFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.model.initial_loss_off import InitialLossOff
-from diagnostics.trial_facts import TrialFacts
 
 LARGE = 30.0  # root mean square; 1 after standardisation, 78 for the pixels of MNIST
 MAX_FEATURES = 1000  # of a table, whose columns have scales of their own

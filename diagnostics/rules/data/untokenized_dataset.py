@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnostics.crash_facts import CrashFacts, TextInInputs, TokensMissing
-from diagnostics.facts import BatchFacts, DatasetFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, TextInInputs, TokensMissing
+from diagnostics.facts.pipeline import BatchFacts, DatasetFacts, ModelFacts
 
 TOKENS = ("input_ids", "inputs_embeds")
 # A label written out as a word is text too, but no tokenizer is meant to read it.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from diagnostics.crash_facts import AsynchronousError as Symptom
-from diagnostics.crash_facts import CrashFacts, FrameFacts
-from diagnostics.finding import Finding, Where
-from diagnostics.rule import Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.crash import AsynchronousError as Symptom
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.where import Where
 
 MOST_LISTED = 6  # the latest candidates; the evidence holds them all
 

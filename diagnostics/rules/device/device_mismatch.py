@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from diagnostics.crash_facts import CrashFacts, DevicesDiffer
-from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.crash import CrashFacts, DevicesDiffer
 
 MAX_TENSORS_NAMED = 6  # a forward can hold dozens of tensors; the evidence holds them all
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics import step_sizes, trajectory
-from diagnostics.facts import Array
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
 from diagnostics.rules.optimizer import loss_plateau
-from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+from diagnostics.rules.shared import trajectory, update_size
 
 STEPS = 200
 LOOKS = 6  # in the second half of the run
@@ -170,8 +170,8 @@ class ConstantPredictions(Rule):
 
 def _check_moved(history: HistoryFacts) -> None:
     """Raise NotApplicable for a run that may merely be slow."""
-    moved = step_sizes.moved(history)
-    if step_sizes.warms_up(history) or moved is None or moved < loss_plateau.MOVED:
+    moved = update_size.moved(history)
+    if update_size.warms_up(history) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable("needs a run whose weights have moved by their own size, at a rate that rises no more")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.crash_facts import CrashFacts, MetricGotLogits
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.trial_facts import MetricFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, MetricGotLogits
+from diagnostics.facts.trials import MetricFacts
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from diagnostics.facts import Array
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import HistoryFacts
 
 AFTER_BEST = 4  # evaluations
 EVALUATIONS = 6

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import Array
-from diagnostics.finding import Finding
-from diagnostics.loss_course import FIRST, has_fallen
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import HistoryFacts
+from diagnostics.rules.shared.loss_course import FIRST, has_fallen
 
 GROWN = 1e3  # times the largest of the first steps
 ENOUGH = 20  # steps with a finite gradient

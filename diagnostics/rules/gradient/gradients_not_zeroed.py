@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.training import HistoryFacts
 
 ENOUGH = 4  # steps looked at: fewer could be a loop that is only being set up
 MOSTLY = 0.9  # of them; a loop that zeroes once an epoch is as wrong as one that never does

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnostics.crash_facts import CrashFacts, NoPathToParameters
-from diagnostics.facts import GradientFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.crash import CrashFacts, NoPathToParameters
+from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 
 RECONNECT = (
     "compute the loss from the model's own output: no .detach(), .item(), .numpy() or argmax on the way, and no "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics import origin_words
-from diagnostics.finding import Finding
-from diagnostics.origin_facts import OriginFacts
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.training import HistoryFacts
+from diagnostics.text import nonfinite
 
 
 class NonFiniteGradients(Rule):
@@ -63,7 +63,7 @@ class NonFiniteGradients(Rule):
         if origin.loss is not None and origin.replayed:
             finite = "The model's output and the loss are finite"
         if origin.module is not None:
-            where = f"it begins in the backward pass of {origin_words.module(origin)}".rstrip(",")
+            where = f"it begins in the backward pass of {nonfinite.module(origin)}".rstrip(",")
             fix = (
                 "look in this module for a square root, norm, log, power or division whose slope is infinite "
                 "at 0; add a small number inside it"
@@ -77,12 +77,11 @@ class NonFiniteGradients(Rule):
         else:
             where = "where it begins is not known"
             fix = "watch(model, optimizer, every=1) finds the module"
-        table = origin_words.table(origin.frames)
+        table = nonfinite.table(origin.frames)
         return self.found(
-            f"{_seen(origin)} {finite}; {where}. {origin_words.how_known(origin)}"
-            + (f"\n{table}" if table else ""),
+            f"{_seen(origin)} {finite}; {where}. {nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
             fix=fix,
-            evidence=origin_words.evidence(origin) | {"loss": origin.loss},
+            evidence=nonfinite.evidence(origin) | {"loss": origin.loss},
             step=origin.step,
         )
 
@@ -97,15 +96,15 @@ class NonFiniteGradients(Rule):
 
     def _unlocated(self, origin: OriginFacts) -> Finding:
         return self.found(
-            f"{_seen(origin)} Whether the loss was is not known. {origin_words.how_known(origin)}",
+            f"{_seen(origin)} Whether the loss was is not known. {nonfinite.how_known(origin)}",
             fix="watch(model, optimizer, every=1) with watch.step(loss) says where it begins",
-            evidence=origin_words.evidence(origin) | {"loss": None},
+            evidence=nonfinite.evidence(origin) | {"loss": None},
             step=origin.step,
         )
 
 
 def _seen(origin: OriginFacts) -> str:
-    which = origin_words.parameters(origin)
+    which = nonfinite.parameters(origin)
     seen = f"In step {origin.step} the gradient of {which} is NaN or infinite."
     if not origin.left_out:
         return seen

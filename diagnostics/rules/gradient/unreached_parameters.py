@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import Array, GradientFacts
-from diagnostics.finding import Finding
-from diagnostics.parameter_names import describe_parameters
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array, GradientFacts
+from diagnostics.facts.training import HistoryFacts
+from diagnostics.text.names import describe_parameters
 
 # Of all trainable scalars. BERT's pooler, idle in many healthy models, is 0.5 % of BERT-base; a mask embedding
 # is less; a forgotten encoder or one of two heads is far more.

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from diagnostics.facts import Array
-from diagnostics.finding import Finding
-from diagnostics.loss_course import has_fallen
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
+from diagnostics.rules.shared.loss_course import has_fallen
 
 FADED = 1e-5  # of the largest: RNNs at this learned nothing in what was measured
 LOOKS = 4  # steps looked at, of which the later half counts

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnostics.card_facts import CardFacts, in_bytes, listed
-from diagnostics.crash_facts import CrashFacts, OutOfMemory
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, OutOfMemory
+from diagnostics.facts.gpu import CardFacts, in_bytes, listed
 
 MOST = 0.5  # of a card: who holds more than that leaves the other the smaller part
 NEARLY_FULL = 0.1  # of a card: with less than that free, a training that starts now will hardly find room

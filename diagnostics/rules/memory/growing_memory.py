@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.card_facts import in_bytes
-from diagnostics.crash_facts import CrashFacts, KeptGraphs, OutOfMemory
-from diagnostics.facts import Array
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import GraphFacts, HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, KeptGraphs, OutOfMemory
+from diagnostics.facts.gpu import in_bytes
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import GraphFacts, HistoryFacts
 
 RECENT = 30  # steps: the graphs of these may still be needed
 OLD_GRAPHS = 8  # of steps looked at, older than that

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from diagnostics.card_facts import in_bytes, listed
-from diagnostics.crash_facts import CrashFacts, ModelMemory
-from diagnostics.crash_facts import OutOfMemory as Symptom
-from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.crash import CrashFacts, ModelMemory
+from diagnostics.facts.crash import OutOfMemory as Symptom
+from diagnostics.facts.gpu import in_bytes, listed
 
 NO_BATCH_HELPS = 0.9  # of the memory: what a model takes by itself beyond that leaves no room for a useful batch
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")

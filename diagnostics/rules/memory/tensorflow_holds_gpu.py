@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnostics.card_facts import CardFacts, Holder, in_bytes
-from diagnostics.crash_facts import CrashFacts, OutOfMemory
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, OutOfMemory
+from diagnostics.facts.gpu import CardFacts, Holder, in_bytes
 
 # Of a card. TensorFlow leaves free what its libraries need: between 225 MiB and some 5%, by version and card
 # (MinSystemMemory in its gpu_device.cc). What a desktop holds before it starts is not reserved, either.

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from diagnostics.crash_facts import CrashFacts, ShapesDiffer
-from diagnostics.facts import BatchFacts, LossFacts, ModelFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.crash import CrashFacts, ShapesDiffer
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 
 Shape = tuple[int | None, ...]  # None: a size that is open, as the batch's is in a graph
 ONE_HOT = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.loss_course import has_fallen
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import ActivityFacts, HistoryFacts, LayerActivity
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
+from diagnostics.facts.training import ActivityFacts, HistoryFacts, LayerActivity
+from diagnostics.rules.shared.loss_course import has_fallen
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
 DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in what was measured

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import ModeFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import ModelFacts
+from diagnostics.facts.training import ModeFacts
 
 STEPS = 8  # looked at in a watched run, all in evaluation mode
 NAMED = 3  # layers named in the message; which ones matters less than that there are some

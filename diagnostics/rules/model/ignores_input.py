@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from diagnostics.facts import BatchFacts, LossFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.trial_facts import OverfitFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import BatchFacts, LossFacts
+from diagnostics.facts.trials import OverfitFacts
 
 # Relative to the size of the predictions. Float32 rounds at 1.2e-7; summing in another order costs a few of
 # these, and an answer that really depends on the input differs by far more.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.facts import LossFacts, ModelFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 
 # Logits of standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
 # sqrt(2 * 2) = 2, and above sqrt(ln C) where there are many classes.

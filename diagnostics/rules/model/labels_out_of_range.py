@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from diagnostics.crash_facts import CrashFacts, LabelBeyondOutputs
-from diagnostics.facts import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
-from diagnostics.finding import Finding, Where
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, LabelBeyondOutputs
+from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
+from diagnostics.facts.where import Where
 
 RENUMBER = "number the classes from 0, and mark what the loss should skip with its ignore_index"
 

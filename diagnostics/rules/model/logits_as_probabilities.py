@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnostics.crash_facts import CrashFacts, NotProbabilities
-from diagnostics.facts import LossFacts, ModelFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.crash import CrashFacts, NotProbabilities
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 
 # Softmax and sigmoid stay within 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3 in
 # half precision. Logits leave that range by far more.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.facts import LossFacts, ModelFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 
 
 class ProbabilitiesAsLogits(Rule):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.loss_course import has_fallen
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import ActivityFacts, HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
+from diagnostics.facts.training import ActivityFacts, HistoryFacts
+from diagnostics.rules.shared.loss_course import has_fallen
 
 BOUNDED = ("tanh", "sigmoid", "hardtanh", "hardsigmoid")
 SATURATED_SHARE = 0.5  # healthy initialisation: 0.19 at most in what was measured

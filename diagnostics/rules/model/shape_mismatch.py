@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from diagnostics import shape_repairs
-from diagnostics.crash_facts import CrashFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import Rule
-from diagnostics.shape_facts import (
-    AxesMisfit,
-    LayerMisfit,
-    OperandsMisfit,
-    ReshapeMisfit,
-    Shape,
-    WeightsMisfit,
-)
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, Shape, WeightsMisfit
+from diagnostics.rules.shared import shape_fixes
 
 MAX_WEIGHTS_NAMED = 4  # a checkpoint of another model differs in hundreds; the evidence holds them all
 
@@ -75,7 +68,7 @@ class ShapeMismatch(Rule):
         else:
             along = f" along axis {symptom.axis}" if symptom.axis is not None else ""
             got = f"got an input of shape {symptom.shape}, with {symptom.got}{along}"
-        seen, fix = shape_repairs.of_layer(symptom)
+        seen, fix = shape_fixes.of_layer(symptom)
         return self.found(
             _sentences(f"{name} was built {built} and {got}.", seen),
             fix=fix,
@@ -92,7 +85,7 @@ class ShapeMismatch(Rule):
 
     def from_axes(self, crash: CrashFacts, symptom: AxesMisfit) -> Finding | None:
         """Name the layer and how many axes it takes."""
-        seen, fix = shape_repairs.of_axes(symptom)
+        seen, fix = shape_fixes.of_axes(symptom)
         got = f"of shape {symptom.shape}, with {symptom.got}" if symptom.shape else f"with {symptom.got}"
         return self.found(
             _sentences(
@@ -127,7 +120,7 @@ class ShapeMismatch(Rule):
                 f"An element-wise operation was given sizes {one} and {other}{along}; it takes equal ones, or a 1"
             )
         shapes = _shapes(symptom.tensors) or " and ".join(str(shape) for shape in symptom.shapes)
-        seen, fix = shape_repairs.of_operands(symptom)
+        seen, fix = shape_fixes.of_operands(symptom)
         return self.found(
             _sentences(f"{clash}{f': {shapes}' if shapes else ''}.", seen),
             fix=fix,
@@ -143,7 +136,7 @@ class ShapeMismatch(Rule):
 
     def from_reshape(self, crash: CrashFacts, symptom: ReshapeMisfit) -> Finding | None:
         """Name the shape that was wanted and how many values there are."""
-        seen, fix = shape_repairs.of_reshape(symptom)
+        seen, fix = shape_fixes.of_reshape(symptom)
         has = f"has {symptom.size} values"
         if symptom.shape is not None:
             has = f"has shape {symptom.shape}, which is {symptom.size} values"
@@ -171,7 +164,7 @@ class ShapeMismatch(Rule):
         ]
         count = len(symptom.weights)
         more = f"; and {count - MAX_WEIGHTS_NAMED} more" if count > MAX_WEIGHTS_NAMED else ""
-        seen, fix = shape_repairs.of_weights(symptom)
+        seen, fix = shape_fixes.of_weights(symptom)
         return self.found(
             _sentences(
                 f"The checkpoint is of a {symptom.model} with other sizes than this one: {'; '.join(told)}{more}.",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import GradientFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.trial_facts import OverfitFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import GradientFacts, ModelFacts
+from diagnostics.facts.trials import OverfitFacts
 
 MOVED_APART = 10  # steps by which zeros that are meant have moved apart: one or two would do
 NAMED = 5  # weights named in the message; the evidence holds them all

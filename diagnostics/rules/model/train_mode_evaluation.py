@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts, ModeFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.training import HistoryFacts, ModeFacts
 
 STEPS = 20
 ROUNDS = 2  # of passes without gradients, between steps

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.facts import OUTPUTS_SETTING, DatasetFacts, ModelFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import OUTPUTS_SETTING, DatasetFacts, ModelFacts, OutputFacts
 
 RATIO = 2.0  # below it, rare classes that a sample lacks explain the difference as well
 SPARE_OUTPUTS = 10  # two or three outputs too many cost nothing that could be measured

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics import origin_words
-from diagnostics.finding import Finding
-from diagnostics.origin_facts import OriginFacts
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import RangeFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.training import RangeFacts
+from diagnostics.text import nonfinite
 
 NEAR = 0.5  # of the largest number: one doubling away from it
 NAMED = 4  # modules named in the message; the evidence holds them all
@@ -67,21 +67,21 @@ class HalfPrecisionOverflow(Rule):
         if origin.kind is None:
             raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
         over = origin.overflow
-        if over is None or not origin_words.overflowed(origin):
+        if over is None or not nonfinite.overflowed(origin):
             return None
         place = over.module or "the model"
         whose = "its output" if over.side == "output" else f"what '{place}' received"
         if over.side == "output" and over.module != origin.module:
             whose = f"the output of '{place}'"
-        table = origin_words.table(origin.frames)
+        table = nonfinite.table(origin.frames)
         return self.found(
-            f"In step {origin.step}, {origin_words.module(origin)} passed {over.limit:,.0f}, the largest number "
+            f"In step {origin.step}, {nonfinite.module(origin)} passed {over.limit:,.0f}, the largest number "
             f"of {over.dtype}: run again in float32, {whose} reaches {over.highest:,.0f}. In {over.dtype} that is "
-            f"infinite, and all that is computed from it infinite or NaN.{origin_words.examples(origin)} "
-            f"{origin_words.how_known(origin)}" + (f"\n{table}" if table else ""),
+            f"infinite, and all that is computed from it infinite or NaN.{nonfinite.examples(origin)} "
+            f"{nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
             fix=f"compute {_named(origin.module)} in float32: torch.autocast(..., enabled=False) around it, and "
             ".float() on what goes in; or train in bfloat16, which reaches as far as float32",
-            evidence=origin_words.evidence(origin)
+            evidence=nonfinite.evidence(origin)
             | {
                 "dtype": over.dtype,
                 "limit": over.limit,

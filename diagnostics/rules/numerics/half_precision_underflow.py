@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import UnderflowFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.training import UnderflowFacts
 
 LEAST = 2.0**-24  # the smallest positive number of float16
 CLIPPED = 2.0**-6  # how far clipping or averaging may have scaled it down since

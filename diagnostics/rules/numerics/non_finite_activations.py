@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics import origin_words
-from diagnostics.finding import Finding
-from diagnostics.origin_facts import OriginFacts
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.training import HistoryFacts
+from diagnostics.text import nonfinite
 
 
 class NonFiniteActivations(Rule):
@@ -59,19 +59,19 @@ class NonFiniteActivations(Rule):
         """Name the module, where one made it."""
         if origin.kind is None:
             raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
-        if origin.kind != "forward" or origin_words.overflowed(origin):  # half-precision-overflow says the latter
+        if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow says the latter
             return None
         last = origin.frames[-1] if origin.frames else None
-        limit = origin_words.LIMITS.get(last.dtype or "") if last is not None else None
+        limit = nonfinite.LIMITS.get(last.dtype or "") if last is not None else None
         overflow = last is not None and last.outputs is not None and (last.outputs.inf or last.outputs.minus_inf)
         why = ""
         if overflow and last is not None and limit is not None:
             why = f" {last.dtype} ends at {limit:.3g}, and this went past it."
         full = last is not None and last.dtype not in ("float16", "bfloat16")
-        table = origin_words.table(origin.frames)
+        table = nonfinite.table(origin.frames)
         return self.found(
-            f"In step {origin.step}, {origin_words.module(origin)} was the first to make NaN or inf from finite "
-            f"input.{why}{origin_words.examples(origin)} {origin_words.how_known(origin)}"
+            f"In step {origin.step}, {nonfinite.module(origin)} was the first to make NaN or inf from finite "
+            f"input.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
             + (f"\n{table}" if table else ""),
             fix=("" if full else "compute this part in float32 (torch.autocast with enabled=False), or ")
             + "bound what goes in: normalise it, clip the gradients, lower the learning rate that lets the "
@@ -79,7 +79,7 @@ class NonFiniteActivations(Rule):
             if overflow
             else "look in this module for a log or square root of 0 or less, a 0 / 0, and an inf - inf, as in a "
             "softmax over nothing but masked places",
-            evidence=origin_words.evidence(origin),
+            evidence=nonfinite.evidence(origin),
             step=origin.step,
         )
 

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from diagnostics import origin_words
-from diagnostics.facts import BatchFacts, LossFacts, OutputFacts
-from diagnostics.finding import Finding
-from diagnostics.origin_facts import OriginFacts
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.shared_trait import shared_trait
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.training import HistoryFacts
+from diagnostics.rules.shared.common_trait import shared_trait
+from diagnostics.text import nonfinite
 
 NAMED = 8  # examples named in the message; the evidence holds them all
 
@@ -112,10 +112,10 @@ class NonFiniteLoss(Rule):
             )
         return self.found(
             f"The loss of step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; before it all "
-            f"was finite. {told} {origin_words.how_known(origin)} One step on such a loss turns every weight that "
+            f"was finite. {told} {nonfinite.how_known(origin)} One step on such a loss turns every weight that "
             "it reaches into NaN.",
             fix=fix,
-            evidence=origin_words.evidence(origin) | {"loss": str(origin.loss)},
+            evidence=nonfinite.evidence(origin) | {"loss": str(origin.loss)},
             step=origin.step,
         )
 
@@ -130,12 +130,12 @@ class NonFiniteLoss(Rule):
     def _broken_by_update(self, origin: OriginFacts) -> Finding:
         rate = "" if origin.learning_rate is None else f" The learning rate was {origin.learning_rate:.3g}."
         return self.found(
-            f"After step {origin.step} {origin_words.parameters(origin)} held NaN or infinity, although the "
+            f"After step {origin.step} {nonfinite.parameters(origin)} held NaN or infinity, although the "
             "gradient that the optimizer stepped on was finite. So it is the update, or what the loop does to the "
             f"weights after it, that broke them.{rate} Every loss from here on is NaN.",
             fix="lower the learning rate, give the optimizer an eps above 0 that its dtype can hold, and look for "
             "weights that are scaled or divided by hand after the step",
-            evidence=origin_words.evidence(origin),
+            evidence=nonfinite.evidence(origin),
             step=origin.step,
         )
 
@@ -145,11 +145,11 @@ class NonFiniteLoss(Rule):
             " The loss was finite all the same: an activation such as relu may take NaN for 0." if finite else ""
         )
         return self.found(
-            f"After step {origin.step} at the latest, {origin_words.parameters(origin)} held NaN or infinity."
+            f"After step {origin.step} at the latest, {nonfinite.parameters(origin)} held NaN or infinity."
             f"{loss} What made them so is not known: {origin.reason}.",
             fix="watch with every=1, and look for NaN in the data and at the learning rate: one step on a loss or "
             "a gradient that is not finite is enough",
-            evidence=origin_words.evidence(origin) | {"loss": None if origin.loss is None else str(origin.loss)},
+            evidence=nonfinite.evidence(origin) | {"loss": None if origin.loss is None else str(origin.loss)},
             step=origin.step,
         )
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from diagnostics.facts import BatchFacts, LossFacts, ModelFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.trial_facts import OverfitFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
+from diagnostics.facts.trials import OverfitFacts
 
 CLEARLY_BELOW = 0.9  # of the loss of the best constant answer; healthy copies reach half of it and less
 DISTINCT_SHARE = 0.5  # below it, equal inputs with different labels may be what keeps the loss up

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
-from diagnostics import learning_rates, step_sizes, trajectory
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.rules.optimizer import learning_rate_too_high
-from diagnostics.trial_facts import TrialFacts
-from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.trials import TrialFacts
+from diagnostics.rules.shared import lr_trial, trajectory
+from diagnostics.rules.shared import update_size as step_sizes
+
+from . import learning_rate_too_high
 
 # Keras keeps rates in float32, where 0.001 is 0.0010000000475: 5e-8 off. Two rates that people choose differ by
 # far more.
@@ -66,22 +68,22 @@ class DefaultLearningRate(Rule):
             raise NotApplicable("needs an optimizer that has a learning rate by default")
         if not all(math.isclose(rate, default, rel_tol=SAME) for rate in optimizer.learning_rates):
             return None
-        floor = learning_rates.floor_of(trial, loss)
-        if learning_rates.is_too_high(trial, floor):
+        floor = lr_trial.floor_of(trial, loss)
+        if lr_trial.is_too_high(trial, floor):
             unfit = "too high"
-        elif learning_rates.is_too_low(trial, floor):
+        elif lr_trial.is_too_low(trial, floor):
             unfit = "too low"
         else:
             return None
         assert trial.better_rate is not None  # or the trial would show nothing
         return self.found(
             f"{_origin(optimizer, default, model)} That is {unfit} for this model: on "
-            f"{learning_rates.on_batches(trial)} it took the loss {_from_to(trial.losses, trial.batches)}, "
+            f"{lr_trial.on_batches(trial)} it took the loss {_from_to(trial.losses, trial.batches)}, "
             f"where {trial.better_rate:.3g}, with all else as it was, took it "
             f"{_from_to(trial.better_losses, trial.batches)}.",
-            fix=learning_rates.fix(trial.better_rate, model, optimizer),
+            fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
-                **learning_rates.evidence(trial, floor),
+                **lr_trial.evidence(trial, floor),
                 "default_rate": default,
                 "unfit": unfit,
             },
@@ -109,7 +111,7 @@ class DefaultLearningRate(Rule):
         return self.found(
             f"{_origin(optimizer, default, model)} That is too high for this model. "
             f"{trajectory.in_words(what, course)}",
-            fix=f"{learning_rates.fix(default / 10, model, optimizer)}, and a tenth of that if it is not enough",
+            fix=f"{lr_trial.fix(default / 10, model, optimizer)}, and a tenth of that if it is not enough",
             evidence={"default_rate": default, "unfit": "too high", "course": what, **vars(course)},
             step=course.since,
         )
@@ -125,4 +127,4 @@ def _origin(optimizer: OptimizerFacts, default: float, model: ModelFacts | None)
 
 
 def _from_to(losses: tuple[float, ...], batches: int) -> str:
-    return f"from {losses[0]:.4g} to {learning_rates.ended(losses, batches):.4g} in {len(losses)} steps"
+    return f"from {losses[0]:.4g} to {lr_trial.ended(losses, batches):.4g} in {len(losses)} steps"

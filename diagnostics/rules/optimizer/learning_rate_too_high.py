@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from diagnostics import learning_rates, step_sizes, trajectory
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.trial_facts import TrialFacts
-from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.trials import TrialFacts
+from diagnostics.rules.shared import lr_trial, trajectory
+from diagnostics.rules.shared import update_size as step_sizes
 
 STEPS = 200  # of a watched run that is stuck; steps of 1% each have had the way of two whole weights by then
 
@@ -85,20 +86,20 @@ class LearningRateTooHigh(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Compare the run at the user's rate with one at a smaller rate."""
-        floor = learning_rates.floor_of(trial, loss)
-        if not learning_rates.is_too_high(trial, floor) or not trial.better_rate:
+        floor = lr_trial.floor_of(trial, loss)
+        if not lr_trial.is_too_high(trial, floor) or not trial.better_rate:
             return None
         named = f" with {optimizer.name}" if optimizer is not None else ""
         steps = len(trial.losses)
         return self.found(
-            f"A copy of the model, trained on {learning_rates.on_batches(trial)}{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, {_ended(learning_rates.ended(trial.losses, trial.batches), steps)}; one "
+            f"A copy of the model, trained on {lr_trial.on_batches(trial)}{named} at your learning rate of "
+            f"{trial.learning_rate:.3g}, {_ended(lr_trial.ended(trial.losses, trial.batches), steps)}; one "
             f"and the same answer for every example would reach {floor:.4g}. "
             f"At {trial.better_rate:.3g}, with all else as it was, the loss came down to "
-            f"{learning_rates.ended(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps. "
+            f"{lr_trial.ended(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps. "
             f"{_update(trial)}",
-            fix=learning_rates.fix(trial.better_rate, model, optimizer),
-            evidence=learning_rates.evidence(trial, floor),
+            fix=lr_trial.fix(trial.better_rate, model, optimizer),
+            evidence=lr_trial.evidence(trial, floor),
         )
 
     def from_history(
@@ -121,7 +122,7 @@ class LearningRateTooHigh(Rule):
         return self.found(
             f"{trajectory.in_words(what, course)} At a learning rate of {rate:.3g} a step changed a layer by "
             f"{much} (the median), where about 0.1% is usual: it undoes what the step before had learned.",
-            fix=f"{learning_rates.fix(rate / 10, model, optimizer)}, and a tenth of that if it is not enough",
+            fix=f"{lr_trial.fix(rate / 10, model, optimizer)}, and a tenth of that if it is not enough",
             evidence={"course": what, "update_size": update, "learning_rate": rate, **vars(course)},
             step=course.since,
         )
@@ -134,7 +135,7 @@ def _ended(final: float, steps: int) -> str:
 
 
 def _update(trial: TrialFacts) -> str:
-    largest = learning_rates.largest_update(trial)
+    largest = lr_trial.largest_update(trial)
     much = "more than their own size" if largest > 1 else f"up to {largest:.1%} of their size"
     return (
         f"At your rate a step changed the weights by {much}, where about 0.1% is usual: it undoes what the step "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics import learning_rates, step_sizes, trajectory
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.trial_facts import TrialFacts
-from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.trials import TrialFacts
+from diagnostics.rules.shared import lr_trial, trajectory, update_size
 
 STEPS = 100  # of a watched run
 
@@ -73,24 +73,24 @@ class LearningRateTooLow(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Compare the run at the user's rate with one at a larger rate."""
-        floor = learning_rates.floor_of(trial, loss)
-        if not learning_rates.is_too_low(trial, floor) or not trial.better_rate:
+        floor = lr_trial.floor_of(trial, loss)
+        if not lr_trial.is_too_low(trial, floor) or not trial.better_rate:
             return None
         named = f" with {optimizer.name}" if optimizer is not None else ""
         first, lowest, steps = trial.losses[0], min(trial.losses), len(trial.losses)
-        update = learning_rates.largest_update(trial)
-        taken_off = (first - lowest) / first / (steps - 1) * learning_rates.LONG_RUN
+        update = lr_trial.largest_update(trial)
+        taken_off = (first - lowest) / first / (steps - 1) * lr_trial.LONG_RUN
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
             f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
             f"and a step changed the weights by {update:.2g} of their size. "
-            f"At that pace {learning_rates.LONG_RUN:,} steps change them by "
-            f"{update * learning_rates.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. At "
+            f"At that pace {lr_trial.LONG_RUN:,} steps change them by "
+            f"{update * lr_trial.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. At "
             f"{trial.better_rate:.3g}, with all else as it was, the loss came down to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
-            fix=learning_rates.fix(trial.better_rate, model, optimizer)
+            fix=lr_trial.fix(trial.better_rate, model, optimizer)
             + ", or the rate that is usual for this optimizer",
-            evidence=learning_rates.evidence(trial, floor),
+            evidence=lr_trial.evidence(trial, floor),
         )
 
     def from_history(
@@ -101,31 +101,30 @@ class LearningRateTooLow(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Look whether any step of the run was large enough to get anywhere."""
-        largest = step_sizes.largest_update(history)
+        largest = update_size.largest_update(history)
         if largest is None:
             raise NotApplicable("needs steps before and after which the weights were compared")
         if history.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
-        if step_sizes.warms_up(history):
+        if update_size.warms_up(history):
             raise NotApplicable("needs a run whose learning rate has stopped rising")
         steps, losses = trajectory.finite_losses(history)
-        if not step_sizes.tiny_updates(history) or trajectory.has_learned(answers):
+        if not update_size.tiny_updates(history) or trajectory.has_learned(answers):
             return None
         tenth = len(losses) // 10
         began, ended = float(np.median(losses[:tenth])), float(np.median(losses[-tenth:]))
-        taken_off = (began - ended) / (steps[-1] - steps[0]) * step_sizes.LONG_RUN
+        taken_off = (began - ended) / (steps[-1] - steps[0]) * update_size.LONG_RUN
         if taken_off > abs(began):
             return None
-        rate = step_sizes.rate_until(history, int(steps[-1]))
+        rate = update_size.rate_until(history, int(steps[-1]))
         at_chance = trajectory.at_chance(answers)
         return self.found(
             f"At a learning rate of {rate:.3g} no step looked at changed a layer by more than {largest:.2g} of "
-            f"its size (the median over layers); {step_sizes.LONG_RUN:,} such steps, all the same way, would "
-            f"change it by {largest * step_sizes.LONG_RUN:.2%}. In {history.total_steps:,} steps the loss went "
+            f"its size (the median over layers); {update_size.LONG_RUN:,} such steps, all the same way, would "
+            f"change it by {largest * update_size.LONG_RUN:.2%}. In {history.total_steps:,} steps the loss went "
             f"from {began:.5g} to {ended:.5g}"
             + (", which is what one and the same answer for everything has." if at_chance else "."),
-            fix=learning_rates.fix(rate * 100, model, optimizer)
-            + ", or the rate that is usual for this optimizer",
+            fix=lr_trial.fix(rate * 100, model, optimizer) + ", or the rate that is usual for this optimizer",
             evidence={"learning_rate": rate, "largest_update": largest, "first_loss": began, "final_loss": ended},
             severity="warning" if at_chance else "note",
         )

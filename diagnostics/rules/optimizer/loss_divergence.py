@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from diagnostics import step_sizes, trajectory
-from diagnostics.finding import Finding
-from diagnostics.rule import Rule
-from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.rules.shared import trajectory
+from diagnostics.rules.shared import update_size as step_sizes
 
 
 class LossDivergence(Rule):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import statistics
 
-from diagnostics import learning_rates, step_sizes, trajectory
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.trial_facts import TrialFacts
-from diagnostics.watch_facts import AnswerFacts, HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.trials import TrialFacts
+from diagnostics.rules.shared import lr_trial, trajectory, update_size
 
 AT_FLOOR = 0.05  # of the floor: how far the middle of the last losses may lie from it
 HOVERING = 0.2  # of the floor: from the least to the greatest of them
@@ -81,28 +81,28 @@ class LossPlateau(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Look at the end of the run at the user's rate."""
-        floor = learning_rates.floor_of(trial, loss)
+        floor = lr_trial.floor_of(trial, loss)
         last = trial.losses[-max(1, len(trial.losses) // 3) :]
         if not trial.better_rate:
             return None
-        if not learning_rates.is_too_high(trial, floor) and not learning_rates.is_too_low(trial, floor):
+        if not lr_trial.is_too_high(trial, floor) and not lr_trial.is_too_low(trial, floor):
             return None  # such a run has merely not got going yet, as fine-tuning at 2e-5
         if not all(math.isfinite(value) for value in last):
             return None
         if abs(statistics.median(last) - floor) > AT_FLOOR * floor or max(last) - min(last) > HOVERING * floor:
             return None
-        if learning_rates.leads_below(trial.losses, learning_rates.BELOW * floor):
+        if lr_trial.leads_below(trial.losses, lr_trial.BELOW * floor):
             return None
         return self.found(
-            f"On {learning_rates.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss "
+            f"On {lr_trial.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss "
             f"is stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it lies between "
             f"{min(last):.4g} and {max(last):.4g}, and one and the same answer for every example would reach "
             f"{floor:.4g}. It can be learned: at {trial.better_rate:.3g} the loss came down to "
-            f"{learning_rates.ended(trial.better_losses, trial.batches):.4g} in "
+            f"{lr_trial.ended(trial.better_losses, trial.batches):.4g} in "
             f"{len(trial.better_losses)} steps.",
-            fix=learning_rates.fix(trial.better_rate, model, optimizer),
+            fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
-                **learning_rates.evidence(trial, floor),
+                **lr_trial.evidence(trial, floor),
                 "lowest_of_last": min(last),
                 "highest_of_last": max(last),
             },
@@ -111,10 +111,10 @@ class LossPlateau(Rule):
     def from_answers(self, history: HistoryFacts, answers: AnswerFacts) -> Finding | None:
         """Look whether a classifier has stayed at the chance level, however far its weights have moved."""
         course = trajectory.stuck(history, answers, STEPS)
-        moved = step_sizes.moved(history)
+        moved = update_size.moved(history)
         if moved is None:
             raise NotApplicable("needs steps before and after which the weights were compared")
-        if course is None or step_sizes.large_updates(history, course.since):
+        if course is None or update_size.large_updates(history, course.since):
             return None
         assert course.chance is not None  # or it would not be stuck
         if moved < MOVED or course.ended > trajectory.AT_CHANCE[1] * course.chance:

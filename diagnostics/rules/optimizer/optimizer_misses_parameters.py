@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnostics.facts import ModelFacts, OptimizerFacts
-from diagnostics.finding import Finding
-from diagnostics.parameter_names import describe_parameters
-from diagnostics.rule import NotApplicable, Rule
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
+from diagnostics.text.names import describe_parameters
 
 # Of all trainable scalars: the limit of unreached-parameters, for the same reason. A forgotten scale or bias
 # harms little; a forgotten layer holds more.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts import ModelFacts, OptimizerFacts
-from diagnostics.finding import Finding
-from diagnostics.rule import NotApplicable, Rule
-from diagnostics.watch_facts import HistoryFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
+from diagnostics.facts.training import HistoryFacts
 
 ENOUGH = 3  # steps looked at; the first of a warm-up may have a learning rate of 0
 PASSES = 100  # without any step; larger than any accumulation people use

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from diagnostics.finding import Finding
-from diagnostics.rule import Rule
-from diagnostics.trial_facts import ReproductionFacts
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.trials import ReproductionFacts
 
 ROUNDING = 1e-4  # of the largest value: what the order of a sum in single precision leaves after a few layers
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, ModelFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.batch.attention_mask_missing import AttentionMaskMissing
 
 RULE = AttentionMaskMissing()

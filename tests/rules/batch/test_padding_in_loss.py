@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, LossFacts, ModelFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 from diagnostics.rules.batch.padding_in_loss import PaddingInLoss
 
 RULE = PaddingInLoss()

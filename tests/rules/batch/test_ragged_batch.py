@@ -1,4 +1,4 @@
-from diagnostics.crash_facts import CrashFacts, FrameFacts, RaggedColumns
+from diagnostics.facts.crash import CrashFacts, FrameFacts, RaggedColumns
 from diagnostics.rules.batch.ragged_batch import RaggedBatch
 
 RULE = RaggedBatch()

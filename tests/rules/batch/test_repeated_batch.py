@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, DatasetFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts, DatasetFacts
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
 from tests.courses import history
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import ModelFacts, RereadFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import ModelFacts, RereadFacts
 from diagnostics.rules.batch.unstable_batch import UnstableBatch
 
 RULE = UnstableBatch()

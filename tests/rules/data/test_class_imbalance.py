@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import DatasetFacts, LossFacts, OutputFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import DatasetFacts, LossFacts, OutputFacts
 from diagnostics.rules.data.class_imbalance import ClassImbalance
 
 RULE = ClassImbalance()

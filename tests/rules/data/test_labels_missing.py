@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts, LossMissing, TargetMissing
-from diagnostics.facts import BatchFacts, ModelFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.crash import CrashFacts, FrameFacts, LossMissing, TargetMissing
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.data.labels_missing import LabelsMissing
 
 RULE = LabelsMissing()

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.data.mostly_padding import MostlyPadding
 
 RULE = MostlyPadding()

@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, GradientFacts, LossFacts
-from diagnostics.origin_facts import OriginFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.pipeline import BatchFacts, GradientFacts, LossFacts
 from diagnostics.rules.data.non_finite_inputs import NonFiniteInputs
 
 RULE = NonFiniteInputs()

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import DatasetFacts, OutputFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import DatasetFacts, OutputFacts
 from diagnostics.rules.data.single_class_labels import SingleClassLabels
 
 RULE = SingleClassLabels()

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import DatasetFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import DatasetFacts
 from diagnostics.rules.data.truncated_inputs import TruncatedInputs
 
 RULE = TruncatedInputs()

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, LossFacts, ModelFacts, OutputFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
-from diagnostics.trial_facts import TrialFacts
 
 RULE = UnscaledInputs()
 TORCH = ModelFacts("Sequential", "torch", 1000, 1000)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts, TextInInputs, TokensMissing
-from diagnostics.facts import BatchFacts, DatasetFacts, ModelFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.crash import CrashFacts, FrameFacts, TextInInputs, TokensMissing
+from diagnostics.facts.pipeline import BatchFacts, DatasetFacts, ModelFacts
 from diagnostics.rules.data.untokenized_dataset import UntokenizedDataset
 
 RULE = UntokenizedDataset()

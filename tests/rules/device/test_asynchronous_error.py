@@ -1,7 +1,7 @@
 import pytest
 
-from diagnostics.crash_facts import AsynchronousError as Symptom
-from diagnostics.crash_facts import CrashFacts, FrameFacts
+from diagnostics.facts.crash import AsynchronousError as Symptom
+from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.rules.device.asynchronous_error import AsynchronousError
 
 RULE = AsynchronousError()

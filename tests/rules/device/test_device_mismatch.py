@@ -1,4 +1,4 @@
-from diagnostics.crash_facts import CrashFacts, DevicesDiffer, FrameFacts
+from diagnostics.facts.crash import CrashFacts, DevicesDiffer, FrameFacts
 from diagnostics.rules.device.device_mismatch import DeviceMismatch
 
 RULE = DeviceMismatch()

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.evaluation.constant_predictions import ConstantPredictions
 from tests.courses import answers, history
 from tests.watched import batch

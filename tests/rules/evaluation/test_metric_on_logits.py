@@ -1,9 +1,9 @@
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts, MetricGotLogits
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.crash import CrashFacts, FrameFacts, MetricGotLogits
+from diagnostics.facts.trials import MetricFacts
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
-from diagnostics.trial_facts import MetricFacts
 
 RULE = MetricOnLogits()
 MIX = "Classification metrics can't handle a mix of multiclass and continuous-multioutput targets"

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.evaluation.overfitting import Overfitting
 from tests.courses import history
 

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.gradient.exploding_gradients import ExplodingGradients
-from diagnostics.watch_facts import HistoryFacts
 
 RULE = ExplodingGradients()
 

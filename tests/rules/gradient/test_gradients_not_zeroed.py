@@ -4,9 +4,9 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.gradient.gradients_not_zeroed import GradientsNotZeroed
-from diagnostics.watch_facts import HistoryFacts
 
 
 def history(zeroed, norms=None, passes=1):

@@ -2,9 +2,9 @@ import pytest
 import torch
 
 import diagnostics
-from diagnostics.crash_facts import CrashFacts, FrameFacts, NoPathToParameters
-from diagnostics.facts import GradientFacts, ModelFacts
-from diagnostics.finding import Where
+from diagnostics.facts.crash import CrashFacts, FrameFacts, NoPathToParameters
+from diagnostics.facts.pipeline import GradientFacts, ModelFacts
+from diagnostics.facts.where import Where
 from diagnostics.rules.gradient.no_gradient import NoGradient
 
 CRASH = CrashFacts(

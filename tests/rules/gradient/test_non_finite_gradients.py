@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.origin_facts import FrameFacts, OriginFacts, ValueRange
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
+from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.gradient.non_finite_gradients import NonFiniteGradients
-from diagnostics.watch_facts import HistoryFacts
 
 AGAIN = " Seen by running that step again on a copy, with the weights, batch and random state it had."
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 import diagnostics
-from diagnostics.facts import GradientFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import GradientFacts
+from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.gradient.unreached_parameters import UnreachedParameters
-from diagnostics.watch_facts import HistoryFacts
 
 REACHED = {"head.weight": 0.1, "encoder.layer.0.weight": 0.2}
 

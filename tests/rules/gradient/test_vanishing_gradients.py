@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.training import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
 from diagnostics.rules.gradient.vanishing_gradients import VanishingGradients
-from diagnostics.watch_facts import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
 
 RULE = VanishingGradients()
 

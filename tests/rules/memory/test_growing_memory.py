@@ -4,10 +4,10 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.crash_facts import CrashFacts, FrameFacts, KeptGraphs, OutOfMemory
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.crash import CrashFacts, FrameFacts, KeptGraphs, OutOfMemory
+from diagnostics.facts.training import GraphFacts
 from diagnostics.rules.memory.growing_memory import GrowingMemory
-from diagnostics.watch_facts import GraphFacts
 from tests.courses import history
 from tests.watched import batch, mlp
 

@@ -1,6 +1,6 @@
-from diagnostics.card_facts import Holder
-from diagnostics.crash_facts import CrashFacts, FrameFacts, ModelMemory
-from diagnostics.crash_facts import OutOfMemory as Symptom
+from diagnostics.facts.crash import CrashFacts, FrameFacts, ModelMemory
+from diagnostics.facts.crash import OutOfMemory as Symptom
+from diagnostics.facts.gpu import Holder
 from diagnostics.rules.memory.out_of_memory import OutOfMemory
 
 RULE = OutOfMemory()

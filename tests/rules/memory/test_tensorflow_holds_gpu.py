@@ -1,8 +1,8 @@
 import pytest
 
-from diagnostics.card_facts import CardFacts, Holder
-from diagnostics.crash_facts import CrashFacts, FrameFacts, OutOfMemory
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.crash import CrashFacts, FrameFacts, OutOfMemory
+from diagnostics.facts.gpu import CardFacts, Holder
 from diagnostics.rules.memory.tensorflow_holds_gpu import FIX, TensorflowHoldsGpu
 
 RULE = TensorflowHoldsGpu()

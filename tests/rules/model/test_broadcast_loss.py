@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts, ShapesDiffer
-from diagnostics.facts import BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.crash import CrashFacts, FrameFacts, ShapesDiffer
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.rules.model.broadcast_loss import BroadcastLoss
 
 RULE = BroadcastLoss()

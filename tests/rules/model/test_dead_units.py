@@ -4,10 +4,10 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
+from diagnostics.facts.training import ActivityFacts, LayerActivity
 from diagnostics.rules.model.dead_units import DeadUnits
-from diagnostics.watch_facts import ActivityFacts, LayerActivity
 
 RULE = DeadUnits()
 BATCH = BatchFacts(32, {"0": np.zeros((32, 64))})

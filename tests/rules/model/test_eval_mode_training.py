@@ -4,10 +4,10 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.facts import ModelFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import ModelFacts
+from diagnostics.facts.training import ModeFacts
 from diagnostics.rules.model.eval_mode_training import EvalModeTraining
-from diagnostics.watch_facts import ModeFacts
 from tests.watched import batch
 
 

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, LossFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts, LossFacts
+from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.model.ignores_input import IgnoresInput
-from diagnostics.trial_facts import OverfitFacts
 
 BATCH = BatchFacts(8, {}, np.array([0, 1, 2, 0, 1, 2, 0, 1]))
 STALLED = (1.2, 1.1, 1.09)

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from diagnostics.facts import LossFacts, OutputFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.initial_loss_off import InitialLossOff
 
 TEN = OutputFacts((32, 10), 10)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts, LabelBeyondOutputs
-from diagnostics.facts import BatchFacts, ModelFacts, OutputFacts
-from diagnostics.finding import Where
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.crash import CrashFacts, FrameFacts, LabelBeyondOutputs
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
+from diagnostics.facts.where import Where
 from diagnostics.rules.model.labels_out_of_range import LabelsOutOfRange
 
 MODEL = ModelFacts("DistilBertForSequenceClassification", "transformers", 1000, 1000)

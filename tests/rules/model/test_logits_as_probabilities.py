@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts, NotProbabilities
-from diagnostics.facts import LossFacts, ModelFacts, OutputFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.crash import CrashFacts, FrameFacts, NotProbabilities
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 from diagnostics.rules.model.logits_as_probabilities import LogitsAsProbabilities
 
 RULE = LogitsAsProbabilities()

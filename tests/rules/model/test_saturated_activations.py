@@ -4,10 +4,10 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.facts import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
+from diagnostics.facts.training import ActivityFacts, HistoryFacts, LayerActivity
 from diagnostics.rules.model.saturated_activations import SaturatedActivations
-from diagnostics.watch_facts import ActivityFacts, HistoryFacts, LayerActivity
 
 RULE = SaturatedActivations()
 BATCH = BatchFacts(32, {})

@@ -1,8 +1,8 @@
 import pytest
 
-from diagnostics.crash_facts import CrashFacts, FrameFacts
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
 from diagnostics.rules.model.shape_mismatch import ShapeMismatch
-from diagnostics.shape_facts import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
 
 RULE = ShapeMismatch()
 CRASH = CrashFacts("RuntimeError", "", (FrameFacts("train.py", 31, "forward", yours=True),), live=True)

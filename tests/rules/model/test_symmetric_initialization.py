@@ -1,9 +1,9 @@
 import pytest
 
-from diagnostics.facts import GradientFacts, ModelFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import GradientFacts, ModelFacts
+from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.model.symmetric_initialization import SymmetricInitialization
-from diagnostics.trial_facts import OverfitFacts
 
 RULE = SymmetricInitialization()
 

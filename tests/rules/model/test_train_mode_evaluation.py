@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.training import ModeFacts
 from diagnostics.rules.model.train_mode_evaluation import TrainModeEvaluation
-from diagnostics.watch_facts import ModeFacts
 from tests.courses import history
 
 RULE = TrainModeEvaluation()

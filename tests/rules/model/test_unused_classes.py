@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import DatasetFacts, ModelFacts, OutputFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.rules.model.unused_classes import UnusedClasses
 
 THOUSAND = OutputFacts((8, 1000), 1000)

@@ -4,11 +4,11 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.origin_facts import FrameFacts, OriginFacts, OverflowFacts, ValueRange
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, OverflowFacts, ValueRange
+from diagnostics.facts.training import RangeFacts
 from diagnostics.rules.numerics.half_precision_overflow import HalfPrecisionOverflow
 from diagnostics.rules.numerics.non_finite_activations import NonFiniteActivations
-from diagnostics.watch_facts import RangeFacts
 
 RULE = HalfPrecisionOverflow()
 FRAMES = (

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.training import UnderflowFacts
 from diagnostics.rules.numerics.half_precision_underflow import LEAST, HalfPrecisionUnderflow
-from diagnostics.watch_facts import UnderflowFacts
 
 RULE = HalfPrecisionUnderflow()
 

@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.origin_facts import FrameFacts, OriginFacts, ValueRange
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
+from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.numerics.non_finite_activations import NonFiniteActivations
-from diagnostics.watch_facts import HistoryFacts
 
 FRAMES = (
     FrameFacts("0", "Linear", "float16", ValueRange(1e-3, 0.5), ValueRange(0.01, 3.0), ValueRange(0.1, 7.25)),

@@ -4,9 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, LossFacts, OutputFacts
-from diagnostics.origin_facts import OriginFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
 
 FEATURES = np.arange(32, dtype=np.float32).reshape(8, 4)

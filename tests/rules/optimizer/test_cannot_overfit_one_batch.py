@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import BatchFacts, LossFacts, ModelFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
+from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.optimizer.cannot_overfit_one_batch import CannotOverfitOneBatch
-from diagnostics.trial_facts import OverfitFacts
 
 BATCH = BatchFacts(8, {}, np.array([0, 1, 2, 0, 1, 2, 0, 1]))
 FLOOR = 1.082  # nats: the entropy of those labels

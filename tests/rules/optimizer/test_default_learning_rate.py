@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.default_learning_rate import DefaultLearningRate
-from diagnostics.trial_facts import TrialFacts
 from tests.courses import answers, history
 
 RULE = DefaultLearningRate()

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
-from diagnostics.trial_facts import TrialFacts
 from tests.courses import answers, history
 
 RULE = LearningRateTooHigh()

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.optimizer.loss_divergence import LossDivergence
 from tests.courses import answers, history
 from tests.watched import batch, mlp

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.optimizer.loss_oscillation import LossOscillation
 from tests.courses import history
 

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from diagnostics.facts import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
-from diagnostics.trial_facts import TrialFacts
 from tests.courses import answers, history
 
 RULE = LossPlateau()

@@ -1,7 +1,7 @@
 import pytest
 
-from diagnostics.facts import ModelFacts, OptimizerFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.optimizer_misses_parameters import OptimizerMissesParameters
 
 MODEL = ModelFacts("Classifier", "torch", 1200, 1000)

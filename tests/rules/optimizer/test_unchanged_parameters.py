@@ -4,10 +4,10 @@ import json
 import numpy as np
 import pytest
 
-from diagnostics.facts import ModelFacts, OptimizerFacts
-from diagnostics.rule import NotApplicable
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
+from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
-from diagnostics.watch_facts import HistoryFacts
 
 SEEN = "The weights were compared before and after 4 of the 60 steps, and not one number changed in any of them. "
 

@@ -1,7 +1,7 @@
 import pytest
 
+from diagnostics.facts.trials import ReproductionFacts
 from diagnostics.rules.reproducibility.unseeded_randomness import UnseededRandomness
-from diagnostics.trial_facts import ReproductionFacts
 
 RULE = UnseededRandomness()
 START = (

@@ -1,0 +1,232 @@
+"""`examine`: walks a training pipeline before it trains, stage by stage."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, get_args
+
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.engine.finding import Finding
+from diagnostics.errors import InvalidInput, message_of, what
+from diagnostics.report.report import Report, StageResult, Status
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.engine.evaluate import Evaluator
+    from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.pipeline import Fact
+
+USAGE = (
+    "It takes a Hugging Face Trainer, or a PyTorch model or a compiled Keras model with its data: "
+    "examine(trainer), examine(model, loader, loss_fn, optimizer) or examine(model, dataset)."
+)
+
+
+def examine(
+    target: Any,
+    loader: Any = None,
+    loss_fn: Any = None,
+    optimizer: Any = None,
+    *,
+    evaluation: Any = None,
+    check_reproducible: bool = False,
+) -> Report:
+    """Look at a training pipeline before it trains, and say what is wrong with it.
+
+    Walks dataset, batch, forward and loss, backward, optimizer step, an overfit of one batch, and the evaluation
+    metric, in this order, and stops at the first error: what comes after it would make no sense. Weights,
+    optimizer state, order of the data and random states stay bit for bit as they are: whatever must be run or
+    trained is run and trained on a copy. At most 512 rows and a few batches are read, one of them three times to
+    see whether reading changes it, on copies of the data; and, where there is an evaluation set, as many training
+    rows as two seconds allow (20,000 at most), to see whether they stand there too.
+
+        report = diagnostics.examine(trainer)
+        report = diagnostics.examine(model, loader, loss_fn, optimizer)
+        report = diagnostics.examine(keras_model, dataset)
+        report.raise_if("error")
+
+    Args:
+        target: a `transformers.Trainer`, a `torch.nn.Module`, or a compiled `keras.Model` on TensorFlow.
+        loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches.
+            A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
+            model: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays ``(x, y)`` or ``(x, y, sample_weight)``,
+            or a list of batches. A dataset made by `from_generator` is refused: to read it might take rows away
+            from training. Pass some of its batches, ``list(dataset.take(4))``, where it begins anew each time.
+        loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.
+        optimizer: for a module: read, never stepped. None leaves its rules unjudged.
+        evaluation: the evaluation data, of the same kind as `loader`, to be held against the training data. A
+            Trainer brings its own.
+        check_reproducible: also make one step twice from the same state and seeds, on copies, and say what differs
+            first. PyTorch only.
+
+    Returns:
+        A `Report`. What the user's own code raises on the way is explained in it, not raised.
+
+    Raises:
+        InvalidInput: the arguments are not something that can be examined.
+    """
+    return walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation), check_reproducible)
+
+
+def walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
+    """Put the rules to what a pipeline shows, stage by stage."""
+    with own_run(), pipeline.untouched():
+        report = _walk(pipeline, check_reproducible)
+    if not all(result.status in ("passed", "not judged") for result in report.stages):
+        # An exception and the frames it went through refer to each other, so the copy and the batch in them would
+        # stay until the next collection; and memory may be what was short.
+        del pipeline
+        gc.collect()
+    return report
+
+
+def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evaluation: Any) -> Pipeline:
+    # An object of a framework can only exist if its framework was imported; nothing is imported to find out.
+    trainers, torch = sys.modules.get("transformers.trainer"), sys.modules.get("torch")
+    if trainers is not None and isinstance(target, getattr(trainers, "Trainer", ())):
+        if any(argument is not None for argument in (loader, loss_fn, optimizer, evaluation)):
+            raise InvalidInput(
+                "examine() was given a Trainer and more. A Trainer brings its data, loss and optimizer along: "
+                "examine(trainer)."
+            )
+        from diagnostics.collectors.transformers.pipeline import TrainerPipeline
+
+        return TrainerPipeline(target)
+    from diagnostics.collectors.keras.examine.build import is_keras_model, keras_pipeline
+
+    if is_keras_model(target):
+        return keras_pipeline(target, loader, loss_fn, optimizer, evaluation)
+    if torch is not None and isinstance(target, torch.nn.Module):
+        if loader is None:
+            raise InvalidInput(
+                f"examine() was given the model {type(target).__name__} and no data. Pass what the training loop "
+                "reads its batches from: examine(model, loader, loss_fn, optimizer)."
+            )
+        from diagnostics.collectors.pytorch.data import not_batches
+
+        if (why := not_batches(loader)) is not None:
+            raise InvalidInput(f"examine() was given {what(loader)} as data{why}")
+        if loss_fn is not None and not callable(loss_fn):
+            raise InvalidInput(
+                f"examine() was given {what(loss_fn)} as loss_fn, which cannot be called. Pass a function of "
+                "(prediction, target), such as torch.nn.CrossEntropyLoss()."
+            )
+        if isinstance(loss_fn, type) and issubclass(loss_fn, torch.nn.Module):
+            raise InvalidInput(
+                f"examine() was given {what(loss_fn)}, as loss_fn. Make one first: {loss_fn.__name__}()."
+            )
+        if optimizer is not None and not hasattr(optimizer, "param_groups"):
+            raise InvalidInput(
+                f"examine() was given {what(optimizer)} as optimizer, which has no param_groups. Pass a "
+                "torch.optim.Optimizer."
+            )
+        from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
+
+        return PyTorchPipeline(target, loader, loss_fn, optimizer, evaluation)
+    raise InvalidInput(f"examine() was given {what(target)}. {USAGE}")
+
+
+def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
+    from diagnostics.engine.evaluate import Evaluator
+    from diagnostics.facts.pipeline import Fact
+    from diagnostics.facts.trials import ReproductionFacts
+    from diagnostics.rules.registry import all_rules
+
+    stages: dict[str, Callable[[], Iterator[Fact]]] = {
+        "dataset": pipeline.dataset,
+        "batch": pipeline.batch,
+        "forward and loss": pipeline.forward,
+        "backward": pipeline.backward,
+        "optimizer step": pipeline.optimizer_step,
+        "one-batch overfit": pipeline.overfit,
+        "evaluation metric": pipeline.evaluation,
+    }
+    kinds = set(get_args(Fact))
+    if check_reproducible:
+        stages["reproducibility"] = pipeline.reproduction
+    else:
+        kinds.remove(ReproductionFacts)
+    evaluator = Evaluator(all_rules())
+    results: list[StageResult] = []
+    findings: list[Finding] = []
+    crash = None
+    for name, stage in stages.items():
+        if any(result.status in ("stopped", "failed") for result in results):
+            results.append(StageResult(name, "not reached"))
+            continue
+        with _shown(name):
+            to_the_end = name == "forward and loss" and pipeline.forward_is_harmless
+            result, found, crash = _run_stage(name, stage, evaluator, to_the_end)
+        results.append(result)
+        findings += found
+    return Report(
+        title=f"examined {pipeline.name}",
+        findings=tuple(findings),
+        stages=tuple(results),
+        not_applicable=evaluator.not_applicable(*kinds),
+        judged=evaluator.judged,
+        crash=crash,
+        faults=tuple(evaluator.faults),
+    )
+
+
+def _run_stage(
+    name: str, stage: Callable[[], Iterator[Fact]], evaluator: Evaluator, to_the_end: bool = False
+) -> tuple[StageResult, list[Finding], CrashFacts | None]:
+    """Run one stage until it is through or an error is found; return how it went, what was found, any crash.
+
+    With `to_the_end` it goes on after an error: another rule may see more of the same mistake.
+    """
+    from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
+    from diagnostics.report.stage_summary import detail
+
+    from .explain import facts_of_exception
+
+    findings: list[Finding] = []
+    seen: list[str] = []
+
+    def result(status: Status, text: str) -> StageResult:
+        return StageResult(name, status, text)
+
+    try:
+        for fact in stage():
+            text = detail(fact)
+            if text and text not in seen:
+                seen.append(text)
+            findings += evaluator.add(fact)
+            if not to_the_end and _has_error(findings):
+                return result("stopped", "; ".join(seen)), findings, None
+    except CannotJudge as reason:
+        return result("stopped" if _has_error(findings) else "not judged", str(reason)), findings, None
+    except StageFailed as reason:
+        return result("failed", str(reason)), findings, None
+    except (UsersCodeRaised, SystemExit) as raised:
+        crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
+        findings += evaluator.add(crash, *symptoms)
+        text = f"{crash.exception}: {crash.first_line}"
+        if _has_error(findings):
+            return result("stopped", text), findings, None
+        return result("failed", text), findings, crash
+    except Exception as fault:  # ours: a line in the report, never an exception in the user's program
+        evaluator.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
+        return result("not judged", "a fault of diagnostics itself; see below"), findings, None
+    return result("stopped" if _has_error(findings) else "passed", "; ".join(seen)), findings, None
+
+
+def _has_error(findings: list[Finding]) -> bool:
+    return any(finding.severity == "error" for finding in findings)
+
+
+@contextmanager
+def _shown(stage: str) -> Iterator[None]:
+    """Say on a terminal which stage is being looked at; print nothing anywhere else."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"examining: {stage}"):
+        yield

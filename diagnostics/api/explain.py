@@ -1,0 +1,149 @@
+"""`explain`: says what an exception, or the text of one, comes from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
+
+from diagnostics.errors import InvalidInput, what
+from diagnostics.report.report import Report
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.facts.crash import CrashFacts
+
+
+def explain(failure: Any) -> Report:
+    """Say what a failure comes from, where, on what evidence, and what to change.
+
+    From a live exception the tensors in the frames of its traceback are read: which labels, how many outputs,
+    which lengths. From text only the text is known, and the report says what it therefore leaves open.
+
+    The text may be a whole log. Tracebacks are read as Python, IPython, Jupyter, Colab, pytest, rich and loguru
+    print them, behind the prefixes of loggers and launchers, with or without colours. Of several failures in one
+    process the last that a rule knows is explained; of several processes' the one that came first. The title says
+    which.
+
+        try:
+            trainer.train()
+        except Exception as error:
+            print(diagnostics.explain(error))
+
+    Args:
+        failure: an exception that was caught, or a text that holds a traceback.
+
+    Returns:
+        A `Report`; without findings if no rule recognises the failure.
+
+    Raises:
+        InvalidInput: neither an exception, nor a text that holds a traceback or what is left of one.
+    """
+    if isinstance(failure, str):
+        title, crash, *symptoms = _of_text(failure)
+    elif isinstance(failure, BaseException):
+        title = "explained an exception"
+        crash, *symptoms = facts_of_exception(failure)
+    else:
+        raise InvalidInput(
+            f"explain() was given {what(failure)}. It takes an exception that was caught, or the text of "
+            "a traceback."
+        )
+    from diagnostics.engine.evaluate import Evaluator
+    from diagnostics.facts.crash import CrashFacts, Symptom
+    from diagnostics.rules.registry import all_rules
+
+    evaluator = Evaluator(all_rules())
+    findings = evaluator.add(crash, *symptoms)
+    return Report(
+        title=title,
+        findings=tuple(findings),
+        not_applicable=evaluator.not_applicable(CrashFacts, *get_args(Symptom)),
+        judged=evaluator.judged,
+        crash=crash,
+        faults=tuple(evaluator.faults),
+    )
+
+
+def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:
+    """Read a live exception; if nothing is recognised in it, then what it is made of, or what it came of."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import within
+
+    crash = whole = _read(error)
+    link: BaseException | None = error
+    seen: set[int] = set()
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        if link is not error:
+            whole = within(whole, _read(link))
+        if found := symptoms(whole):
+            return whole.facts, *found
+        if isinstance(link, BaseExceptionGroup):
+            for part in link.exceptions:
+                facts, *found = facts_of_exception(part)
+                if found:
+                    return replace(facts, frames=(*whole.facts.frames, *facts.frames)), *found
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return (crash.facts,)
+
+
+def _read(error: BaseException) -> Crash:
+    from diagnostics.collectors.crash.frames import Crash, read_exception
+    from diagnostics.collectors.tracebacks.parse import unwrapped
+
+    crash = read_exception(error)
+    facts = unwrapped(crash.facts)
+    frames_elsewhere = len(facts.frames) - len(crash.facts.frames)
+    return Crash(facts, (*crash.variables, *({} for _ in range(frames_elsewhere))))
+
+
+def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
+    """Read the text of a traceback; of several, the likeliest origin in which something is recognised.
+
+    Exceptions that came of each other count as one failure, as in `facts_of_exception`.
+
+    Raises:
+        InvalidInput: the text holds no traceback.
+    """
+    _, *facts = _of_text(text)
+    return facts[0], *facts[1:]
+
+
+def _of_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
+    """Return what was read, in words, and the facts."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash, within
+    from diagnostics.collectors.tracebacks.no_traceback import last_words
+    from diagnostics.collectors.tracebacks.parse import Failure, failures
+    from diagnostics.collectors.tracebacks.rank import in_order, title
+
+    told = failures(text)
+    if not told:
+        ended = last_words(text)
+        if ended is None:
+            raise InvalidInput(_nothing_in(text))
+        told = [Failure((ended,), 1)]
+    ordered = in_order(told, text)
+    for failure in ordered:
+        last, *before = reversed(failure.chain)
+        whole = Crash(last, log=text)
+        for facts in (None, *before):
+            if facts is not None:
+                whole = within(whole, Crash(facts))
+            if found := symptoms(whole):
+                return title(told, failure), whole.facts, *found
+    return title(told, ordered[0]), ordered[0].last
+
+
+def _nothing_in(text: str) -> str:
+    from diagnostics.collectors.tracebacks.parse import is_cut_off
+
+    wanted = (
+        "It takes what Python printed, from 'Traceback (most recent call last):' to the line that names the "
+        "exception."
+    )
+    if is_cut_off(text):
+        return f"explain() was given a traceback whose last line, which names the exception, is missing. {wanted}"
+    count = len(text.splitlines())
+    lines = f"{count} {'line' if count == 1 else 'lines'} without a traceback"
+    return f"explain() was given {lines if text.strip() else 'an empty text'}. {wanted}"

@@ -1,0 +1,156 @@
+"""Rides along with `fit` of a Keras model, as a callback."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from diagnostics.errors import message_of
+from diagnostics.report.loggers import Handover, check_logger
+from diagnostics.report.report import Report
+
+from .watch import check_rhythm
+from .watch_report import watch_report
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchRun
+    from diagnostics.collectors.keras.watch.watcher import KerasRun
+
+
+class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
+    """Watch a Keras model train, and say at which step, in which layer and why it went bad.
+
+    callback = diagnostics.KerasCallback()
+    model.fit(dataset, callbacks=[callback])
+    print(callback.report())
+
+    It changes no result and ends no run: weights and logs stay bit for bit what they would be without, and a fault
+    of its own is a line in the report. Once a loss is NaN or infinite, that step is run again, eagerly and layer
+    by layer, on the weights and the batch it had.
+
+    It holds the weights of the last two steps, if they take at most 512 MiB, and their batches.
+
+    What Keras does not show, the report says: gradients never; batches and single steps not with
+    `steps_per_execution` above 1 or on several devices; on an accelerator the weights of a broken step only with
+    `every=1`, which waits for each step. On Keras' PyTorch backend gradients are seen, and a broken step is not
+    run again; on JAX nothing is covered.
+
+    Args:
+        every: steps between two looks at weights, updates and memory; on an accelerator also between two reads.
+        stop_after: steps after which to stop watching. Training goes on.
+        quiet: never to print. Otherwise a report with an error or a warning goes to stderr when training ends.
+        logger: what is read is also handed to it, every `every` steps, as for `watch`.
+
+    Raises:
+        InvalidInput: `every` or `stop_after` is no number of steps, or `logger` is no logger.
+    """
+
+    def __init__(
+        self, every: int = 20, stop_after: int | None = None, quiet: bool = False, logger: Any = None
+    ) -> None:
+        super().__init__()
+        check_rhythm("KerasCallback", every, stop_after)
+        check_logger("KerasCallback", logger)
+        self._logger = logger
+        self._handover: Handover | None = None
+        self._every = every
+        self._stop_after = stop_after
+        self._quiet = quiet
+        self._run: KerasRun | KerasTorchRun | None = None
+        self._first_batches: Any = None  # `diagnose run`'s
+        self._name = ""
+        self._why_not = "training has not begun"
+        self._faults: dict[str, str] = {}
+
+    def report(self) -> Report:
+        """Say what was seen so far, at any time. Reads what is still on the device."""
+        if self._run is None:
+            report = Report(f"watched nothing: {self._why_not}")
+        else:
+            report = watch_report(self._run, self._name, _facts(self.model))
+            report = dataclasses.replace(report, failed=self._run.batch())
+        return dataclasses.replace(report, faults=(*report.faults, *self._faults.values()))
+
+    # Keras' events. None of each batch: those would take from Keras its way of logging in the background.
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Begin to look at each step."""
+        self._safely("beginning", self._begin)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Note that Keras' means begin again."""
+        if self._run is not None:
+            self._safely("epoch", self._run.epoch_begins)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Take the loss of an evaluation."""
+        if self._first_batches is not None:
+            self._safely("first batches", self._first_batches.epoch_ends)
+        if self._run is not None and isinstance(logs, dict) and logs.get("val_loss") is not None:
+            self._safely("evaluation", self._run.evaluated, logs["val_loss"])
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Leave the model as it was, and say what was wrong."""
+        self._safely("end", self._end)
+
+    # What is done at them.
+
+    def _safely(self, part: str, work: Callable[..., None], *given: Any) -> None:
+        if part in self._faults:
+            return
+        try:
+            work(*given)
+        except Exception as fault:  # ours: a line in the report, never an exception in the user's training
+            self._faults[part] = f"watching the model failed ({part}): {type(fault).__name__}: {message_of(fault)}"
+
+    def _begin(self) -> None:
+        if self._run is not None:
+            self._run.close()
+        self._run, self._faults = None, {}
+        backend = keras.backend.backend()
+        if backend not in ("tensorflow", "torch"):
+            self._why_not = f"Keras runs on {backend} here, and only Keras on TensorFlow and on PyTorch is covered"
+            return
+        self._name = type(self.model).__name__
+        self._handover = None
+        self._run = run = self._observe(backend)
+        run.first_batches = getattr(self._first_batches, "take", None)
+        if self._logger is not None:
+            self._handover = handover = Handover(self._logger, self._faults)
+            run.on_read = lambda: handover.take(run.history)
+
+    def _observe(self, backend: str) -> KerasRun | KerasTorchRun:
+        if backend == "torch":
+            from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchRun
+
+            run = KerasTorchRun(self.model, self._every, self._stop_after)
+            run.on_first_step = getattr(self._first_batches, "first_step", None)
+            return run
+        from diagnostics.collectors.keras.watch.watcher import KerasRun
+
+        return KerasRun(self.model, self._every, self._stop_after)
+
+    def _end(self) -> None:
+        if self._run is None:
+            return
+        self._run.close()
+        report = self.report()
+        if self._handover is not None:
+            self._handover.end(lambda: report.findings)
+        if not self._quiet and not report.ok:
+            print(report, file=sys.stderr)
+
+
+def _facts(model: Any) -> tuple[Any, ...]:
+    """Describe the model and its optimizer, if there are weights and the optimizer has stepped."""
+    from diagnostics.collectors.keras.model import describe_model, has_weights, inner_optimizer, optimizer_facts
+
+    if not has_weights(model):
+        return ()
+    described = dataclasses.replace(describe_model(model), computes_loss=None)
+    used = getattr(inner_optimizer(model), "built", False)  # a train_step may step with others
+    return (described, optimizer_facts(model)) if used else (described,)

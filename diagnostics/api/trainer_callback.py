@@ -1,0 +1,226 @@
+"""Rides along with a Hugging Face `Trainer`: what `watch` does in a loop, at the events of a callback."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import transformers
+
+from diagnostics.errors import message_of
+from diagnostics.report.loggers import check_logger
+from diagnostics.report.report import Report
+
+from .watch import Watch, check_rhythm, check_traced, watch
+
+FRAMES = 12  # between the Trainer that trains and the callback that it calls; three in version 5
+
+
+class _Observer(Protocol):
+    """Looks on at one `training_step`."""
+
+    def close(self) -> None:
+        """Take all hooks off; the step is over, or has failed."""
+
+    def done(self, loss: Any) -> None:
+        """Take what the step returned."""
+
+
+class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
+    """Watch a Trainer train, and say at which step, in which layer and why it went bad; see `watch`.
+
+    callback = diagnostics.TrainerCallback()
+    trainer.add_callback(callback)
+    trainer.train()
+    print(callback.report())
+
+    It changes no result and ends no run: a fault of its own is a line in the report. A step is a step of the
+    optimizer, counted from 0 where `train` begins. Its loss is the sum over the batches of one step of what
+    `training_step` returns, the very number that was differentiated, whoever computed it: the model, label
+    smoothing or a `compute_loss` of your own. (What the Trainer logs is a mean over `logging_steps` steps, and
+    leaves NaN out.) With several processes each watches its own share.
+
+    Not covered: several GPUs in one process (`DataParallel`), and optimizers without PyTorch's hooks, such as
+    those of DeepSpeed.
+
+    Args:
+        every: steps between two reads from the device, as for `watch`.
+        stop_after: steps after which to stop watching. Training goes on.
+        quiet: never to print. Otherwise a report with an error or a warning goes to stderr when training ends,
+            in the main process.
+        trace_steps: steps of which every module's call is recorded, as for `watch`.
+        logger: what is read is also handed to it, in the main process, as for `watch`.
+
+    Raises:
+        InvalidInput: `every`, `stop_after` or `trace_steps` are no numbers of steps, or `logger` is no logger.
+    """
+
+    def __init__(
+        self,
+        every: int = 20,
+        stop_after: int | None = None,
+        quiet: bool = False,
+        trace_steps: Iterable[int] = (),
+        logger: Any = None,
+    ) -> None:
+        check_rhythm("TrainerCallback", every, stop_after)
+        check_logger("TrainerCallback", logger)
+        self._trace_steps = check_traced("TrainerCallback", trace_steps)
+        self._logger = logger
+        self._every = every
+        self._stop_after = stop_after
+        self._quiet = quiet
+        self._watch: Watch | None = None
+        self._why_not = "training has not begun"
+        self._faults: dict[str, str] = {}
+        self._losses: list[Any] = []  # of the batches of the step that is under way
+        self._eval_name: str | None = None
+        self._release: Callable[[], None] | None = None
+        self._on_first_step: Callable[[Any, Any], _Observer | None] | None = None
+
+    def report(self) -> Report:
+        """Say what was seen so far, at any time. Reads what is still on the device."""
+        watched = self._watch
+        report = watched.report() if watched is not None else Report(f"watched nothing: {self._why_not}")
+        return dataclasses.replace(report, faults=(*report.faults, *self._faults.values()))
+
+    # The Trainer's events.
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Put the hooks on."""
+        self._safely("beginning", self._begin, args, state, given.get("model"), given.get("optimizer"))
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Take the loss of the step."""
+        self._safely("loss", self._step)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **given: Any) -> None:
+        """Take the loss of an evaluation."""
+        self._safely("evaluation", self._evaluated, metrics or {})
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Take the hooks off, and say what was wrong."""
+        self._safely("end", self._end, state)
+
+    # What is done at them.
+
+    def _safely(self, part: str, work: Callable[..., None], *given: Any) -> None:
+        if part in self._faults:
+            return
+        try:
+            work(*given)
+        except Exception as fault:  # ours: a line in the report, never an exception in the user's training
+            self._faults[part] = (
+                f"watching the Trainer failed ({part}): {type(fault).__name__}: {message_of(fault)}"
+            )
+
+    def _begin(self, args: Any, state: Any, model: Any, optimizer: Any) -> None:
+        self._close()
+        self._watch, self._losses, self._faults = None, [], {}
+        if args.n_gpu > 1:
+            self._why_not = (
+                f"the Trainer spreads each batch over {args.n_gpu} GPUs in one process, which is not covered; "
+                "start the script with torchrun"
+            )
+            return
+        if not hasattr(getattr(optimizer, "optimizer", optimizer), "register_step_pre_hook"):
+            self._why_not = f"its optimizer, {type(optimizer).__name__}, has no hooks to watch its steps by"
+            return
+        trainer = _trainer_of(self)
+        wrapped = getattr(trainer, "model_wrapped", None)
+        called = wrapped if hasattr(wrapped, "_orig_mod") else model  # torch.compile: hooks within are not run
+        watching = watch(
+            called,
+            optimizer,
+            every=self._every,
+            stop_after=self._stop_after,
+            trace_steps=self._trace_steps,
+            logger=self._logger if state.is_world_process_zero else None,
+        )
+        resumed = f", from its step {state.global_step} on, which counts as 0" if state.global_step else ""
+        watching._name += f" with a {type(trainer or transformers.Trainer).__name__}{resumed}"
+        if trainer is None:
+            watching._probe.uncovered["loss"] = "the Trainer that calls this callback was not found"
+        else:
+            self._listen(trainer)
+        self._watch = watching
+
+    def _listen(self, trainer: Any) -> None:
+        """Let `training_step` leave its loss here. It is the one place that knows, whoever computes the loss."""
+        original = trainer.training_step
+        own = vars(trainer).get("training_step")
+
+        def training_step(*args: Any, **kwargs: Any) -> Any:
+            first = self._first_step(trainer, args, kwargs)
+            try:
+                loss = original(*args, **kwargs)
+            finally:
+                if first is not None:
+                    first.close()
+            if first is not None:
+                self._safely("first step", first.done, loss)
+            if self._watch is not None:
+                self._losses.append(loss)
+            return loss
+
+        def release() -> None:
+            if vars(trainer).get("training_step") is not training_step:
+                return  # somebody put another one over it, which calls it
+            if own is None:
+                del trainer.training_step
+            else:
+                trainer.training_step = own
+
+        trainer.training_step = training_step
+        self._release = release
+
+    def _first_step(self, trainer: Any, args: Any, kwargs: Any) -> _Observer | None:
+        begin, self._on_first_step = self._on_first_step, None
+        if begin is None:
+            return None
+        try:
+            return begin(trainer, args[1] if len(args) > 1 else kwargs.get("inputs"))
+        except Exception as fault:
+            self._faults["first step"] = f"looking at the first step failed: {type(fault).__name__}: {fault}"
+            return None
+
+    def _step(self) -> None:
+        losses, self._losses = self._losses, []
+        if self._watch is not None:
+            self._watch.step(sum(losses) if losses else None)
+
+    def _evaluated(self, metrics: dict[str, Any]) -> None:
+        """Take the loss; of several evaluation sets that of the first, for losses of two do not compare."""
+        if self._watch is None or self._release is None:
+            return
+        names = [name for name in metrics if name.startswith("eval_") and name.endswith("loss")]
+        self._eval_name = self._eval_name or ("eval_loss" if "eval_loss" in names else next(iter(names), None))
+        if self._eval_name in metrics:
+            self._watch.evaluated(metrics[self._eval_name])
+
+    def _end(self, state: Any) -> None:
+        self._close()
+        if not self._quiet and state.is_world_process_zero and not (report := self.report()).ok:
+            print(report, file=sys.stderr)
+
+    def _close(self) -> None:
+        if self._release is not None:
+            self._release()
+            self._release = None
+        if self._watch is not None:
+            self._watch.close()
+
+
+def _trainer_of(callback: TrainerCallback) -> Any:
+    """Find the Trainer that is calling, up the stack: its events hand over the model, but not itself."""
+    frame = sys._getframe(1)
+    for _ in range(FRAMES):
+        found = frame.f_locals.get("self")
+        if isinstance(found, transformers.Trainer) and callback in found.callback_handler.callbacks:
+            return found
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return None

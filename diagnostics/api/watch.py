@@ -1,0 +1,253 @@
+"""`watch`: rides along while a model trains."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from diagnostics.collectors.isolation.user_modes import without_user_modes
+from diagnostics.errors import InvalidInput, what
+from diagnostics.report.report import Report
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
+    from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
+    from diagnostics.report.loggers import Handover
+
+USAGE = "It takes a PyTorch model and its optimizer, or a list of them: watch(model, optimizer)."
+
+
+class Watch:
+    """A run that is being watched; made by `watch`, used as a context manager or as it is.
+
+    with diagnostics.watch(model, optimizer) as watch:
+        for batch, target in loader:
+            optimizer.zero_grad()
+            loss = loss_fn(model(batch), target)
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+    print(watch.report())
+    """
+
+    def __init__(
+        self,
+        probe: TorchWatch,
+        name: str,
+        facts: tuple[Any, ...],
+        stop_after: int | None,
+        logger: Handover | None,
+    ) -> None:
+        self._probe = probe
+        self._name = name
+        self._facts = facts
+        self._stop_after = stop_after
+        self._logger = logger
+        self._closed = False
+        if logger is not None:
+            probe.on_read = lambda: logger.take(probe.history)
+
+    @without_user_modes()
+    def step(self, loss: Any = None, labels: Any = None) -> None:
+        """Tell that a pass of the loop is over, and its loss. Call it once a pass, at the end.
+
+        Without this call all is watched but the loss. With gradient accumulation call it for each of the small
+        batches: their losses are averaged.
+
+        Args:
+            loss: a number, or a tensor () on any device, which is not waited for.
+            labels: of the batch, a tensor of integers (examples,) on any device; only needed where a classifier's
+                loss is none that gives them away, as cross entropy does, and the model is not called with them.
+        """
+        self._probe.step(loss, labels)
+        if self._stop_after is not None and self._probe.steps >= self._stop_after:
+            self.close()
+
+    def evaluated(self, loss: float) -> None:
+        """Hand over the loss of an evaluation, to be held against the training loss.
+
+        Args:
+            loss: over the evaluation set.
+        """
+        self._probe.evaluated(loss)
+
+    def close(self) -> None:
+        """Stop watching: all hooks are gone. The report can still be had."""
+        if self._closed:
+            return
+        self._closed = True
+        self._probe.close()
+        if self._logger is not None:
+            self._logger.end(lambda: self.report().findings)
+
+    @without_user_modes()
+    def report(self) -> Report:
+        """Say what was seen so far. Reads what is still on the device."""
+        from .watch_report import watch_report
+
+        with self._probe.still():
+            self._probe.read()
+            report = watch_report(self._probe, self._name, (*self._facts, *self._probe.course()))
+            return dataclasses.replace(report, traces=self._probe.traces(), failed=self._probe.batch())
+
+    def release(self) -> Report:
+        """Stop watching, and let go of the model and all that was seen at once: this is the last report."""
+        self.close()
+        report = self.report()
+        vars(self._probe).clear()  # its parts refer to each other, and would wait for the garbage collection
+        return report
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@without_user_modes()
+def watch(
+    model: Any,
+    optimizer: Any = None,
+    *,
+    every: int = 20,
+    stop_after: int | None = None,
+    trace_steps: Iterable[int] = (),
+    logger: Any = None,
+) -> Watch:
+    """Watch a model train, and say at which step, in which layer and why it went bad.
+
+    Hooks on the model and on its optimizers note down what each step did, on the device itself; nothing is read
+    back from an accelerator more often than every so many steps. Weights, random states and results stay bit for
+    bit what they would be without. Once a NaN or inf is seen, that one step is run again on a copy of the model,
+    with the weights, the batch and the random state it had, to find the module that made it.
+
+        with diagnostics.watch(model, optimizer) as watch:
+            for batch in loader:
+                ...
+                watch.step(loss)
+        report = watch.report()
+        report.save("report.html")    # or print(report)
+
+    `diagnostics.probe` shows it a tensor between two modules, and `Report.batch` gives back the batch that broke.
+
+    A model under `torch.compile` is watched as it is called: hand over the compiled one. Not covered: what happens
+    within one step of LBFGS, whose closure runs several passes; sparse gradients; forward passes that go past
+    the model that was handed over.
+
+    Args:
+        model: a `torch.nn.Module`, the one that the loop calls.
+        optimizer: a `torch.optim.Optimizer`, or a list of several. A step of the run is a step of the one that
+            steps first. None: a step is a call of `Watch.step`, made while the gradients are still there.
+        every: steps between two reads from the device; weights, updates and activations are looked at in one of
+            as many, in a long run in one of eight times as many. 1 looks at all steps, and finds a NaN at once.
+        stop_after: steps after which to stop watching, counted at `Watch.step`; None to watch to the end.
+        trace_steps: steps, counted from 0, of which every module's call is recorded: the smallest and largest
+            absolute value of its weights, inputs and outputs, in the first forward pass. They are in the printed
+            report and in ``report.traces``. Such a step waits for the device at every module.
+        logger: what is read is also handed to it: a function, called as ``logger({"watch/loss": 0.7, …}, step)``;
+            a TensorBoard ``SummaryWriter``; or a Weights & Biases run. `diagnostics.report.loggers.Handover` lists
+            the names. If it raises, that is a line in the report, and it is left alone.
+
+    Returns:
+        A `Watch`. Memory stays constant over runs of any length: on an accelerator the weights are held twice
+        more, if they take at most 512 MiB and a quarter of what is free holds three of them. Inputs are held of
+        the last steps, at most 256 MiB: on a CPU beyond the latest step a sixteenth of what the process holds.
+        Of models with more than 8 million weights a sample is compared before and after a step.
+
+    Raises:
+        InvalidInput: the arguments are nothing that can be watched.
+    """
+    check_rhythm("watch", every, stop_after)
+    traced = check_traced("watch", trace_steps)
+    _check_model(model)
+    optimizers = _optimizers(optimizer)
+
+    from diagnostics.collectors.pytorch.model import uncompiled
+    from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
+    from diagnostics.report.loggers import Handover, check_logger
+
+    check_logger("watch", logger)
+    faults: dict[str, str] = {}
+    handover = None if logger is None else Handover(logger, faults)
+    probe = TorchWatch(model, optimizers, every, trace_steps=traced, faults=faults)
+    facts = _facts(model, optimizers)
+    return Watch(probe, type(uncompiled(model)).__name__, facts, stop_after, handover)
+
+
+def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
+    """Refuse what is no number of steps; `name` is that of the function or class that was called."""
+    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+        raise InvalidInput(f"{name}() was given every={every!r}. It takes a number of steps, 1 or more.")
+    if stop_after is not None and (not isinstance(stop_after, int) or stop_after < 1):
+        raise InvalidInput(f"{name}() was given stop_after={stop_after!r}. It takes a number of steps, or None.")
+
+
+def check_traced(name: str, steps: Any) -> frozenset[int]:
+    """Refuse what are no numbers of steps; `name` is that of the function or class that was called."""
+    given = list(steps) if isinstance(steps, Iterable) and not isinstance(steps, str) else None
+    if given is None or not all(isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in given):
+        raise InvalidInput(
+            f"{name}() was given trace_steps={steps!r}. It takes numbers of steps, "
+            "counted from 0: trace_steps=[1, 3]."
+        )
+    return frozenset(given)
+
+
+def _check_model(model: Any) -> None:
+    torch = sys.modules.get("torch")
+    trainers = sys.modules.get("transformers.trainer")
+    if trainers is not None and isinstance(model, getattr(trainers, "Trainer", ())):
+        raise InvalidInput(
+            f"watch() was given a {type(model).__name__}. A Trainer is watched by a callback: "
+            "trainer.add_callback(diagnostics.TrainerCallback()) before train()."
+        )
+    from diagnostics.collectors.keras.examine.build import is_keras_model
+
+    if is_keras_model(model):
+        raise InvalidInput(
+            f"watch() was given the Keras model {type(model).__name__}. Keras is watched by a callback: "
+            "model.fit(..., callbacks=[diagnostics.KerasCallback()])."
+        )
+    if torch is None or not isinstance(model, torch.nn.Module):
+        raise InvalidInput(f"watch() was given {what(model)} as model. {USAGE}")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise InvalidInput(
+            "watch() was given a model that torch.jit.script or torch.jit.trace has made, which takes no hooks. "
+            "Train the module that it was made from."
+        )
+    from diagnostics.collectors.pytorch.model import check_runnable
+    from diagnostics.collectors.shared.pipeline import StageFailed
+
+    try:
+        check_runnable(model)
+    except StageFailed as reason:
+        raise InvalidInput(f"watch() cannot watch this model. {reason}") from None
+
+
+def _optimizers(optimizer: Any) -> list[Any]:
+    given = list(optimizer) if isinstance(optimizer, list | tuple) else [] if optimizer is None else [optimizer]
+    from diagnostics.collectors.pytorch.optimizer import unwrapped
+
+    for one in given:
+        inner = unwrapped(one)
+        if not hasattr(inner, "param_groups") or not hasattr(inner, "register_step_pre_hook"):
+            raise InvalidInput(f"watch() was given {what(one)} as optimizer. {USAGE}")
+    return given
+
+
+def _facts(model: Any, optimizers: list[Any]) -> tuple[ModelFacts | OptimizerFacts, ...]:
+    """Describe the model, and all of its optimizers as if they were one."""
+    from diagnostics.collectors.pytorch.model import describe_model, uncompiled
+    from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
+
+    model = uncompiled(model)
+    described = dataclasses.replace(describe_model(model, training=None, computes_loss=False), computes_loss=None)
+    if not optimizers:
+        return (described,)
+    together = facts_together([unwrapped(optimizer) for optimizer in optimizers], model)
+    return described, together

@@ -1,0 +1,124 @@
+"""From what a watcher saw to the report that the reader gets; the same for a loop and for callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from diagnostics.engine.evaluate import Evaluator
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import WATCHED, HistoryFacts, RangeFacts
+from diagnostics.report.report import Report, StageResult
+from diagnostics.rules.registry import all_rules
+
+NO_LOSS = "the loop handed over none: watch.step(loss)"
+
+
+class Watcher(Protocol):
+    """What a report needs of a probe that rides along, whatever its framework.
+
+    Attributes:
+        faults: by part, what went wrong in the watcher itself.
+        uncovered: by part, why it could not be watched.
+        forwards: forward passes with gradients that were seen; 0 if none was.
+    """
+
+    faults: dict[str, str]
+    uncovered: dict[str, str]
+    forwards: int
+
+    @property
+    def origin(self) -> OriginFacts | None:
+        """Where the first NaN or inf came from; None while there is none."""
+
+    def read(self) -> None:
+        """Bring everything that is pending to the host."""
+
+    def history(self) -> HistoryFacts:
+        """Return the run so far."""
+
+    def ranges(self) -> RangeFacts | None:
+        """Return how large the activations became; None if they were not seen."""
+
+
+def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Report:
+    """Judge the run so far.
+
+    Args:
+        probe: is read first.
+        name: of what was watched, for the title.
+        facts: what else is known: of the model, the optimizer, the data.
+    """
+    probe.read()
+    history, ranges = probe.history(), probe.ranges()
+    evaluator = Evaluator(all_rules())
+    seen = (*facts, history, probe.origin, ranges)
+    findings = evaluator.add(*(fact for fact in seen if fact is not None))
+    count = history.total_steps
+    return Report(
+        title=f"watched {count:,} {'step' if count == 1 else 'steps'} of {name}",
+        findings=tuple(findings),
+        stages=tuple(_parts(history, probe)),
+        not_applicable=evaluator.not_applicable(*WATCHED, *(type(fact) for fact in facts)),
+        judged=evaluator.judged,
+        faults=(*filter(None, probe.faults.values()), *evaluator.faults),
+        history=history,
+        origin=probe.origin,
+        ranges=ranges,
+    )
+
+
+def _parts(history: HistoryFacts, probe: Watcher) -> list[StageResult]:
+    """Say, part by part, what was watched, and of what could not be, why."""
+    uncovered: Mapping[str, str] = probe.uncovered
+    remarks: Mapping[str, str] = getattr(probe, "remarks", {})  # by part, how exact what was seen is
+
+    def part(name: str, seen: str, otherwise: str) -> StageResult:
+        why = (probe.faults.get(name) and "a fault of diagnostics itself; see below") or uncovered.get(name)
+        if seen and not why:
+            return StageResult(name, "passed", "; ".join(filter(None, (seen, remarks.get(name)))))
+        return StageResult(name, "not judged", why or otherwise)
+
+    sizes = history.batch_sizes
+    size = int(sizes.max()) if sizes is not None and sizes.size else 0
+    passes = f"{probe.forwards:,}" + (f", batches of up to {size:,}" if size else "") if probe.forwards else ""
+    return [
+        part("forward passes", passes, "none was seen: hand over the model that the loop calls"),
+        part("loss", _range(history.losses, history.loss_known), NO_LOSS),
+        part("gradients", _norms(history), "no gradient was there when an optimizer stepped"),
+        part("updates", _updates(history), "no step was looked at"),
+        part("weights", "kept, to run a broken step again", ""),
+        *([part("trace", "", "")] if "trace" in uncovered else []),
+    ]
+
+
+def _range(values: Array | None, known: Array | None) -> str:
+    if values is None or known is None:
+        return ""
+    there = values[known]
+    first, last = (f"{value:.4g}".replace("nan", "NaN") for value in there[[0, -1]])
+    return f"{first} in the first step, {last} in the last"
+
+
+def _norms(history: HistoryFacts) -> str:
+    norms = history.gradient_norms[history.gradient_known]
+    finite = norms[np.isfinite(norms)]
+    if not norms.size:
+        return ""
+    count = len(history.layers)
+    seen = f"norm {finite.min():.3g} to {finite.max():.3g}" if finite.size else "never finite"
+    then = ", then not finite" if 0 < finite.size < norms.size else ""
+    return f"{seen} over {count} {'layer' if count == 1 else 'layers'}{then}"
+
+
+def _updates(history: HistoryFacts) -> str:
+    ratios = history.update_ratios
+    if ratios is None or not ratios.size:
+        return ""
+    finite = ratios[np.isfinite(ratios)]
+    if not finite.size:
+        return "no finite update"
+    return f"a step changes a layer by {np.median(finite):.2g} of its size (median)"

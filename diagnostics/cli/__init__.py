@@ -1,0 +1,1 @@
+"""The command `diagnose`: arguments and exit codes."""

@@ -1,0 +1,164 @@
+"""The command `diagnose`, also `python -m diagnostics`."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from diagnostics.errors import DiagnosticsError, InvalidInput
+
+from .run import add_to as add_run
+from .run import run_script, split
+
+CLEAN, FOUND, USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `diagnose`.
+
+    Returns:
+        0 if nothing of severity warning or above was found, 1 if something was, 2 for a mistake in the call; for
+        `diagnose run` see `diagnostics.cli.run`.
+    """
+    mine, of_the_script = split(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(mine)
+    options.arguments = of_the_script
+    try:
+        code: int = options.command(options)
+    except DiagnosticsError as error:
+        print(f"diagnose: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:  # the reader (`| head`) has seen enough
+        sys.stderr.close()
+        return CLEAN
+    except KeyboardInterrupt:
+        if options.command is run_script:  # the script was interrupted, and ends by SIGINT as under `python`
+            raise
+        print("diagnose: interrupted", file=sys.stderr)
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="diagnose",
+        description="Says what is wrong with a training run, where, on what evidence, and what to change.",
+        epilog="Exit codes: 0 nothing of severity warning or above, 1 findings, 2 a mistake in the call.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    add_run(commands)
+
+    explain = commands.add_parser("explain", help="say what the traceback in a file comes from")
+    explain.add_argument("file", metavar="FILE", help="a file that holds a traceback, or - for standard input")
+    explain.add_argument("--format", choices=("text", "json"), default="text")
+    explain.set_defaults(command=_explain)
+
+    rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
+    rules.add_argument("name", metavar="NAME", nargs="?", help="a rule, as a report names it")
+    rules.add_argument("--format", choices=("text", "json"), default="text")
+    rules.set_defaults(command=_rules)
+
+    gpu = commands.add_parser("gpu", help="say who holds each NVIDIA card")
+    gpu.add_argument("--format", choices=("text", "json"), default="text")
+    gpu.set_defaults(command=_gpu)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: reading the metadata of packages takes its time."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = f"bug-zoo {version('bug-zoo')}"
+        except PackageNotFoundError:  # a clone on the path
+            found = "bug-zoo, not installed"
+        print(f"{parser.prog} ({found})")
+        parser.exit()
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from diagnostics.api.explain import explain
+
+    from .log_file import read_log
+
+    log = read_log(options.file)
+    if log.note is not None:
+        print(f"diagnose: {log.note}", file=sys.stderr)
+    report = explain(log.text)
+    if options.format == "json":
+        print(report.to_json())
+    else:
+        Console(highlight=False).print(report)
+    return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN
+
+
+def _rules(options: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from diagnostics.rules.registry import all_rules
+
+    from .rule_list import rule_list
+
+    console = Console(highlight=False)
+    rules = {rule.name: rule for rule in all_rules()}
+    if options.name is None:
+        if options.format == "json":
+            listing = [
+                {"rule": rule.name, "stage": rule.stage, "severity": rule.severity, "summary": rule.summary()}
+                for rule in rules.values()
+            ]
+            print(json.dumps(listing, indent=2))
+            return CLEAN
+        for line in rule_list(list(rules.values()), console.width):
+            console.print(line, soft_wrap=True)
+        return CLEAN
+    if options.name not in rules:
+        near = difflib.get_close_matches(options.name, rules, n=3)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "`diagnose rules` lists them."
+        raise InvalidInput(f"there is no rule {options.name!r}. {hint}")
+    rule = rules[options.name]
+    page = inspect.getdoc(rule) or ""
+    if options.format == "json":
+        print(
+            json.dumps({"rule": rule.name, "stage": rule.stage, "severity": rule.severity, "page": page}, indent=2)
+        )
+    else:
+        console.print(
+            Markdown(f"# {rule.name}\n\n*{rule.severity}, {rule.stage}*\n\n{page}"), width=min(100, console.width)
+        )
+    return CLEAN
+
+
+def _gpu(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from diagnostics.api.gpu import look_at_cards, tables
+    from diagnostics.collectors.system.nvml import NoCards
+    from diagnostics.report.report import Report
+
+    try:
+        cards, report = look_at_cards()
+    except NoCards as reason:
+        if not reason.looked:
+            raise InvalidInput(str(reason)) from None
+        cards, report = (), Report(str(reason))
+    if options.format == "json":
+        print(json.dumps({**json.loads(report.to_json()), "cards": [asdict(card) for card in cards]}, indent=2))
+    elif not cards:
+        print(report.title)
+    else:
+        Console(highlight=False).print(*tables(cards), report, sep="\n")
+    return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN

@@ -1,0 +1,144 @@
+"""`diagnose run`: examines, watches and explains a script that nobody changed."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from diagnostics.config import from_option, from_pyproject
+from diagnostics.errors import InvalidInput
+from diagnostics.run.output import STANDARD_OUTPUT
+from diagnostics.run.ranks import Rank, rank_of_this_process
+from diagnostics.run.script import Script
+from diagnostics.run.session import FAIL_ON, Visit, Wishes
+
+FORMATS = ("text", "json", "html")
+
+DESCRIPTION = """\
+Runs a script as `python` would, with nothing added to it, and says at its end what is wrong with its training:
+what was seen before it began, while it ran, and in the exception that ended it. Output, results and exit code are
+the script's own; the report goes to standard error, or to a file.
+"""
+EPILOG = """\
+Options stand before the script; what follows it is the script's own. Exit code: the script's own if it is not 0;
+else 1 if there are findings of the severity of --fail-on or above; else 0.
+
+Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. The exit
+code is then the script's own on every rank, rank 0 prints the report, and what only other ranks found is told in a
+line each. With --output report.json rank 1 writes report.rank1.json, and so on.
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add `run` to the subparsers of `diagnose`."""
+    run = commands.add_parser(
+        "run",
+        help="run a script as python would, and say what is wrong with its training",
+        usage="diagnose run [options] SCRIPT | -m MODULE [arguments]",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        allow_abbrev=False,  # `split` knows whole names only
+    )
+    run.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` would")
+    run.add_argument("script", metavar="SCRIPT", nargs="?", help="the script")
+    run.add_argument("--format", choices=FORMATS, help="of the report (default: by the name of FILE, else text)")
+    run.add_argument("--output", metavar="FILE", type=Path, help="write the report there; - is standard output")
+    run.add_argument("--fail-on", choices=FAIL_ON, default="warning", help="the findings that make it fail")
+    run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules that shall say nothing")
+    run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after so many optimizer steps")
+    run.add_argument("--time-limit", metavar="S", type=_seconds, help="stop the script after so many seconds")
+    run.add_argument(
+        "--replay-on-cpu",
+        action="store_true",
+        help="if a GPU fails, run the script once more on the CPU, for the line that truly failed",
+    )
+    run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # between a first run and its second
+    run.add_argument("--quiet", action="store_true", help="print no report if there is nothing to fail on")
+    run.set_defaults(command=run_script)
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part `diagnose`'s arguments from those of the script that it is to run, which may look like its own."""
+    given = list(arguments)
+    if not given or given[0] != "run":
+        return given, []
+    takes_a_value = {"--format", "--output", "--fail-on", "--ignore"}
+    takes_a_value |= {"--max-steps", "--time-limit", "--first-batches"}
+    at = 1
+    while at < len(given):
+        word = given[at]
+        if word == "-m" or (word.startswith("-m") and not word.startswith("--")):
+            end = at + 2 if word == "-m" else at + 1
+            return given[:end], given[end:]
+        if not word.startswith("-") or word == "-":
+            return given[: at + 1], given[at + 1 :]
+        at += 2 if word in takes_a_value else 1
+    return given, []
+
+
+def run_script(options: argparse.Namespace) -> int:
+    """Run the script; see `Visit.make`."""
+    if (options.script is None) == (options.module is None):
+        raise InvalidInput("nothing to run was named. Name a script, or a module after -m: diagnose run train.py")
+    rank = rank_of_this_process()
+    wishes = Wishes(
+        kind=_format(options),
+        output=_output(options.output, rank),
+        fail_on=options.fail_on,
+        ignores=from_pyproject(Path.cwd()) | from_option(options.ignore),
+        max_steps=options.max_steps,
+        time_limit=options.time_limit,
+        replay_on_cpu=options.replay_on_cpu,
+        first_batches=options.first_batches,
+        quiet=options.quiet,
+        rank=rank,
+    )
+    script = Script(options.module or options.script, options.arguments, module=options.module is not None)
+    return Visit(script, wishes).make()
+
+
+def _format(options: argparse.Namespace) -> str:
+    if options.format is None:
+        ending = "" if options.output is None else options.output.suffix.lstrip(".")
+        return ending if ending in FORMATS else "text"
+    if options.format == "html" and options.output is None:
+        raise InvalidInput("a report in HTML needs a file: --output report.html")
+    return str(options.format)
+
+
+def _output(given: Path | None, rank: Rank | None) -> Path | None:
+    if given is None or given == STANDARD_OUTPUT:
+        return given
+    return _checked(given if rank is None else rank.file(given))
+
+
+def _checked(output: Path) -> Path:
+    """Refuse a file that cannot be written before the script has run for hours."""
+    if output.is_dir():
+        raise InvalidInput(f"--output was given {output}, which is a folder. Name a file in it.")
+    target = output.absolute()  # the script may change the working directory
+    if not target.parent.is_dir():
+        raise InvalidInput(f"--output was given {output}, and there is no folder {target.parent}.")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise InvalidInput(f"--output was given {output}, which must not be written to.")
+    return target
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of steps, 1 or more")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return seconds

@@ -1,0 +1,1 @@
+"""Frameworks in, facts out. Collectors know no rule and no report."""

@@ -1,0 +1,42 @@
+"""Everything that is recognised in a crash, whichever framework it came from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from diagnostics.facts.crash import Symptom
+
+from . import cuda, keras, keras_shapes, out_of_memory, pytorch, pytorch_shapes, retained_graphs
+from .frames import Crash
+
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+    *pytorch.RECOGNISERS,
+    *keras.RECOGNISERS,
+    *cuda.RECOGNISERS,
+    *out_of_memory.RECOGNISERS,
+    *retained_graphs.RECOGNISERS,
+)
+
+LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
+    *pytorch_shapes.RECOGNISERS,
+    *keras_shapes.RECOGNISERS,
+)
+"""Asked in order, and only if nothing else is recognised: shapes can be wrong for a reason that others know."""
+
+
+def symptoms(crash: Crash) -> list[Symptom]:
+    """Return what is recognised in a crash; empty if nothing is."""
+    return list(_each(RECOGNISERS, crash)) or list(islice(_each(LAST, crash), 1))
+
+
+def _each(recognisers: Iterable[Callable[[Crash], Symptom | None]], crash: Crash) -> Iterator[Symptom]:
+    return (fact for recognise in recognisers if (fact := _recognised(recognise, crash)) is not None)
+
+
+def _recognised(recognise: Callable[[Crash], Symptom | None], crash: Crash) -> Symptom | None:
+    for seen in (crash, Crash(crash.facts, log=crash.log)):
+        with contextlib.suppress(Exception):  # variables can be anything, and a pasted message may be broken
+            return recognise(seen)
+    return None

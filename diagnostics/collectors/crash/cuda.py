@@ -1,0 +1,236 @@
+"""Recognises what CUDA says when work on a device fails, and narrows down which work that was.
+
+A simulated device that uses CUDA's words, with "simulated" among them, is recognised likewise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Literal
+
+from diagnostics.collectors.shared.arrays import (
+    LABEL_NAMES,
+    configured_classes,
+    is_tensor,
+    outputs_setting,
+    to_array,
+)
+from diagnostics.facts.crash import (
+    AsynchronousError,
+    FrameFacts,
+    LabelBeyondOutputs,
+    Symptom,
+    TokenBeyondEmbedding,
+)
+from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
+
+from .cuda_launches import candidates
+from .frames import Crash
+
+Kind = Literal["assert", "memory access", "launch", "library", "nccl"]
+
+_SAID: tuple[tuple[Kind, str], ...] = (
+    ("nccl", r"\bNCCL error|\bnccl(?:UnhandledCuda|System|Internal|Remote|InvalidUsage)Error\b|\bNCCL watchdog\b"),
+    ("assert", r"device-side assert triggered|CUDA_ERROR_ASSERT|HSA_STATUS_ERROR_EXCEPTION"),
+    ("memory access", r"an illegal memory access was encountered|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS"),
+    ("launch", r"unspecified launch failure|an illegal instruction was encountered|CUDA_ERROR_LAUNCH_FAILED"),
+    ("launch", r"\bCU(?:BLAS|DNN)_STATUS_EXECUTION_FAILED\b"),
+    ("library", r"\b(?:CUBLAS|CUSOLVER|CUSPARSE|CUDNN)_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)\b"),
+    ("library", r"\bCUDNN_STATUS_INTERNAL_ERROR\b|could not create cu(?:dnn|blas) handle"),
+)
+_ASSERTION = re.compile(
+    r"[\w./\\+-]+\.cuh?:\d+: (?P<kernel>.+?): block: \[[\d,]+\], thread: \[[\d,]+\] "
+    r"Assertion `(?P<check>[^`\n]+)` failed"
+)
+_ABOUT_LABELS = re.compile(r"\bn_classes\b|cur_target")
+_ABOUT_ROWS = re.compile(r"srcIndex < srcSelectDimSize|vectorized gather kernel index out of bounds")
+
+DATASETS_READ = 4  # each may take seconds
+ROWS_READ = 512  # labels of a dataset; enough for a class of 1% to be among them with probability 0.994
+
+
+def _asynchronous_error(crash: Crash) -> AsynchronousError | None:
+    facts = crash.facts
+    recognised = _said(facts.message)
+    if recognised is None:
+        return None
+    kind, said = recognised
+    kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
+    surfaced: FrameFacts | None = next((frame for frame in reversed(facts.frames) if frame.yours), None)
+    return AsynchronousError(
+        kind=kind,
+        said=said,
+        surfaced=surfaced,
+        candidates=candidates(facts.frames) if facts.live else (),
+        blocking=_launches_block() if facts.live else None,
+        kernel=kernel,
+        assertion=check,
+        simulated="simulated" in facts.message.lower(),
+    )
+
+
+def _said(message: str) -> tuple[Kind, str] | None:
+    for kind, pattern in _SAID:
+        if found := re.search(pattern, message, re.IGNORECASE):
+            return kind, found[0]
+    return None
+
+
+def _assertion(log: str) -> tuple[str | None, str | None]:
+    """Read the kernel and its check from what the device printed; the first is the one that failed first."""
+    found = _ASSERTION.search(log)
+    return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
+
+
+def _launches_block() -> bool:
+    return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
+
+
+def _is_assert(crash: Crash) -> bool:
+    recognised = _said(crash.facts.message)
+    return recognised is not None and recognised[0] == "assert"
+
+
+def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
+    """Look for what the host still knows: the log, or labels on the CPU and the number of outputs."""
+    if not _is_assert(crash):
+        return None
+    _, check = _assertion(crash.log)
+    if check is not None:
+        return LabelBeyondOutputs() if _ABOUT_LABELS.search(check) else None
+    outputs = _outputs(crash)
+    if outputs is None:
+        return None
+    num_outputs, setting = outputs
+    for labels, source in _labels(crash):
+        classes = labels[labels != -100]
+        if classes.size and ((classes < 0) | (classes >= num_outputs)).any():
+            return LabelBeyondOutputs(
+                labels=labels,
+                num_outputs=num_outputs,
+                ignore_index=-100,
+                outputs_setting=setting,
+                labels_from=source,
+            )
+    return None
+
+
+def _outputs(crash: Crash) -> tuple[int, str] | None:
+    """Return the number of classes that the model in the frames is built for, and how it is set."""
+    setting = ""
+    for variables in crash.inward():
+        for value in variables.values():
+            model = getattr(value, "model", value)
+            classes = configured_classes(model)
+            if classes is not None:
+                return classes, outputs_setting(model)
+            if hasattr(value, "named_modules"):
+                setting = setting or outputs_setting(value)
+    for variables in _yours(crash):
+        for name in ("logits", "outputs", "output", "pred", "preds", "predictions"):
+            scores: Any = getattr(variables.get(name), "logits", variables.get(name))
+            if is_tensor(scores) and scores.ndim == 2 and scores.shape[1] > 1:  # shapes outlive the device
+                return int(scores.shape[1]), setting or OUTPUTS_SETTING
+        for value in variables.values():
+            if type(value).__name__ == "Sequential" and hasattr(value[-1], "out_features"):
+                return int(value[-1].out_features), OUTPUTS_SETTING
+    return None
+
+
+def _yours(crash: Crash) -> Iterator[Mapping[str, Any]]:
+    """Yield the variables of the user's own frames, innermost first."""
+    for frame, variables in zip(reversed(crash.facts.frames), reversed(crash.variables), strict=False):
+        if frame.yours:
+            yield variables
+
+
+def _labels(crash: Crash) -> Iterator[tuple[Array, str]]:
+    """Yield the labels that can be read without the device, and where they are from, the nearest first."""
+    for variables in crash.inward():
+        for value in (variables, variables.get("batch"), variables.get("inputs")):
+            if isinstance(value, Mapping):
+                for name in LABEL_NAMES:
+                    if (labels := _on_host(value.get(name))) is not None:
+                        yield labels, "this batch"
+    for name, dataset in islice(_datasets(crash), DATASETS_READ):
+        if (labels := _of_dataset(dataset)) is not None:
+            yield labels, f"the rows of {name} that were read"
+
+
+def _datasets(crash: Crash) -> Iterator[tuple[str, Any]]:
+    """Yield the datasets in the frames by the names of their variables: those of trainers and loaders first."""
+    for variables in crash.inward():
+        for name, value in variables.items():
+            if hasattr(value, "train_dataset"):
+                yield "train_dataset", value.train_dataset
+            elif hasattr(value, "batch_sampler") and not isinstance(value, type):
+                yield name, value.dataset
+    for variables in _yours(crash):
+        for name, value in variables.items():
+            if isinstance(value, Mapping):
+                name, value = f'{name}["train"]', value.get("train")
+            if any(kind.__name__ == "Dataset" for kind in type(value).__mro__):
+                yield name, value
+
+
+def _on_host(value: Any) -> Array | None:
+    if is_tensor(value) and str(value.device) != "cpu":
+        return None
+    array = to_array(value) if is_tensor(value) else None
+    return array.reshape(-1) if array is not None and array.dtype.kind in "iu" else None
+
+
+def _of_dataset(dataset: Any) -> Array | None:
+    """Read class labels, integers (rows,), from all over a dataset; None if its rows hold none."""
+    from diagnostics.collectors.pytorch.batch import target_name
+    from diagnostics.collectors.pytorch.data import sample_rows
+
+    try:
+        rows = sample_rows(dataset, ROWS_READ).rows
+    except Exception:  # the user's own code, on a day on which things fail
+        return None
+    found = []
+    for row in rows:
+        name = target_name(row)
+        if name is None:
+            return None
+        label = row[name] if isinstance(row, Mapping) else row[int(name)]
+        if isinstance(label, bool | float) or (is_tensor(label) and (label.ndim or label.is_floating_point())):
+            return None
+        found.append(int(label))
+    array = to_array(found)
+    return array if array is not None and array.dtype.kind in "iu" else None
+
+
+def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
+    if not _is_assert(crash):
+        return None
+    _, check = _assertion(crash.log)
+    if check is not None:
+        return TokenBeyondEmbedding() if _ABOUT_ROWS.search(check) else None
+    rows = _embedding_rows(crash)
+    for variables in crash.inward():
+        for value in (variables, variables.get("batch"), variables.get("inputs")):
+            ids = _on_host(value.get("input_ids")) if isinstance(value, Mapping) else None
+            if rows is not None and ids is not None and ((ids < 0) | (ids >= rows)).any():
+                return TokenBeyondEmbedding(ids=ids, rows=rows)
+    return None
+
+
+def _embedding_rows(crash: Crash) -> int | None:
+    for variables in crash.inward():
+        for value in variables.values():
+            model = getattr(value, "model", value)
+            if hasattr(model, "get_input_embeddings") and not isinstance(model, type):
+                return int(model.get_input_embeddings().num_embeddings)
+    return None
+
+
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+    _asynchronous_error,
+    _labels_beyond_outputs,
+    _tokens_beyond_embedding,
+)

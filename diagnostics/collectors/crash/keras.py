@@ -1,0 +1,372 @@
+"""Recognises what Keras 3 and TensorFlow say when they fail, and reads the call of `fit` in the frames.
+
+Keras cuts its own frames out of a traceback. What is left of `fit` is the handler that does so, and it holds what
+`fit` was called with: the model and the data. Messages are read as `tracebacks.tensorflow_format` leaves them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diagnostics.collectors.shared.arrays import LABEL_NAMES
+from diagnostics.facts.crash import (
+    LabelBeyondOutputs,
+    LabelsInInputs,
+    NoPathToParameters,
+    RaggedColumns,
+    ShapesDiffer,
+    Symptom,
+    TargetMissing,
+    TextInInputs,
+    TokenBeyondEmbedding,
+)
+
+from .frames import Crash
+from .pytorch import NAMELESS, column_lengths, differing_sizes
+
+DENSE = "keras.layers.Dense({}) as the last layer"
+
+_STEPS = ("fit", "evaluate", "train_on_batch", "test_on_batch")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of `fit` or its like.
+
+    Attributes:
+        inputs: the structure of one batch's inputs, its leaves arrays or specs; None if it cannot be seen.
+        has_target: whether a target comes with them; None if that cannot be seen.
+    """
+
+    model: Any
+    x: Any
+    inputs: Any = None
+    has_target: bool | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(str(name) for name in self.inputs) if isinstance(self.inputs, Mapping) else ()
+
+    @property
+    def known_inputs(self) -> tuple[str, ...]:
+        """The names that the model takes; empty if it takes anything."""
+        return tuple(getattr(self.model, "input_names", None) or ())
+
+
+def calls(crash: Crash) -> Iterator[_Call]:
+    """Yield the innermost call of `fit` or its like, and the validation within it."""
+    for variables in crash.inward("error_handler", "train_on_batch", "test_on_batch"):
+        function: Any = variables.get("fn")
+        given: Mapping[str, Any]
+        if getattr(function, "__name__", None) in _STEPS:
+            given = inspect.signature(function).bind(*variables["args"], **variables["kwargs"]).arguments
+        elif {"self", "x", "y"} <= set(variables):  # not every step has the handler
+            given = variables
+        else:
+            continue
+        yield _call(given["self"], given.get("x"), given.get("y"))
+        validation = given.get("validation_data")
+        if isinstance(validation, tuple | list):
+            yield _call(given["self"], validation[0], validation[1] if len(validation) > 1 else None)
+        elif validation is not None:
+            yield _call(given["self"], validation, None)
+        return
+
+
+def _call(model: Any, x: Any, y: Any) -> _Call:
+    spec = getattr(x, "element_spec", None)
+    if spec is not None:
+        parts = tuple(spec) if isinstance(spec, tuple | list) else (spec,)
+        return _Call(model, x, parts[0], len(parts) > 1 and parts[1] is not None)
+    if isinstance(x, Mapping) or hasattr(x, "shape") or (isinstance(x, list | tuple) and x):
+        return _Call(model, x, x, y is not None)
+    return _Call(model, x, None, True if y is not None else None)
+
+
+_NONE = ("None values not supported", "Attempt to convert a value (None) with an unsupported type")
+_CALLS_STEP = re.compile(rf"\.({'|'.join(_STEPS)})\(")
+
+
+def _no_target(crash: Crash) -> LabelsInInputs | TargetMissing | None:
+    """Recognise a loss that was handed None for a target: it stands right within `fit`, not in the user's code."""
+    facts = crash.facts
+    if not facts.message.startswith(_NONE) or "Arguments received by" in facts.message:
+        return None
+    last = next((n for n, frame in reversed(list(enumerate(facts.frames))) if frame.yours), None)
+    handled = last is not None and any(frame.function == "error_handler" for frame in facts.frames[last:])
+    if not handled or not any(frame.function.startswith("convert_to_") for frame in facts.frames[last:]):
+        return None
+    seen = list(calls(crash))
+    if not seen:
+        in_fit = last is not None and _CALLS_STEP.search(facts.frames[last].code or "")
+        return LabelsInInputs() if in_fit else None
+    without = next((call for call in seen if not call.has_target), None)
+    if without is None:
+        return None
+    labels = _label_among(without.names)
+    unread = any(name not in without.known_inputs for name in without.names) if without.known_inputs else False
+    if without.has_target is None:
+        return LabelsInInputs()
+    if labels is None and not unread:
+        return TargetMissing(without.names)
+    return LabelsInInputs(without.names or None, labels)
+
+
+def _labels_among_inputs(crash: Crash) -> LabelsInInputs | None:
+    """Recognise a model whose inputs are in the wrong places because the labels are one of them."""
+    message = crash.facts.message
+    if not message.startswith("Invalid input shape for input"):
+        return None
+    call = next(calls(crash), None)
+    if call is not None:
+        names, has_target = call.names, call.has_target
+        extra = [name for name in names if name not in call.known_inputs]
+    else:
+        found = re.search(r"• inputs=\{(.*)\}$", message, re.MULTILINE)
+        names = tuple(re.findall(r"'([^']+)': '", found[1])) if found else ()
+        has_target, extra = False, list(names)
+    labels = _label_among(extra)
+    return None if labels is None or has_target else LabelsInInputs(names, labels)
+
+
+def _label_among(names: Any) -> str | None:
+    by_name = {name.lower(): name for name in names}
+    return next((by_name[name] for name in LABEL_NAMES if name in by_name), None)
+
+
+def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInputs | None:
+    found = re.match(r"No gradients provided for any variable(?P<listed>:)?", crash.facts.message)
+    if found is None:
+        return None
+    # Before Keras 3 the message lists the variables, and a loss without a target did not fail by itself.
+    return LabelsInInputs() if found["listed"] else NoPathToParameters()
+
+
+def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
+    found = re.search(
+        r"Received a label value of (?P<label>-?\d+) which is outside the valid range of \[0, (?P<outputs>\d+)\)"
+        r"\.\s+Label values: (?P<labels>-?\d[-\d ]*)",
+        crash.facts.message,
+    )
+    if found is None:
+        return None
+    return LabelBeyondOutputs(
+        label=int(found["label"]),
+        labels=np.array(found["labels"].split(), dtype=np.int64),
+        num_outputs=int(found["outputs"]),
+        outputs_setting=_outputs_setting(crash),
+    )
+
+
+def _outputs_setting(crash: Crash) -> str:
+    call = next(calls(crash), None)
+    if call is not None and hasattr(call.model, "num_classes"):  # KerasHub's tasks
+        return f"{type(call.model).__name__}.from_preset(..., num_classes={{}})"
+    if call is None and any(frame.file.startswith("keras_hub") for frame in crash.facts.frames):
+        return "num_classes={} where the classifier is made"
+    return DENSE
+
+
+_SIZES = r"[\[(](?P<{}>[^\])]*)[\])]"
+_TWO_SHAPES = (  # of Keras' own losses, and of TensorFlow's
+    rf"target\.shape={_SIZES.format('target')}, output\.shape={_SIZES.format('prediction')}",
+    rf"logits and labels must be broadcastable: logits_size={_SIZES.format('prediction')} "
+    rf"labels_size={_SIZES.format('target')}",
+    rf"logits and labels must have the same first dimension, got logits shape {_SIZES.format('prediction')} "
+    rf"and labels shape {_SIZES.format('target')}",
+)
+_ANY_SHAPES = (
+    rf"(?:Incompatible shapes: |with input shapes: ){_SIZES.format('one')}(?: vs\. |, ){_SIZES.format('other')}"
+)
+# A loss compares by subtracting; what it multiplies are the weights of the examples, which are another matter.
+_DIFFERENCE_IN_LOSS = re.compile(
+    r"\{\{node (gradient_tape/)?compile_loss/\S*(sub|SquaredDifference|squared_difference)"
+)
+_KERAS_LOSS = "keras/src/losses/losses.py"
+
+
+def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
+    message = crash.facts.message
+    for pattern in _TWO_SHAPES:
+        if found := re.search(pattern, message):
+            return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
+    if "Dimensions cannot be made to match through broadcasting" in message and "compile_loss" in message:
+        return ShapesDiffer()
+    found = re.search(_ANY_SHAPES, message)
+    if found is None or not re.match("Incompatible shapes|Dimensions must be equal", message):
+        return None
+    one, other = sizes(found["one"]), sizes(found["other"])
+    for variables in crash.inward():
+        if {"y_true", "y_pred"} <= set(variables):
+            prediction, target = (tuple(getattr(variables[name], "shape", ())) for name in ("y_pred", "y_true"))
+            return ShapesDiffer(prediction, target) if {prediction, target} == {one, other} else None
+    keras_loss = any(frame.file == _KERAS_LOSS for frame in crash.facts.frames[-3:])
+    if keras_loss or re.search(r"= \w+\[[^\]]*\]\(data", message):  # Keras' own losses take the target first
+        prediction, target = other, one
+    elif re.search(r"= \w+\[[^\]]*\]\([^,]+, data", message):
+        prediction, target = one, other
+    else:
+        prediction, target = _by_model(crash, one, other)
+    if keras_loss or _DIFFERENCE_IN_LOSS.search(message) or (prediction is not None and _right_in_step(crash)):
+        return ShapesDiffer(prediction, target)
+    return None
+
+
+def _right_in_step(crash: Crash) -> bool:
+    """Whether it failed neither in a layer nor in the user's own code, but in what `fit` itself does."""
+    frames = crash.facts.frames
+    handled = next((n for n, frame in enumerate(frames) if frame.function == "error_handler"), None)
+    own = handled is None or any(frame.yours for frame in frames[handled:])
+    return not own and "Arguments received by" not in crash.facts.message and "[Op:Sub]" in crash.facts.message
+
+
+def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
+    """Say which shape is the prediction's, by the size of the model's output; neither, if that does not tell."""
+    call = next(calls(crash), None)
+    size = None
+    if call is not None:
+        shape = getattr(call.model, "output_shape", None)
+        size = shape[-1] if isinstance(shape, tuple) and shape else None
+    fits = [size is not None and bool(shape) and shape[-1] == size for shape in (one, other)]
+    if fits == [True, False]:
+        return one, other
+    return (other, one) if fits == [False, True] else (None, None)
+
+
+def sizes(text: str) -> tuple[int | None, ...]:
+    """Read the sizes of a shape; None for what is not a number."""
+    parts = (part.strip() for part in text.split(","))
+    return tuple(int(part) if part.isdigit() else None for part in parts if part)
+
+
+def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
+    message = crash.facts.message
+    within = message.lower() + " ".join(frame.file for frame in crash.facts.frames)
+    one_id = re.match(r"indices(?:\[[\d,]*\])? = (-?\d+) is not in \[0, (\d+)\)", message)
+    if one_id is not None and "embedding" in within:
+        return TokenBeyondEmbedding(offending=int(one_id[1]), rows=int(one_id[2]))
+    if "position_embedding" not in within:
+        return None
+    if found := re.match(r"Expected size\[0\] in \[0, (?P<rows>\d+)\], but got (?P<length>\d+)", message):
+        return TokenBeyondEmbedding(ids=np.arange(int(found["length"])), rows=int(found["rows"]))
+    if found := re.match(r"Paddings must be non-negative, with input shapes: \[(\d+),.*<\[0 -(\d+)\]", message):
+        return TokenBeyondEmbedding(ids=np.arange(int(found[1])), rows=int(found[1]) - int(found[2]))
+    return None
+
+
+def _ragged_columns(crash: Crash) -> RaggedColumns | None:
+    message = crash.facts.message
+    if found := re.match(
+        r"Cannot batch tensors with different shapes in component (\d+)\. First element had shape \[([^\]]*)\] "
+        r"and element \d+ had shape \[([^\]]*)\]",
+        message,
+    ):
+        return RaggedColumns(clash=differing_sizes(found[2], found[3]), column=_component(crash, int(found[1])))
+    if "Can't convert non-rectangular Python sequence to Tensor" in message:
+        return RaggedColumns(lengths=_ragged(variables for variables in crash.inward()))
+    if message.startswith("all input arrays must have the same shape"):
+        collated = any(frame.file.startswith("datasets/utils/tf_utils") for frame in crash.facts.frames)
+        return RaggedColumns() if collated else None
+    if message.startswith(("Unrecognized data type", "Invalid dtype: object")):
+        lengths = _ragged({"x": call.x} for call in calls(crash))
+        return RaggedColumns(lengths=lengths) if lengths else None
+    return None
+
+
+def _ragged(frames: Any) -> dict[str, tuple[int, ...]]:
+    """Look in the frames for rows of different lengths; those further out know the columns' names."""
+    nameless: dict[str, tuple[int, ...]] = {}
+    for variables in frames:
+        for name in ("tensors", "element", "value", "x"):
+            ragged = {c: s for c, s in _row_lengths(variables.get(name)).items() if len(set(s)) > 1}
+            if ragged and NAMELESS not in ragged:
+                return ragged
+            nameless = nameless or ragged
+    return nameless
+
+
+def _row_lengths(value: Any, name: str = NAMELESS) -> dict[str, tuple[int, ...]]:
+    if isinstance(value, Mapping):
+        return {c: s for key, part in value.items() for c, s in _row_lengths(part, str(key)).items()}
+    if isinstance(value, tuple):
+        return {c: s for part in value for c, s in _row_lengths(part, name).items()}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = list(value)
+    lengths = column_lengths(value)
+    return {name: lengths[NAMELESS]} if NAMELESS in lengths else {}
+
+
+def _component(crash: Crash, number: int) -> str | None:
+    """Name the part of a batch by its number, as TensorFlow counts them."""
+    for variables in crash.inward():
+        for value in (
+            variables.get("self"),
+            *variables.get("args", ())[1:2],
+            (variables.get("kwargs") or {}).get("x"),
+        ):
+            spec = getattr(value, "element_spec", None)
+            if spec is not None:
+                return dict(enumerate(_leaves(spec))).get(number)
+    return None
+
+
+def _leaves(spec: Any, name: str | None = None) -> list[str | None]:
+    if isinstance(spec, Mapping):
+        return [leaf for key in sorted(spec) for leaf in _leaves(spec[key], str(key))]
+    if isinstance(spec, tuple | list):
+        return [leaf for number, part in enumerate(spec) for leaf in _leaves(part, name or str(number))]
+    return [name]
+
+
+def _text_in_inputs(crash: Crash) -> TextInInputs | None:
+    message = crash.facts.message
+    if "model received string input" in message:  # KerasHub, without a preprocessor
+        return TextInInputs(_text_columns(crash), reads_tokens=True)
+    unread = message.startswith(
+        ("Invalid dtype: str", "Unrecognized data type: x=", "Detected unsupported operations")
+    )
+    if not unread and not re.match(r"Cast string to \w+ is not supported", message):
+        return None
+    call = next(calls(crash), None)
+    if call is not None:
+        layers = [type(layer).__name__ for layer in getattr(call.model, "_flatten_layers", list)()]
+        if not any("Embedding" in layer for layer in layers) or not _has_text(call.inputs):
+            return None
+        return TextInInputs(_text_columns(crash), reads_tokens=True)
+    if unread or "compile_loss" in message:  # then it may be the labels that are text
+        return None
+    in_model = re.search(r"\{\{node \w+", message) or "Arguments received by" in message
+    reads_tokens = "embedding" in message.lower()
+    return TextInInputs(reads_tokens=reads_tokens) if in_model else None
+
+
+def _text_columns(crash: Crash) -> tuple[str, ...]:
+    call = next(calls(crash), None)
+    return () if call is None else tuple(name for name in call.names if _has_text(call.inputs[name]))
+
+
+def _has_text(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_has_text(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return any(isinstance(part, str) or _has_text(part) for part in value[:1])
+    dtype = getattr(value, "dtype", None)
+    return getattr(dtype, "name", "").startswith("str") or getattr(dtype, "kind", "") == "U"
+
+
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+    _no_target,
+    _labels_among_inputs,
+    _nothing_to_differentiate,
+    _label_beyond_outputs,
+    _shapes_differ,
+    _token_beyond_embedding,
+    _ragged_columns,
+    _text_in_inputs,
+)

@@ -1,0 +1,184 @@
+"""Adds up what a model that is found in the frames of a crash takes in memory by itself.
+
+Models, optimizers and batches are known by what they can do: neither framework is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from diagnostics.collectors.shared.arrays import is_tensor
+from diagnostics.facts.crash import ModelMemory
+
+from .frames import Crash
+
+# Numbers kept for every trainable weight, by the optimizer's class, with its settings as they are by default.
+# From the pages of torch.optim and keras.optimizers: Adam keeps a mean and a mean square, SGD a momentum.
+_STATE_PER_WEIGHT = {
+    "adam": 2, "adamw": 2, "nadam": 2, "radam": 2, "adamax": 2, "lamb": 2, "adadelta": 2,
+    "adagrad": 1, "rmsprop": 1, "lion": 1, "ftrl": 2,
+}  # fmt: skip
+
+_BATCH_NAMES = ("batch", "inputs", "model_inputs", "xb", "images", "input_ids")
+_TOKEN_NAMES = ("input_ids", "token_ids")
+
+
+def model_memory(crash: Crash) -> ModelMemory | None:
+    """Return what the largest model in the frames holds, and the batch it was given; None if there is no model."""
+    models = [model for model in _objects(crash) if _is_torch_model(model) or _is_keras_model(model)]
+    if not models:
+        return None
+    model = max(models, key=_weight_bytes)
+    rows, length = _batch(crash, model)
+    if _is_keras_model(model):
+        return _of_keras(model, rows, length)
+    optimizers = [found for found in _objects(crash) if hasattr(found, "param_groups") and hasattr(found, "state")]
+    return _of_torch(model, _bare(optimizers[0]) if optimizers else None, rows, length)
+
+
+def _objects(crash: Crash) -> Iterator[Any]:
+    """Yield what the frames' variables hold, and a trainer's model and optimizer, innermost first."""
+    for variables in crash.inward():
+        for value in variables.values():
+            if isinstance(value, type):
+                continue
+            yield value
+            if not _is_torch_model(value) and not _is_keras_model(value):
+                yield from (vars(value).get(name) for name in ("model", "optimizer") if hasattr(value, "__dict__"))
+
+
+def _bare(optimizer: Any) -> Any:
+    """Take an optimizer out of what accelerate wraps around it."""
+    return optimizer.optimizer if type(optimizer).__module__.startswith("accelerate") else optimizer
+
+
+def _is_torch_model(value: Any) -> bool:
+    return hasattr(value, "named_parameters") and hasattr(value, "named_buffers") and not isinstance(value, type)
+
+
+def _is_keras_model(value: Any) -> bool:
+    return hasattr(value, "trainable_weights") and hasattr(value, "count_params") and not isinstance(value, type)
+
+
+def _weight_bytes(model: Any) -> int:
+    if _is_torch_model(model):
+        return _bytes([*model.parameters(), *model.buffers()])
+    return _keras_bytes(model.weights)
+
+
+def _bytes(tensors: Iterable[Any]) -> int:
+    seen = {id(tensor): tensor.numel() * tensor.element_size() for tensor in tensors}  # tied weights count once
+    return sum(seen.values())
+
+
+def _of_torch(model: Any, optimizer: Any, rows: int | None, length: int | None) -> ModelMemory:
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    gradients = _bytes(trainable)
+    weights = _weight_bytes(model)
+    held = 0 if optimizer is None else _bytes(_state_tensors(optimizer))
+    return ModelMemory(
+        model=type(model).__name__,
+        weights=weights,
+        gradients=gradients,
+        optimizer=None if optimizer is None else type(optimizer).__name__,
+        optimizer_state=held or _state_to_come(optimizer, gradients),
+        present=weights + _bytes(p.grad for p in trainable if p.grad is not None) + held,
+        batch_rows=rows,
+        batch_length=length,
+    )
+
+
+def _state_tensors(optimizer: Any) -> Iterator[Any]:
+    """Yield what an optimizer keeps for each weight, without its counters."""
+    for state in optimizer.state.values():
+        yield from (value for value in state.values() if is_tensor(value) and value.ndim)
+
+
+def _state_to_come(optimizer: Any, trainable: int) -> int | None:
+    """Return the bytes of state that the first step will make; None if this optimizer is not known."""
+    if optimizer is None:
+        return None
+    name = type(optimizer).__name__.lower()
+    settings: Mapping[str, Any] = getattr(optimizer, "defaults", {})
+    if name == "sgd":
+        return trainable if settings.get("momentum", getattr(optimizer, "momentum", 0)) else 0
+    factor = _STATE_PER_WEIGHT.get(name)
+    if factor is None:
+        return None
+    extra = sum(bool(settings.get(option, getattr(optimizer, option, 0))) for option in ("amsgrad", "centered"))
+    extra += bool(name == "rmsprop" and settings.get("momentum", getattr(optimizer, "momentum", 0)))
+    return trainable * (factor + extra)
+
+
+def _of_keras(model: Any, rows: int | None, length: int | None) -> ModelMemory:
+    gradients = _keras_bytes(model.trainable_weights)
+    weights = _keras_bytes(model.weights)
+    optimizer = getattr(model, "optimizer", None)
+    held = _keras_bytes(_keras_state(optimizer))
+    return ModelMemory(
+        model=type(model).__name__,
+        weights=weights,
+        gradients=gradients,
+        optimizer=None if optimizer is None else type(optimizer).__name__,
+        optimizer_state=held or _state_to_come(optimizer, gradients),
+        present=weights + held,
+        library="keras",
+        batch_rows=rows,
+        batch_length=length,
+    )
+
+
+def _keras_state(optimizer: Any) -> list[Any]:
+    """Return what an optimizer of Keras keeps for each weight, without its counters."""
+    return [variable for variable in getattr(optimizer, "variables", []) if len(variable.shape)]
+
+
+def _keras_bytes(variables: Iterable[Any]) -> int:
+    total = 0
+    for variable in {id(variable): variable for variable in variables}.values():
+        size = 1
+        for axis in variable.shape:
+            size *= int(axis)
+        bits = re.search(r"\d+", str(variable.dtype))
+        total += size * (1 if bits is None else int(bits[0]) // 8)
+    return total
+
+
+def _batch(crash: Crash, model: Any) -> tuple[int | None, int | None]:
+    """Return the rows of the batch that the model was called with, and the tokens of each row."""
+    for variables in crash.inward():
+        if variables.get("self") is model and "args" in variables:  # torch.nn.Module's own call
+            rows, length = _rows({**dict(enumerate(variables["args"])), **variables.get("kwargs", {})})
+            if rows is not None:
+                return rows, length
+    for frame, variables in zip(reversed(crash.facts.frames), reversed(crash.variables), strict=False):
+        for name in _BATCH_NAMES if frame.yours else ():
+            rows, length = _rows({name: variables.get(name)})
+            if rows is not None:
+                return rows, length
+    return None, None
+
+
+def _rows(named: Mapping[Any, Any]) -> tuple[int | None, int | None]:
+    parts: dict[Any, Any] = {}
+    for name, value in named.items():
+        if isinstance(value, Mapping):
+            parts |= value
+        elif isinstance(value, list | tuple):
+            parts |= dict(enumerate(value))
+        else:
+            parts[name] = value
+    tensors = {name: part for name, part in parts.items() if is_tensor(part) and part.ndim}
+    if not tensors:
+        return None, None
+    tokens = next((tensors[name] for name in (*_TOKEN_NAMES, *tensors) if name in tensors), None)
+    return int(next(iter(tensors.values())).shape[0]), _length(tokens)
+
+
+def _length(tokens: Any) -> int | None:
+    """Return the tokens in a row, if that is what these are: integers (rows, length)."""
+    if not is_tensor(tokens) or tokens.ndim != 2 or tokens.is_floating_point() or tokens.shape[1] < 2:
+        return None
+    return int(tokens.shape[1])

@@ -1,0 +1,264 @@
+"""Recognises memory that ran out: on a card, on the host, in TensorFlow's allocator, by the system's own hand."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from diagnostics.facts.crash import OutOfMemory, Symptom
+from diagnostics.facts.gpu import CardFacts, Holder
+
+from .frames import Crash
+from .model_memory import model_memory
+
+_SIZE = r"(\d+(?:\.\d*)?) ?(bytes|[KMGT]?i?B)\b"
+_UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}  # powers of 1024; PyTorch on a Mac writes GB and means GiB
+# TensorFlow manages a GPU's memory by this allocator, and the CPU's likewise if TF_CPU_ALLOCATOR_USE_BFC says so.
+GPU_ALLOCATOR_ON_CPU = "bfc_cpu_allocator_for_gpu"
+_LARGEST = 2**50  # bytes; a driver that does not know a process's share reports an absurd one
+
+_TF_BYTES = {
+    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8,
+    "bool": 1, "complex64": 8, "complex128": 16,
+}  # fmt: skip
+
+KILLED = re.compile(
+    r"(?P<worker>DataLoader worker \(pid\S* [\d, ]+\) is killed by signal: Killed)"
+    r"|Signal 9 \(SIGKILL\)|<Signals\.SIGKILL: 9>|exitcode\s*: -9\b|Out of memory: Killed process|\boom-?kill"
+)
+
+
+def _out_of_memory(crash: Crash) -> OutOfMemory | None:
+    message = crash.facts.message
+    for read in (_of_torch, _of_host, _of_tensorflow, _of_system):
+        found = read(crash.facts.exception, message, crash.log)
+        if found is not None:
+            break
+    else:
+        return None
+    if not crash.facts.live:
+        return found
+    if found.on_gpu or GPU_ALLOCATOR_ON_CPU in message:
+        found = _with_holders(found)
+    if found.capacity is None and found.device == "CPU":
+        capacity, free = _host_room(message)
+        found = replace(found, capacity=capacity, free=free)
+    return replace(found, need=model_memory(crash))
+
+
+def _size(pattern: str, text: str) -> int | None:
+    """Read the first size that stands where `pattern` has ``SIZE``, in bytes; None if there is none."""
+    found = re.search(pattern.replace("SIZE", _SIZE), text)
+    if found is None:
+        return None
+    size = round(float(found[1]) * 1024 ** _UNITS.get(found[2][0], 0))
+    return size if size < _LARGEST else None
+
+
+def _of_torch(exception: str, message: str, log: str) -> OutOfMemory | None:
+    """Read PyTorch's sentence about a card, as it was worded before 2.1 and as it has been since."""
+    tried = _size(r"Tried to allocate SIZE", message)
+    spoken = re.search(r"\b(CUDA|HIP|XPU|MPS backend)\b[^\n]*\bout of memory", message)
+    if spoken is None and not re.search(r"CUDA error\b[^\n]*: out of memory", message):
+        return None
+    number = re.search(r"GPU (\d+)", message)
+    allocated = _size(r"SIZE (?:is allocated by PyTorch|already allocated)", message)
+    unused = _size(r"SIZE is reserved by PyTorch but unallocated", message)
+    unused = _size(r"SIZE cached", message) if unused is None else unused
+    reserved = _size(r"SIZE reserved in total by PyTorch", message)
+    if reserved is None and allocated is not None and unused is not None:
+        reserved = allocated + unused
+    capacity = _size(r"total capaci?ty of SIZE", message) or _size(r"SIZE total capacity", message)
+    free = _size(r"of which SIZE is free", message)
+    free = _size(r"SIZE free", message) if free is None else free
+    own = _size(r"this process has SIZE memory in use", message)
+    others = tuple(
+        Holder(int(pid), _size("SIZE", size))
+        for pid, size in re.findall(r"Process (\d+) has (\S+ \S+) memory in use", message)
+    )
+    return OutOfMemory(
+        framework="PyTorch",
+        device="GPU" if number is None else f"GPU {number[1]}",
+        tried=tried,
+        capacity=capacity,
+        free=free,
+        allocated=allocated,
+        reserved=reserved,
+        others=others if others or own is not None else None,
+        elsewhere=_elsewhere(capacity, free, own if own is not None else reserved, others),
+        card=capacity,
+    )
+
+
+def _elsewhere(capacity: int | None, free: int | None, own: int | None, others: tuple[Holder, ...]) -> int | None:
+    """Return the bytes of a card that are neither free nor this process's own."""
+    if capacity is not None and free is not None and own is not None:
+        return max(0, capacity - free - own)
+    sizes = [holder.size for holder in others if holder.size is not None]
+    return sum(sizes) if sizes else None
+
+
+def _of_host(exception: str, message: str, log: str) -> OutOfMemory | None:
+    found = re.search(
+        r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to allocate (\d+) bytes",
+        message,
+    )
+    if found is not None:
+        return OutOfMemory("PyTorch", "CPU", tried=int(found[1]))
+    found = re.search(r"Unable to allocate .+ for an array with shape \(([\d, ]*)\) and data type (\S+)", message)
+    if found is not None:
+        return OutOfMemory(
+            "NumPy", "CPU", tried=_size("Unable to allocate SIZE", message), shape=_shape(found[1]), dtype=found[2]
+        )
+    return OutOfMemory(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
+
+
+def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemory | None:
+    tensor = re.search(
+        r"OOM when allocating tensor with shape\[(?P<shape>[\d,]*)\] and type (?P<dtype>\w+) on (?P<device>\S+)",
+        message,
+    )
+    tried = (
+        _size(r"ran out of memory trying to allocate SIZE", message)
+        or _size(r"[Oo]ut of memory (?:while trying to allocate|allocating) SIZE", message)
+        or _size(r"failed to allocate SIZE", message)
+    )
+    exhausted = re.search(r"failed to allocate memory|CUDA_ERROR_OUT_OF_MEMORY", message)
+    if tensor is None and tried is None and exhausted is None:
+        return None
+    both = f"{log}\n{message}"
+    shape = None if tensor is None else _shape(tensor["shape"])
+    dtype = None if tensor is None else tensor["dtype"]
+    if tried is None:
+        tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
+    if shape is not None and dtype in _TF_BYTES:
+        tried = math.prod(shape) * _TF_BYTES[dtype]
+    capacity, free, allocated, reserved = _of_pool(both, tried)
+    return OutOfMemory(
+        framework="TensorFlow",
+        device=_tf_device(message if tensor is None else tensor["device"]),
+        tried=tried,
+        capacity=capacity,
+        free=free,
+        allocated=allocated,
+        reserved=reserved,
+        shape=shape,
+        dtype=dtype,
+    )
+
+
+def _of_pool(text: str, tried: int | None) -> tuple[int | None, int | None, int | None, int | None]:
+    """Read the report of TensorFlow's allocator: what it may have, has free, has handed out, and holds.
+
+    What it calls available is what its pool may still grow by; there is room within the pool, too.
+    """
+    limit = _bytes_or_size(r"memory_limit_: ", text)
+    growth = _bytes_or_size(r"available (?:size|bytes): ", text)
+    allocated = _bytes_or_size(r"Sum Total of in-use chunks: ", text)
+    held = _bytes_or_size(r"(?:Total size in pool|total_region_allocated_bytes_): ", text)
+    if tried is not None and growth is not None and held is not None and growth >= tried:
+        limit = held  # it was refused what it may have: others hold it, and this is all that there was
+    free = growth if limit is None or allocated is None else max(0, limit - allocated)
+    return limit, free, allocated, held
+
+
+def _bytes_or_size(prefix: str, text: str) -> int | None:
+    """Read a size that older versions print as bare bytes: the last one, since the report is printed each time."""
+    found = re.findall(prefix + r"(\d+(?:\.\d+)?(?:[KMGT]iB|B)?)", text)
+    if not found:
+        return None
+    return int(found[-1]) if found[-1].isdigit() else _size("SIZE", found[-1])
+
+
+def _tf_device(text: str) -> str:
+    found = re.search(r"device:(CPU|GPU):(\d+)|\bGPU_(\d+)_bfc", text)
+    if found is not None and found[1] == "CPU":
+        return "CPU"
+    return "GPU" if found is None else f"GPU {found[2] or found[3]}"
+
+
+def _shape(written: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in written.replace(" ", "").split(",") if size)
+
+
+def _of_system(exception: str, message: str, log: str) -> OutOfMemory | None:
+    if "out of shared memory" in message:
+        return OutOfMemory("PyTorch", "shared memory", worker=True)
+    found = KILLED.search(message)
+    if found is None and exception != "SIGKILL":
+        return None
+    return OutOfMemory(None, "CPU", killed=True, worker=bool(found is not None and found["worker"]))
+
+
+def _host_room(message: str) -> tuple[int | None, int | None]:
+    """Return what this process may use of the host's memory and what is left of it: its narrowest limit's."""
+    budget = os.environ.get("TF_CPU_BFC_MEM_LIMIT_IN_MB", "")
+    if GPU_ALLOCATOR_ON_CPU in message and budget.isdigit():
+        return int(budget) * 2**20, None
+    rooms = [room for room in (_data_limit(), _container_limit(), _all_there_is()) if room is not None]
+    return min(rooms, default=(None, None), key=lambda room: room[0] or 0)
+
+
+def _data_limit() -> tuple[int, int | None] | None:
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    used = _kilobytes("/proc/self/status", "VmData")
+    return None if limit == resource.RLIM_INFINITY else (limit, None if used is None else max(0, limit - used))
+
+
+def _container_limit() -> tuple[int, int | None] | None:
+    group = Path("/sys/fs/cgroup")
+    with contextlib.suppress(OSError, ValueError):  # no such group, or one without a limit
+        limit = int((group / "memory.max").read_text())
+        return limit, max(0, limit - int((group / "memory.current").read_text()))
+    return None
+
+
+def _all_there_is() -> tuple[int, int | None] | None:
+    total = _kilobytes("/proc/meminfo", "MemTotal")
+    return None if total is None else (total, _kilobytes("/proc/meminfo", "MemAvailable"))
+
+
+def _kilobytes(file: str, name: str) -> int | None:
+    """Read a figure of Linux's, in bytes; None on other systems."""
+    with contextlib.suppress(OSError):
+        found = re.search(rf"^{name}:\s+(\d+) kB", Path(file).read_text(), re.MULTILINE)
+        return None if found is None else int(found[1]) * 1024
+    return None
+
+
+def _with_holders(found: OutOfMemory) -> OutOfMemory:
+    """Add what can be learned of the other processes on the card while they are still there."""
+    from diagnostics.collectors.system.nvml import NoCards, cards, described
+
+    if found.others:
+        return replace(found, others=tuple(described(holder) for holder in found.others))
+    if found.others is not None:
+        return found
+    with contextlib.suppress(NoCards):
+        for card in cards():
+            if found.device == f"GPU {card.index}" or (found.device in ("GPU", "CPU") and card.index == 0):
+                return _beside(found, card)
+    return found
+
+
+def _beside(found: OutOfMemory, card: CardFacts) -> OutOfMemory:
+    """Add who else is on the card; nobody can be told from this process in a container, where numbers differ."""
+    if os.getpid() not in {holder.pid for holder in card.holders}:
+        return found
+    others = tuple(holder for holder in card.holders if holder.pid != os.getpid())
+    held = sum(holder.size for holder in others if holder.size is not None)
+    device = f"GPU {card.index} ({card.name})"
+    return replace(found, device=device, others=others, card=card.total, elsewhere=held)
+
+
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_out_of_memory,)

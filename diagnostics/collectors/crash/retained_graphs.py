@@ -1,0 +1,107 @@
+"""Finds, in the frames of a crash, graphs of many batches that the user's code keeps alive.
+
+A tensor that was computed from parameters holds the graph of its computation, and until `backward` has passed the
+graph holds the activations. A list of such tensors, or a running sum of them, holds those of every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from diagnostics.collectors.shared.arrays import is_tensor
+from diagnostics.facts.crash import KeptGraphs, Symptom
+
+from .frames import Crash
+from .out_of_memory import RECOGNISERS as MEMORY
+
+FEWEST = 10  # graphs; a step with several losses, or gradients accumulated over some batches, keeps fewer
+MOST_NODES = 50_000  # of one graph; a large transformer's has some thousand
+
+
+def _kept_graphs(crash: Crash) -> KeptGraphs | None:
+    if not crash.facts.live or not any(recognise(Crash(crash.facts)) for recognise in MEMORY):
+        return None
+    found = [kept for name, nodes in _collections(crash) if (kept := _measured(name, nodes)) is not None]
+    return max(found, key=lambda kept: kept.size, default=None)
+
+
+def _collections(crash: Crash) -> Iterator[tuple[str, list[Any]]]:
+    """Yield, by name, the graphs that one variable of the user's holds: a series of tensors, or a running sum."""
+    for frame, variables in zip(crash.facts.frames, crash.variables, strict=False):
+        if not frame.yours:
+            continue
+        for name, value in variables.items():
+            if is_tensor(value):
+                yield name, _summands(value.grad_fn)
+            elif isinstance(value, Mapping):
+                for key, part in value.items():
+                    yield f"{name}[{key!r}]", _graphs_in(part)
+            else:
+                yield name, _graphs_in(value)
+
+
+def _graphs_in(series: Any) -> list[Any]:
+    if not isinstance(series, list | tuple) and type(series).__name__ != "deque":
+        return []
+    return [part.grad_fn for part in series if is_tensor(part) and part.grad_fn is not None]
+
+
+def _summands(node: Any) -> list[Any]:
+    """Take a running sum apart: `total = total + loss` is an addition of an addition of …"""
+    found: list[Any] = []
+    while node is not None and type(node).__name__ == "AddBackward0":
+        rest, last = ([*(parent for parent, _ in node.next_functions), None, None])[:2]
+        if type(rest).__name__ != "AddBackward0" and type(last).__name__ == "AddBackward0":
+            rest, last = last, rest
+        found += [] if last is None else [last]
+        node = rest
+    return [*found, node] if found and node is not None else found
+
+
+def _measured(name: str, nodes: list[Any]) -> KeptGraphs | None:
+    """Say what the graphs hold; None if they are few, one and the same, or empty because `backward` has passed."""
+    if len(nodes) < FEWEST:
+        return None
+    first, last = _graph(nodes[0]), _graph(nodes[-1])
+    if first & last:
+        return None  # parts of one computation, as the outputs of a recurrent layer's steps are
+    each = min(_saved_bytes(first), _saved_bytes(last))
+    return KeptGraphs(name, len(nodes), each) if each else None
+
+
+def _graph(node: Any) -> set[Any]:
+    """Return the nodes of a graph, without those of the parameters, which all graphs of a model share."""
+    seen: set[Any] = set()
+    waiting = [node]
+    while waiting and len(seen) < MOST_NODES:
+        node = waiting.pop()
+        if node is None or node in seen or type(node).__name__ == "AccumulateGrad":
+            continue
+        seen.add(node)
+        waiting += [parent for parent, _ in node.next_functions]
+    return seen
+
+
+def _saved_bytes(graph: set[Any]) -> int:
+    """Add up the activations that a graph holds, each memory once; 0 after `backward` has freed them."""
+    parents = {parent for node in graph for parent, _ in node.next_functions}
+    weights = {_memory(parent.variable) for parent in parents if type(parent).__name__ == "AccumulateGrad"}
+    sizes: dict[int, int] = {}
+    for node in graph:
+        for attribute in dir(node):
+            if attribute.startswith("_saved_"):
+                try:
+                    tensor = getattr(node, attribute)
+                except RuntimeError:  # freed
+                    continue
+                if is_tensor(tensor) and _memory(tensor) not in weights:
+                    sizes[_memory(tensor)] = tensor.untyped_storage().nbytes()
+    return sum(sizes.values())
+
+
+def _memory(tensor: Any) -> int:
+    return int(tensor.untyped_storage().data_ptr())
+
+
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_kept_graphs,)

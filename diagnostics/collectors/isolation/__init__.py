@@ -1,0 +1,1 @@
+"""Keeps what this library does apart from the user's program."""

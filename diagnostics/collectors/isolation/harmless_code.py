@@ -1,0 +1,341 @@
+"""Says whether code can be called beside a training without anybody noticing. The code is read and never run.
+
+What can be noticed: a counter that moves, a line that is printed, a file that is written, a metric that is sent.
+Code of the well-known libraries is trusted. Code of the user's is trusted if its bytecode has no way to do any of
+this: it computes with its arguments and with values that nobody sees change. What cannot be told is refused.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import inspect
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+LIBRARIES = frozenset(
+    (
+        *(
+            "builtins",
+            "abc",
+            "cmath",
+            "collections",
+            "copy",
+            "dataclasses",
+            "enum",
+            "functools",
+            "itertools",
+            "json",
+        ),
+        *("math", "operator", "random", "re", "statistics", "string", "time", "types", "typing"),
+        *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "PIL", "einops", "tokenizers", "datasets"),
+        *("torch", "torchvision", "torchaudio", "timm", "transformers", "peft"),
+    )
+)
+"""Top-level packages whose functions keep no account of their calls, but for `EFFECTS` and random states."""
+
+FORBIDDEN_BUILTINS = frozenset(
+    (
+        *("print", "open", "input", "exec", "eval", "compile", "__import__", "breakpoint", "exit", "quit"),
+        *("setattr", "delattr", "globals", "locals", "vars"),
+    )
+)
+EFFECTS = frozenset(
+    (
+        *("save", "savez", "savez_compressed", "savetxt", "imsave", "tofile", "dump", "write", "writelines"),
+        *("to_csv", "to_json", "to_parquet", "to_pickle", "save_to_disk", "save_pretrained", "push_to_hub"),
+        *("set_format", "set_transform", "set_default_dtype", "set_default_device", "set_num_threads"),
+        *("use_deterministic_algorithms", "set_detect_anomaly", "on_log", "log_metrics", "save_metrics"),
+        *("backward", "__dict__", "__class__", "__globals__"),
+    )
+)
+"""Attributes that change what others see, whatever they are taken from."""
+
+MUTATORS = frozenset(
+    (
+        *("append", "appendleft", "extend", "insert", "pop", "popleft", "popitem", "remove", "discard", "clear"),
+        *("update", "setdefault", "add", "sort", "reverse", "fill", "resize", "put", "itemset"),
+    )
+)
+UNUSED = ("__repr__", "__str__", "__eq__", "__hash__", "__replace__")  # of an object that code makes for itself
+STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "DELETE_ATTR", "STORE_NAME", "DELETE_NAME")
+
+
+def is_library(value: Any) -> bool:
+    """Whether a class, function or module, or the class of an object, comes with one of `LIBRARIES`."""
+    if isinstance(value, ModuleType):
+        module: Any = value.__name__
+    elif isinstance(value, BuiltinFunctionType):
+        if not isinstance(value.__self__, ModuleType | type | None):  # such as the append of somebody's list
+            return type(value.__self__).__module__.partition(".")[0] in ("torch", "numpy")
+        return value.__module__ is None or value.__module__.lstrip("_").partition(".")[0] in LIBRARIES
+    else:
+        kind = value if isinstance(value, type | FunctionType) else type(value)
+        module = getattr(kind, "__module__", None)
+    return isinstance(module, str) and module.lstrip("_").partition(".")[0] in LIBRARIES
+
+
+class Reading:
+    """Reads functions, and what they call, until one is found that might be noticed.
+
+    Args:
+        taken_care_of: methods of `self` that are replaced while the code runs, so that a call of them is harmless.
+    """
+
+    def __init__(self, taken_care_of: frozenset[str] = frozenset()) -> None:
+        self._taken_care_of = taken_care_of
+        self._read: set[tuple[int, bool]] = set()
+        self._shared: str | None = None  # a list, dict, tensor or array that is not ours alone
+        self._mutates: str | None = None  # what might change one
+
+    def objection(self, value: Any, name: str, copied: bool = False) -> str | None:
+        """Say why `value` must not be called, as a clause without a subject; None if it may be.
+
+        Args:
+            value: a function, method, class, or an object that can be called.
+            name: what to call it.
+            copied: whether the object that it is a method of is a deep copy.
+        """
+        why = self._callable(value, name, copied)
+        if why is None and self._shared is not None and self._mutates is not None:
+            why = f"{name} might change {self._shared} ({self._mutates})"
+        return why
+
+    def _callable(self, value: Any, name: str, copied: bool) -> str | None:
+        if isinstance(value, functools.partial):
+            parts = (
+                value.func,
+                *(v for v in (*value.args, *value.keywords.values()) if not self._is_value(v, name)),
+            )
+            return self._first(self._callable(part, name, copied) for part in parts)
+        if isinstance(value, MethodType):
+            if is_library(value.__func__) and is_library(value.__self__):
+                return None
+            return self._function(value.__func__, name, copied, value.__self__)
+        if isinstance(value, FunctionType):
+            return None if is_library(value) else self._function(value, name, copied)
+        if is_library(value):
+            return None
+        if isinstance(value, type):
+            self._shared = self._shared or f"the class {name!r}"
+            functions = [
+                part
+                for method, part in vars(value).items()
+                if isinstance(part, FunctionType) and method not in UNUSED
+            ]
+            return self._first(self._function(part, name, copied=True, made=True) for part in functions)
+        call = inspect.getattr_static(type(value), "__call__", None)
+        if isinstance(call, FunctionType):
+            return self._function(call, name, copied, value)
+        return f"{name} is a {type(value).__name__}, whose code cannot be read"
+
+    def _function(
+        self, function: Any, name: str, copied: bool, owner: Any = None, made: bool = False
+    ) -> str | None:
+        """Read one function; `made`: it is a method of an object that the code makes for itself."""
+        while hasattr(function, "__wrapped__") and is_library(function):  # decorated, as by torch.no_grad
+            function = function.__wrapped__
+        if not isinstance(function, FunctionType):
+            return f"{name} cannot be read"
+        if (id(function), copied) in self._read:
+            return None
+        self._read.add((id(function), copied))
+        free = _free_variables(function)
+        first = function.__code__.co_varnames[:1] if owner is not None or copied else ()
+        values = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        if any(not self._is_value(value, name) for value in values):
+            return f"{name} has a default value that calls could share"
+        for code in codes(function.__code__):
+            why = self._code(code, function, free, name, first[0] if first else None, owner, copied, made)
+            if why is not None:
+                return why
+        return None
+
+    def _code(
+        self,
+        code: CodeType,
+        function: FunctionType,
+        free: Mapping[str, Any],
+        name: str,
+        own: str | None,
+        owner: Any,
+        copied: bool,
+        made: bool,
+    ) -> str | None:
+        instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
+        for this, following in zip(instructions, [*instructions[1:], None], strict=True):
+            kind, operand = this.opname, this.argval
+            if kind in STORES or (kind == "STORE_DEREF" and operand in function.__code__.co_freevars):
+                return f"{name} assigns to {operand!r}, which is not its own"
+            if kind == "STORE_ATTR":
+                if not copied:
+                    return f"{name} sets the attribute {operand!r}"
+                if not made:
+                    self._mutates = self._mutates or f"{name} sets the attribute {operand!r}"
+            if kind in ("STORE_SUBSCR", "DELETE_SUBSCR"):
+                self._mutates = self._mutates or f"{name} assigns to an element"
+            if kind == "IMPORT_NAME" and operand.partition(".")[0] not in LIBRARIES:
+                return f"{name} imports {operand}"
+            if kind in ("LOAD_GLOBAL", "LOAD_NAME"):
+                why = self._global(operand, function, name)
+            elif kind in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE") and operand in free:
+                why = None if operand == "__class__" else self._value(free[operand], operand, name)
+            elif kind in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+                why = self._attribute(str(operand), name)
+            else:
+                why = None
+            if why is None and own is not None and owner is not None and _ends_with(this, own):
+                if following is None or following.opname not in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"):
+                    why = None if copied or _calls_super(instructions) else f"{name} hands over {own!r}"
+                elif following.opname != "STORE_ATTR":
+                    why = self._of_owner(owner, str(following.argval), name, copied)
+            if why is not None:
+                return why
+        return None
+
+    def _attribute(self, attribute: str, name: str) -> str | None:
+        if attribute in EFFECTS:
+            return f"{name} uses {attribute!r}"
+        in_place = attribute.endswith("_") and not attribute.startswith("_")
+        if in_place or attribute in MUTATORS:
+            self._mutates = self._mutates or f"{name} uses {attribute!r}"
+        return None
+
+    def _global(self, variable: str, function: FunctionType, name: str) -> str | None:
+        if variable in function.__globals__:
+            return self._value(function.__globals__[variable], variable, name)
+        if variable in FORBIDDEN_BUILTINS:
+            return f"{name} calls {variable}"
+        if variable == "type":
+            self._shared = self._shared or "its class"
+        return None if hasattr(builtins, variable) else f"{name} uses {variable!r}, which is not there yet"
+
+    def _value(self, value: Any, variable: str, name: str, copied: bool = False) -> str | None:
+        """Say why a value that code takes from outside cannot be trusted."""
+        if self._is_value(value, variable, copied):
+            return None
+        if isinstance(value, FunctionType | MethodType | functools.partial | type):
+            return self._callable(value, variable, copied)
+        if _is_random_state(value):
+            return None
+        if is_library(value) and not _moves_on(value):
+            if isinstance(value, nn.Module):
+                return self._first(self._value(part, variable, name) for part in value.children())
+            if not (
+                isinstance(value, ModuleType) or callable(value) or hasattr(type(value), "convert_tokens_to_ids")
+            ):
+                self._shared = self._shared or f"{variable!r}"
+            return None
+        return f"{name} uses {variable!r}, which it might change"
+
+    def _of_owner(self, owner: Any, attribute: str, name: str, copied: bool) -> str | None:
+        """Say why what a method takes from its object cannot be trusted."""
+        if attribute in self._taken_care_of:
+            return None
+        if isinstance(owner, nn.Module) and any(
+            attribute in getattr(owner, part) for part in ("_modules", "_parameters", "_buffers")
+        ):
+            return None  # the modules within are read on their own
+        try:
+            found = inspect.getattr_static(owner, attribute)
+        except AttributeError:
+            return None  # it raises, or is there by a `__getattr__` that is read as a method
+        if isinstance(found, property):
+            return self._callable(found.fget, attribute, copied)
+        if isinstance(found, staticmethod | classmethod):
+            return self._callable(found.__func__, attribute, copied)
+        if isinstance(found, FunctionType) and attribute not in getattr(owner, "__dict__", {}):
+            return None if is_library(found) else self._function(found, attribute, copied, owner)
+        if copied and not callable(found):
+            return None
+        return self._value(found, attribute, name, copied)
+
+    def _is_value(self, value: Any, name: str, copied: bool = False) -> bool:
+        """Whether a value is plain: nothing but numbers, text, and containers of such."""
+        if isinstance(value, type(None) | bool | int | float | complex | str | bytes | range | slice):
+            return True
+        if isinstance(value, torch.dtype | torch.device | torch.Size | np.dtype | np.generic):
+            return True
+        if isinstance(value, tuple | frozenset):
+            return all(self._is_value(part, name, copied) for part in value)
+        if type(value) in (list, dict, set) or isinstance(value, torch.Tensor | np.ndarray):
+            if not copied:
+                self._shared = self._shared or f"{name!r}"
+            return True
+        return False
+
+    @staticmethod
+    def _first(answers: Iterator[str | None]) -> str | None:
+        return next((answer for answer in answers if answer is not None), None)
+
+
+def objection_to_module(model: nn.Module) -> str | None:
+    """Say why a deep copy of a model must not be run; None if it may be."""
+    for module in model.modules():
+        kind = type(module)
+        hooks = [
+            hook
+            for held in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+            for hook in getattr(module, held, {}).values()
+        ]
+        calls: list[tuple[Any, str]] = [(hook, "a hook") for hook in hooks]
+        if "forward" in vars(module):
+            calls.append((vars(module)["forward"], "forward"))
+        for name in ("forward", "__call__", "__getattr__", "__setattr__", "__deepcopy__", "__getstate__"):
+            method = getattr(kind, name, None)
+            if isinstance(method, FunctionType) and not is_library(method):
+                calls.append((MethodType(method, module), f"{kind.__name__}.{name}"))
+        for call, name in calls:
+            if (why := Reading().objection(call, name, copied=name != "a hook")) is not None:
+                return why
+    return None
+
+
+def _free_variables(function: FunctionType) -> dict[str, Any]:
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            values[name] = _Unassigned()
+    return values
+
+
+class _Unassigned:
+    """Stands for a variable without a value."""
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a function's code and that of the functions and comprehensions within."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+def _ends_with(instruction: dis.Instruction, variable: str) -> bool:
+    """Whether an instruction leaves this variable on top of the stack."""
+    if not instruction.opname.startswith(("LOAD_FAST", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")):
+        return False
+    operand = instruction.argval
+    return bool(variable in operand if isinstance(operand, tuple) else operand == variable)
+
+
+def _calls_super(instructions: list[dis.Instruction]) -> bool:
+    return any(i.opname == "LOAD_GLOBAL" and i.argval == "super" for i in instructions)
+
+
+def _is_random_state(value: Any) -> bool:
+    from .rng import is_generator
+
+    return is_generator(value)  # whoever calls the code puts these back
+
+
+def _moves_on(value: Any) -> bool:
+    return hasattr(type(value), "__next__") or hasattr(type(value), "write")

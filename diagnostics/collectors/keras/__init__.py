@@ -1,0 +1,1 @@
+"""Facts of Keras models, data, losses and weights."""

@@ -1,0 +1,1 @@
+"""Finds the loops that a script writes around `tf.GradientTape`."""

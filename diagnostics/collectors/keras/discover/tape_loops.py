@@ -1,0 +1,139 @@
+"""Finds the training loops that a script writes for Keras by itself, around a `tf.GradientTape`.
+
+A loop is an optimizer whose `apply` is called outside of `fit`. Where that happens eagerly, the gradients and the
+loss are there to be seen. Where it happens within a `tf.function`, nothing of a step shows but that the optimizer
+has counted it, what the function returned, and what became of the weights.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src.optimizers.base_optimizer import BaseOptimizer
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import FROZEN
+
+from .tape_watcher import KerasLoop
+
+TAPES = 16  # gradients that were asked for and not yet applied
+
+
+class TapeFinder:
+    """Looks at each optimizer that steps outside of `fit`, and hands what it sees to a `KerasLoop`."""
+
+    def __init__(
+        self, began: Callable[[KerasLoop], object], fault: Callable[[Exception], object], every: int = 20
+    ) -> None:
+        """Look on from now on; end it with `close`.
+
+        Args:
+            began: is told of each loop when it begins.
+            fault: is given what goes wrong in here, which is never raised into the script.
+            every: steps between two looks at the weights.
+        """
+        self._began, self._fault, self._every = began, fault, every
+        self._loops: IdentityMap[Any, KerasLoop] = IdentityMap()
+        self._losses: dict[int, Any] = {}  # by the gradient's identity, of the latest tapes
+        self._within = threading.local()
+        self._paused = 0
+        self._undo: list[Callable[[], None]] = []
+        self._around(tf.GradientTape, "gradient", self._gradient)
+        self._around(BaseOptimizer, "apply", self._apply)
+        self._around(Function, "__call__", self._call)
+
+    @contextlib.contextmanager
+    def left_alone(self) -> Iterator[None]:
+        """Notice nothing meanwhile: `fit` is watched by a callback."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+
+    def close(self) -> None:
+        """Take everything off again."""
+        while self._undo:
+            self._undo.pop()()
+
+    def _around(self, owner: Any, name: str, work: Callable[..., Any]) -> None:
+        plain, finder = getattr(owner, name), self
+
+        @functools.wraps(plain)
+        def looked_at(*arguments: Any, **options: Any) -> Any:
+            if finder._paused or is_own_run() or getattr(finder._within, name, False):
+                return plain(*arguments, **options)
+            setattr(finder._within, name, True)  # an optimizer may call another's `apply`
+            try:
+                return work(plain, *arguments, **options)
+            finally:
+                setattr(finder._within, name, False)
+
+        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
+        setattr(owner, name, looked_at)
+        self._undo.append(lambda: setattr(owner, name, plain))
+
+    def _safely(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return work(*arguments)
+        except Exception as fault:  # ours, and nothing the script should hear of
+            self._fault(fault)
+            return None
+
+    def _gradient(self, plain: Any, tape: Any, target: Any, *arguments: Any, **options: Any) -> Any:
+        gradients = plain(tape, target, *arguments, **options)
+        if tf.executing_eagerly():
+            self._safely(self._note, target, gradients)
+        return gradients
+
+    def _note(self, target: Any, gradients: Any) -> None:
+        if not isinstance(target, tf.Tensor) or target.shape.rank != 0 or not target.dtype.is_floating:
+            return
+        while len(self._losses) >= TAPES:
+            self._losses.pop(next(iter(self._losses)))
+        first = next((g for g in tf.nest.flatten(gradients) if g is not None), None)
+        if first is not None:
+            self._losses[id(first)] = first, target  # held, so that its number is not given out again
+
+    def _apply(self, plain: Any, optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
+        grads = list(grads)
+        given = None if trainable_variables is None else list(trainable_variables)
+        loop = self._safely(self._loop, optimizer, grads, given)
+        if loop is None or not tf.executing_eagerly():
+            return plain(optimizer, grads, given)
+        loss = next((self._losses.pop(id(g))[1] for g in grads if id(g) in self._losses), None)
+        self._safely(loop.before)
+        result = plain(optimizer, grads, given)
+        self._safely(loop.after, loss, grads)
+        return result
+
+    def _loop(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> KerasLoop | None:
+        """Return the loop of an optimizer; a new one if it has not been seen to step yet."""
+        loop = self._loops.get(optimizer)
+        if loop is None:
+            held = variables if variables is not None else list(optimizer._trainable_variables)
+            if len(held) != len(grads) or not all(isinstance(v, keras.Variable) for v in held):
+                return None
+            eager = tf.executing_eagerly()
+            loop = self._loops[optimizer] = KerasLoop(optimizer, held, eager, self._every)
+            self._began(loop)
+        return loop
+
+    def _call(self, plain: Any, function: Any, *arguments: Any, **options: Any) -> Any:
+        if not tf.executing_eagerly():  # one within another, as it is traced
+            return plain(function, *arguments, **options)
+        known = [loop for loop in self._loops.values() if not loop.eager]
+        for loop in known:
+            self._safely(loop.before)
+        result = plain(function, *arguments, **options)
+        for loop in [loop for loop in self._loops.values() if not loop.eager]:
+            self._safely(loop.called, result, len(self._loops) == 1)
+        return result

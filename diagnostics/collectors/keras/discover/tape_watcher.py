@@ -1,0 +1,163 @@
+"""Observes one optimizer of Keras' in a loop that the script has written by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.collectors.keras.watch.history_fields import sample_fields
+from diagnostics.collectors.keras.watch.watcher import memory_held
+from diagnostics.collectors.keras.weights import Weights, not_finite
+from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.sampling import looks_closer
+from diagnostics.facts.nonfinite import OriginFacts, OriginKind
+from diagnostics.facts.training import HistoryFacts
+
+_NO_REPLAY = "a step of this loop cannot be run again by somebody else"
+_HIDDEN = "the step is one tf.function, which shows none"
+
+
+class KerasLoop:
+    """Follows an optimizer and the variables that it was first given; see `TapeFinder` for who calls what.
+
+    Attributes:
+        name: what a report calls it.
+        eager: whether each step is seen, or only that a `tf.function` has made some.
+        steps: of the optimizer so far.
+        faults: by part, what went wrong here: always empty, since the finder hears of it.
+        uncovered: by part, why it could not be watched.
+        forwards: passes that were seen: one a step.
+        origin: where the first NaN or inf was seen; what made it is not known.
+    """
+
+    def __init__(self, optimizer: Any, variables: list[Any], eager: bool, every: int) -> None:
+        """Begin with an optimizer that is about to step, or whose step is being traced."""
+        self.eager = eager
+        self.steps = self.forwards = 0
+        self.faults: dict[str, str] = {}
+        self.uncovered = {"weights": _NO_REPLAY}
+        self.origin: OriginFacts | None = None
+        if not eager:
+            self.uncovered["gradients"] = _HIDDEN
+        self._optimizer, self._every = optimizer, every
+        self.name = f"a loop with Keras' {type(optimizer).__name__}"
+        self._weights = Weights(variables)
+        if not self._weights.small:
+            self.uncovered["updates"] = "the weights are too many to be copied"
+        self._rows = History(_row(len(self._weights.layers)))
+        self._samples = History(sample_fields(len(self._weights.layers)))
+        self._counted = _count(optimizer)
+        self._values: list[Any] | None = None
+
+    def before(self) -> None:
+        """Take the weights before a step that is to be looked at more closely."""
+        wanted = looks_closer(self.steps, self._every) and self._weights.small
+        self._values = self._weights.read() if wanted else None
+
+    def after(self, loss: Any, grads: list[Any]) -> None:
+        """Take a step that was seen: its loss, a tensor () or None, and a gradient or None for each variable."""
+        norms = self._weights.gradient_norms(grads)
+        self._step(math.nan if loss is None else float(loss), loss is not None, norms)
+
+    def called(self, result: Any, alone: bool) -> None:
+        """Take what a `tf.function` returned, if it has stepped; a loss only if it is of no other optimizer."""
+        counted = _count(self._optimizer)
+        stepped, self._counted = counted - self._counted, counted
+        if stepped <= 0:
+            return
+        loss = _loss_in(result) if alone and stepped == 1 else None
+        self.steps += stepped - 1
+        self._step(math.nan if loss is None else loss, loss is not None, None)
+
+    def _step(self, loss: float, known: bool, norms: Any) -> None:
+        if self._values is not None:
+            ratios, sizes = self._weights.measure(self._values)
+            self._samples.append((self.steps, ratios, sizes, memory_held()))
+            self._values = None
+            if not np.isfinite(ratios).all() and self.origin is None:
+                self._broken_weights()
+        if known and not math.isfinite(loss) and self.origin is None:
+            self.origin = self._origin(None, loss=loss)
+        none = np.zeros(len(self._weights.layers), np.float32)
+        by_layer = none if norms is None else norms
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = float(np.sqrt(np.square(by_layer.astype(np.float64)).sum()))
+        rate = float(np.asarray(self._optimizer.learning_rate))
+        self._rows.append((self.steps, loss, known, [rate], total, by_layer, norms is not None))
+        self.steps += 1
+        self.forwards = self.steps
+
+    def _broken_weights(self) -> None:
+        weights = self._weights
+        if broken := not_finite(weights.names, weights.read()[: weights.trainable]):
+            self.origin = self._origin("weights", parameters=broken)
+
+    def _origin(self, kind: OriginKind | None, **known: Any) -> OriginFacts:
+        count = len(self._weights.names)
+        return OriginFacts(self.steps, kind, False, self.steps, num_parameters=count, reason=_NO_REPLAY, **known)
+
+    def read(self) -> None:
+        """Do nothing: each step was read at once."""
+
+    def ranges(self) -> None:
+        """Return None: the activations are not seen."""
+        return None
+
+    def history(self) -> HistoryFacts:
+        """Return the run so far."""
+        rows, samples = self._rows.arrays(), self._samples.arrays()
+        n, sampled = len(rows["steps"]), bool(self._samples.total)
+        loss_known = rows["loss_known"] if rows["loss_known"].any() else None
+        return HistoryFacts(
+            total_steps=self.steps,
+            steps=rows["steps"],
+            layers=self._weights.layers,
+            gradient_norms=rows["gradient_norms"],
+            layer_gradient_norms=rows["layer_gradient_norms"],
+            gradient_known=rows["gradient_known"],
+            learning_rates=rows["learning_rates"],
+            training_mode=np.full(n, -1, dtype=np.int8),
+            passes=np.ones(n, dtype=np.int64),
+            gradients_zeroed=np.full(n, -1, dtype=np.int8),
+            losses=None if loss_known is None else rows["losses"],
+            loss_known=loss_known,
+            sampled_steps=samples["sampled_steps"] if sampled else None,
+            update_ratios=samples["update_ratios"] if sampled else None,
+            weight_norms=samples["weight_norms"] if sampled else None,
+            memory_bytes=samples["memory_bytes"] if sampled else None,
+            memory_of="process" if sampled else None,
+        )
+
+
+def _row(layers: int) -> list[Any]:
+    return [
+        ("steps", np.int64),
+        ("losses", np.float64),
+        ("loss_known", np.bool_),
+        ("learning_rates", np.float64, (1,)),
+        ("gradient_norms", np.float32),
+        ("layer_gradient_norms", np.float32, (layers,)),
+        ("gradient_known", np.bool_),
+    ]
+
+
+def _count(optimizer: Any) -> int:
+    """Return the steps that an optimizer has counted; 0 while it has no counter yet."""
+    iterations = getattr(optimizer, "iterations", None)
+    try:
+        return 0 if iterations is None else int(np.asarray(iterations))
+    except Exception:  # it is being made within a function that is traced: there is no value yet
+        return 0
+
+
+def _loss_in(result: Any) -> float | None:
+    """Return the loss that a step's function returned: its only number, or what it calls the loss."""
+    if isinstance(result, Mapping):
+        result = result.get("loss")
+    if isinstance(result, tf.Tensor) and result.shape.rank == 0 and result.dtype.is_floating:
+        return float(result)
+    return None

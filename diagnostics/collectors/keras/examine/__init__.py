@@ -1,0 +1,1 @@
+"""Facts of a compiled model and its data."""

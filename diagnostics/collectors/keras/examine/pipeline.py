@@ -1,0 +1,297 @@
+"""A compiled Keras model on TensorFlow and its data, stage by stage. All that runs, runs on copied weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.collectors.isolation.internal import own_warnings_ignored
+from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, class_labels, named, unpack
+from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of, reread_batch, rows_of
+from diagnostics.collectors.keras.losses import as_written, output_facts, recognise_loss, weighs_classes
+from diagnostics.collectors.keras.model import (
+    computes_loss,
+    describe_model,
+    full_rate,
+    has_own_train_step,
+    has_weights,
+    optimizer_facts,
+    optimizer_like,
+    warms_up,
+    with_weights,
+)
+from diagnostics.collectors.keras.replayable import python_functions
+from diagnostics.collectors.keras.state import generators_of, global_states_kept, own_loss
+from diagnostics.collectors.shared.loss_match import Recognised
+from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Plan, Pool, Run, overfit, pool_of
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
+from diagnostics.collectors.shared.reread import deep_copy
+from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
+from diagnostics.facts.pipeline import Fact, GradientFacts, LayerFacts, LossFacts
+
+from .stateless_copy import KerasCopy
+
+# A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
+# is no floor, for the penalty alone may keep the loss above it. Our choice.
+LARGE_PENALTY = 0.1
+
+
+class KerasPipeline:
+    """`examine(model, data)`.
+
+    Args:
+        model: compiled. It is neither trained nor changed.
+        data: what `fit` would be given: a `tf.data.Dataset`, a `PyDataset`, or arrays ``(x, y)``.
+        evaluation: the same for evaluation, to be held against the training rows.
+        class_weights: whether `fit` is given class weights; None if that is not known.
+    """
+
+    preprocesses = True  # whether the data is yet to pass the preprocessor of a model of KerasHub
+
+    def __init__(
+        self, model: keras.Model, data: Any, evaluation: Any = None, class_weights: bool | None = None
+    ) -> None:
+        self.model = model
+        self._given = data
+        self._evaluation = evaluation
+        self._class_weights = class_weights
+        self.name = f"{type(model).__name__} with {kind_of(data)}"
+        self._data: KerasData | None = None
+        self._unread = "the stage before failed"
+        self._x: Any = None
+        self._y: Any = None
+        self._copy: KerasCopy | None = None
+        self._recognised = Recognised()
+        # XLA looks a label out of range up without a complaint, and the loss is NaN.
+        self.forward_is_harmless = bool(model.jit_compile)
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """See `Pipeline.untouched`."""
+        called = [f for given in (self._given, self._evaluation) for f in python_functions(given)]
+        kept = global_states_kept(self._given, self._evaluation, *called, *generators_of(self.model))
+        with kept, own_loss(self.model), own_warnings_ignored():  # what Keras warns of, it will say again in `fit`
+            yield
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        if has_weights(self.model):
+            yield describe_model(self.model)
+        given = self._given
+        if isinstance(given, keras.utils.PyDataset):  # all else runs no Python that could edit rows
+            reread = reread_batch(given)
+            yield reread
+            given = deep_copy(given)  # it may count how often it is read
+        try:
+            self._data = KerasData(given)
+        except CannotJudge as reason:
+            self._unread = str(reason)
+            raise
+        yield dataset_facts(self._data)
+        if self._evaluation is not None:
+            yield from self._split_facts(self._data, KerasData(self._evaluation))
+
+    def batch(self) -> Iterator[Fact]:
+        """See `Pipeline.batch`."""
+        if self._data is None:
+            raise StageFailed(f"No batch was taken: {self._unread}.")
+        self._batches = self._data.batches()
+        batch = next(self._batches, None)
+        if batch is None:
+            raise StageFailed(EMPTY)
+        self._x, self._y, self._weights = x, y, _ = self._as_tensors(batch)
+        if any(part.ndim == 0 for part in keras.tree.flatten((self._x, self._y)) if tf.is_tensor(part)):
+            raise StageFailed(
+                f"The data ({kind_of(self._given)}) yields single rows, not batches. Batch it first: "
+                "dataset.batch(32)."
+            )
+        yield batch_facts(x, y, self.model.loss)
+
+    def forward(self) -> Iterator[Fact]:
+        """See `Pipeline.forward`."""
+        if not has_weights(self.model):
+            self.model = with_weights(self.model, self._x)
+            yield describe_model(self.model)
+        copy = KerasCopy(self.model, self._x, self._y, self._weights)
+        trainable, other = copy.start()
+        with users_code():
+            prediction = copy.predict(trainable, other, training=False)
+        yield output_facts(self._single(prediction), self.model)
+        with users_code():
+            activations = copy.activations()
+        if activations:
+            yield LayerFacts(activations)
+        if has_own_train_step(self.model):
+            raise CannotJudge(
+                f"{type(self.model).__name__} has a train_step of its own: what its loss is cannot be known "
+                "without taking a step, so loss, backward and overfit are left out"
+            )
+        if self.model.loss is not None and self._y is None:
+            raise StageFailed(
+                f"The data has no target: a batch is its inputs alone, and the loss, {as_written(self.model.loss)}"
+                ", compares the prediction with one. Give inputs and target as a pair: (x, y)."
+            )
+        if computes_loss(self.model) and not copy.adds_losses():
+            raise StageFailed(
+                "The model is compiled without a loss, and adds none itself, so there is nothing to train on. "
+                "Give one: model.compile(optimizer=..., loss=...)."
+            )
+        self._copy = copy
+        self._build_loss(prediction)
+        with users_code():
+            loss, prediction = copy.loss(trainable, other, training=True)
+            penalty = copy.penalty()
+        value = float(loss)
+        self._recognised = self._recognise(value - penalty, prediction, penalty)
+        yield LossFacts(
+            value=value,
+            kind=self._recognised.kind,
+            floor=self._recognised.floor,
+            class_weights=weighs_classes(self.model.loss, self._weights is not None, self._class_weights),
+            reads=self._recognised.reads,
+            broadcast=self._recognised.broadcast,
+            name=as_written(self.model.loss),
+            non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
+            masked=self._masked(prediction),
+        )
+
+    def backward(self) -> Iterator[Fact]:
+        """See `Pipeline.backward`."""
+        if self._copy is None:
+            raise CannotJudge("the model was not run")
+        with users_code():
+            gradients = self._copy.gradients()
+        norms, unreached = {}, {}
+        for variable, gradient in zip(self.model.trainable_variables, gradients, strict=True):
+            if gradient is None:
+                unreached[variable.path] = int(np.prod(variable.shape))
+            else:
+                norms[variable.path] = float(tf.norm(tf.cast(tf.convert_to_tensor(gradient), tf.float32)))
+        total = sum(int(np.prod(variable.shape)) for variable in self.model.trainable_variables)
+        yield GradientFacts(bool(norms), norms, unreached, total)
+
+    def optimizer_step(self) -> Iterator[Fact]:
+        """See `Pipeline.optimizer_step`."""
+        yield optimizer_facts(self.model)
+
+    def overfit(self) -> Iterator[Fact]:
+        """See `Pipeline.overfit`."""
+        copy = self._copy
+        if copy is None:
+            raise CannotJudge("the model was not run")
+        if not self.model.trainable_variables:
+            raise CannotJudge("the model has no trainable weights")
+        arrays = [array for value in named(self._x).values() if (array := as_array(value)) is not None]
+        rows = [tuple(array[row] for array in arrays) for row in range(len(arrays[0]))] if arrays else []
+        with users_code():
+            yield from overfit(
+                self._train_copy,
+                floor=self._recognised.floor,
+                distinct_inputs=len({row_digest((*row, None), input_columns((*row, None))) for row in rows}),
+                their_rate=full_rate(self.model.optimizer),
+                warms_up=warms_up(self.model.optimizer),
+                pool=self._pool,
+                num_trainable=sum(int(np.prod(v.shape)) for v in self.model.trainable_variables),
+            )
+
+    def evaluation(self) -> Iterator[Fact]:
+        """See `Pipeline.evaluation`."""
+        yield from ()
+        raise CannotJudge("Keras' own metrics are taken to be right")
+
+    def reproduction(self) -> Iterator[Fact]:
+        """See `Pipeline.reproduction`."""
+        yield from ()
+        raise CannotJudge("of a Keras model no step is made twice")
+
+    # --- parts ----------------------------------------------------------------------------------------------
+
+    def _as_tensors(self, batch: Any) -> tuple[Any, Any, Any]:
+        """Part a batch into inputs, target and sample weights, as tensors; what is not there is None."""
+        parts = unpack(batch)
+        preprocessor = getattr(self.model, "preprocessor", None) if self.preprocesses else None
+        if preprocessor is not None and hasattr(self.model, "preprocess_samples"):
+            with users_code():
+                parts = self.model.preprocess_samples(*parts)
+        with users_code():  # what TensorFlow cannot take, `fit` cannot take either
+            x, y, weights = (
+                None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part) for part in parts
+            )
+        return x, y, weights
+
+    def _train_copy(self, plan: Plan) -> Run:
+        assert self._copy is not None
+        return self._copy.run(plan, lambda: optimizer_like(self.model.optimizer))
+
+    def _pool(self) -> Pool | None:
+        """Take further batches, for a classifier of whole rows; None if there are none."""
+        assert self._copy is not None
+        labels = class_labels({}, self._y)
+        if self._recognised.num_classes is None or self._weights is not None or labels is None or labels.ndim > 1:
+            return None
+        seen = [labels]
+        self._copy.further.clear()
+        for batch in islice(self._further_batches(), POOL_BATCHES - 1):
+            parts = self._as_tensors(batch)
+            more = class_labels({}, parts[1])
+            if more is None or len(more) != len(labels):  # the last one may be shorter: another trace
+                break
+            self._copy.further.append(parts)
+            seen.append(more)
+        return pool_of(seen, self._recognised.floor or 0.0, self._recognised.num_classes)
+
+    def _further_batches(self) -> Iterator[Any]:
+        return self._batches
+
+    def _split_facts(self, data: KerasData, evaluation: KerasData) -> Iterator[Fact]:
+        for split in compared_rows(rows_of(data, SECONDS), rows_of(evaluation, SECONDS)):
+            yield replace(split, training_size=data.size, evaluation_size=evaluation.size)
+
+    def _recognise(self, value: float, prediction: Any, penalty: float) -> Recognised:
+        """Say which loss it is that gives `value`, the penalty apart, and add the penalty to its floor."""
+        single = self._single(prediction)
+        if single is None or self._y is None or keras.tree.is_nested(self._y):
+            return Recognised()
+        found = recognise_loss(value, single, np.asarray(self._y), self.model.loss)
+        if found.floor is None or penalty <= 0:
+            return found
+        if penalty > LARGE_PENALTY * found.floor:
+            return Recognised()
+        return replace(found, floor=found.floor + penalty)
+
+    def _masked(self, prediction: Any) -> bool | None:
+        """Say whether a mask or sample weights leave something out of the loss."""
+        if self._weights is not None or any(
+            getattr(part, "_keras_mask", None) is not None for part in keras.tree.flatten(prediction)
+        ):
+            return True
+        return False if self._recognised.kind != "other" else None
+
+    def _build_loss(self, prediction: Any) -> None:
+        """Let Keras pair losses with outputs, which it cannot do while values are replaced."""
+        pairing = getattr(self.model, "_compile_loss", None)
+        if pairing is not None and not pairing.built and self._y is not None:
+            with users_code():
+                pairing.build(self._y, prediction)
+
+    def _single(self, prediction: Any) -> np.ndarray | None:
+        """Return the prediction (n, ...) if there is one output, else None."""
+        flat = keras.tree.flatten(prediction)
+        return np.asarray(tf.cast(flat[0], tf.float32)) if len(flat) == 1 else None
+
+    def _non_finite_rows(self) -> tuple[int, ...] | None:
+        assert self._copy is not None
+        size = len(keras.tree.flatten(self._x)[0])
+        try:
+            losses = self._copy.row_losses(size)
+        except Exception:  # a model or loss that needs the whole batch
+            return None
+        return tuple(row for row, loss in enumerate(losses) if not math.isfinite(loss))

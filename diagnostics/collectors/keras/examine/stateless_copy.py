@@ -1,0 +1,265 @@
+"""A copy of a Keras model's weights, run and trained through the model's own layers without touching them.
+
+Keras 3 can run a model with other values in the place of its variables (`StatelessScope`). So a copy is a list of
+tensors, which any model has: functional, Sequential or subclassed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.collectors.keras.model import layer_activations
+from diagnostics.collectors.shared.overfit_plan import Plan, Run, Stopwatch, larger
+from diagnostics.facts.pipeline import ActivationFacts
+
+ALIKE = 1e-6  # relative: units closer than this are the same, up to rounding
+
+Weights = list[Any]
+
+
+class KerasCopy:
+    """Computes loss, gradients and training runs of `model` on one batch, on values of its own.
+
+    Args:
+        model: compiled, built; only read.
+        x: the inputs.
+        y: the target; None if there is none.
+        sample_weight: None if there is none.
+    """
+
+    def __init__(self, model: keras.Model, x: Any, y: Any, sample_weight: Any) -> None:
+        self._model = model
+        self._batch = (x, y, sample_weight)
+        self.further: list[tuple[Any, Any, Any]] = []  # batches to take turns with this one, for a plan of several
+        self._takes_training = getattr(model, "_call_has_training_arg", True)
+        self._trainable = list(model.trainable_variables)
+        self._other = list(model.non_trainable_variables)
+        # Batch norm must see batch statistics; where there is none, dropout is better off.
+        self._training = any("batchnorm" in type(layer).__name__.lower() for layer in model._flatten_layers())
+        self._learners: dict[str, _Learner] = {}
+        self._held: tuple[Weights, Weights] | None = None
+
+    def hold_start(self) -> None:
+        """Let every later run start from the values that the model has now."""
+        self._held = self.start()
+
+    def start(self) -> tuple[Weights, Weights]:
+        """Return the values that the model has now, or had at `hold_start`: trainable, and the others."""
+        if self._held is not None:
+            return list(self._held[0]), list(self._held[1])
+        return [tf.identity(v.value) for v in self._trainable], [tf.identity(v.value) for v in self._other]
+
+    def predict(self, trainable: Weights, other: Weights, training: bool) -> Any:
+        """Run the model with these values."""
+        with self._scope(trainable, other):
+            return self._call(self._batch[0], training)
+
+    def penalty(self) -> float:
+        """Return what the model adds to its loss by itself: the penalties of its regularizers, and `add_loss`."""
+        trainable, other = self.start()
+        with self._scope(trainable, other):
+            self._call(self._batch[0], training=False)
+            return float(sum(float(tf.reduce_sum(loss)) for loss in self._model.losses))
+
+    def adds_losses(self) -> bool:
+        """Whether the model adds losses by itself."""
+        with self._scope(*self.start()):
+            self._call(self._batch[0], training=False)
+            return bool(self._model.losses)
+
+    def activations(self) -> tuple[ActivationFacts, ...]:
+        """Look at the model's activation functions."""
+        with self._scope(*self.start()):
+            return layer_activations(self._model, self._batch[0])
+
+    def loss(self, trainable: Weights, other: Weights, training: bool) -> tuple[Any, Any]:
+        """Return loss and prediction, compiled as the user compiled the model."""
+        compiled = self._function(
+            lambda t, o, batch: self._compute(t, o, training, batch)[:2], bool(self._model.jit_compile)
+        )
+        loss, prediction = compiled(trainable, other, self._batch)
+        return loss, prediction
+
+    def row_losses(self, size: int) -> list[float]:
+        """Return the loss of each example alone."""
+        trainable, other = self.start()
+        whole = self._batch
+        compiled = self._function(
+            lambda t, o, batch: self._compute(t, o, False, batch)[0], bool(self._model.jit_compile)
+        )
+        losses = []
+        for row in range(size):
+            cut = tuple(
+                None if part is None else keras.tree.map_structure(lambda v, row=row: v[row : row + 1], part)
+                for part in whole
+            )
+            losses.append(float(compiled(trainable, other, cut)))
+        return losses
+
+    def gradients(self) -> list[Any]:
+        """Return the gradient of the loss for each trainable variable; None where there is none."""
+        trainable, other = self.start()
+
+        def compute(trainable: Weights, other: Weights) -> list[Any]:
+            with tf.GradientTape() as tape:
+                tape.watch(trainable)
+                loss, _, _ = self._compute(trainable, other, True, self._batch)
+            gradients: list[Any] = tape.gradient(loss, trainable)
+            return gradients
+
+        return compute(trainable, other)
+
+    def run(self, plan: Plan, optimizer: Callable[[], keras.optimizers.Optimizer] | None) -> Run:
+        """Train from the model's values according to the plan; `optimizer` builds one with the user's settings."""
+        learner = self._learner(optimizer if plan.theirs else None)
+        batches = (self._batch, *self.further)
+        watch = Stopwatch()
+        first, other = self.start()
+        at_first = spread(self.predict(first, other, training=False))
+        learner.restart(first, plan.learning_rate)
+        losses: list[float] = []
+        ratios: list[float] = []
+        trainable = first
+        for _ in range(plan.steps):
+            batch = batches[len(losses) % plan.batches]
+            loss, updated, moved = learner.step(other, batch)
+            losses.append(float(loss))
+            watch.step()
+            if plan.is_done(losses):
+                break
+            ratios.append(_update_ratio(trainable, updated))
+            trainable, other = updated, moved
+        in_the_end = spread(self.predict(trainable, other, training=False))
+        names = [variable.path for variable in self._trainable]
+        return Run(
+            losses=tuple(losses),
+            update_ratios=tuple(ratios),
+            output_spread=larger(at_first, in_the_end),
+            symmetric=tuple(
+                name
+                for name, old, new in zip(names, first, trainable, strict=True)
+                if _units_alike(old) and _units_alike(new)
+            ),
+            pace=watch.pace,
+        )
+
+    def _scope(self, trainable: Weights, other: Weights) -> Any:
+        pairs = [*zip(self._trainable, trainable, strict=True), *zip(self._other, other, strict=True)]
+        return keras.StatelessScope(state_mapping=pairs, collect_losses=True)
+
+    def _call(self, x: Any, training: bool) -> Any:
+        return self._model(x, training=training) if self._takes_training else self._model(x)
+
+    def _compute(self, trainable: Weights, other: Weights, training: bool, batch: Any) -> tuple[Any, Any, Weights]:
+        x, y, sample_weight = batch
+        with self._scope(trainable, other) as scope:
+            prediction = self._call(x, training)
+            # What `fit` calls: it knows of a `compute_loss` that takes no `training`.
+            loss = self._model._compute_loss(
+                x=x, y=y, y_pred=prediction, sample_weight=sample_weight, training=training
+            )
+        updated = [scope.get_current_value(variable) for variable in self._other]
+        return loss, prediction, [old if new is None else new for old, new in zip(other, updated, strict=True)]
+
+    def _learner(self, optimizer: Callable[[], keras.optimizers.Optimizer] | None) -> _Learner:
+        kind = "ours" if optimizer is None else "theirs"
+        if kind not in self._learners:
+            built = keras.optimizers.AdamW(weight_decay=0.0) if optimizer is None else optimizer()
+            self._learners[kind] = _Learner(
+                built,
+                self._trainable,
+                lambda values, other, batch: self._compute(values, other, self._training, batch),
+                # To compile a step with XLA takes longer than the few dozen steps that it would speed up.
+                lambda step: self._function(step, xla=False),
+            )
+        return self._learners[kind]
+
+    def _function(self, function: Callable[..., Any], xla: bool) -> Callable[..., Any]:
+        """Make it a graph, with XLA or without; nothing where the user runs the model eagerly."""
+        if self._model.run_eagerly:
+            return function
+        compiled: Any = tf.function(function, autograph=False, jit_compile=xla)
+        # Each examination traces anew, which TensorFlow would call a mistake in the user's program.
+        compiled._omit_frequent_tracing_warning = True
+        return cast(Callable[..., Any], compiled)
+
+
+class _Learner:
+    """An optimizer with variables of its own to change: a copy of the trainable ones.
+
+    Args:
+        optimizer: fresh.
+        variables: the model's; their values and shapes are copied.
+        compute: (trainable values, other values, batch) to (loss, prediction, other values).
+        compiled: compiles the step as the user compiled the model.
+    """
+
+    def __init__(
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        variables: list[Any],
+        compute: Callable[[Weights, Weights, Any], tuple[Any, Any, Weights]],
+        compiled: Callable[[Callable[..., Any]], Callable[..., Any]],
+    ) -> None:
+        self._optimizer = optimizer
+        self._compute = compute
+        # identity: given a tf.Variable itself, Keras would take that one over, and it is the user's.
+        self._own = [keras.Variable(tf.identity(v.value), dtype=v.dtype, trainable=True) for v in variables]
+        optimizer.build(self._own)
+        self._fresh = [tf.identity(v.value) for v in optimizer.variables]
+        self.step = compiled(self._one_step)
+
+    def restart(self, values: Weights, learning_rate: float) -> None:
+        """Begin again from these values, with an optimizer that remembers nothing."""
+        for variable, value in zip(self._own, values, strict=True):
+            variable.assign(value)
+        for variable, value in zip(self._optimizer.variables, self._fresh, strict=True):
+            variable.assign(value)
+        self._optimizer.learning_rate = learning_rate
+
+    def _one_step(self, other: Weights, batch: Any) -> tuple[Any, Weights, Weights]:
+        with tf.GradientTape() as tape:
+            values = [tf.identity(v.value) for v in self._own]
+            tape.watch(values)
+            loss, _, other = self._compute(values, other, batch)
+        gradients = tape.gradient(loss, values)
+        known = [tf.zeros_like(old) if new is None else new for old, new in zip(values, gradients, strict=True)]
+        self._optimizer.apply(known, self._own)
+        return loss, [tf.identity(v.value) for v in self._own], other
+
+
+def spread(prediction: Any) -> float | None:
+    """Return the largest standard deviation across examples, over the root mean square."""
+    values = np.asarray(tf.cast(keras.tree.flatten(prediction)[0], tf.float32))
+    if values.ndim == 0 or values.shape[0] < 2:
+        return None
+    values = values.reshape(values.shape[0], -1)
+    scale = float(np.sqrt(np.square(values).mean()))
+    return float(values.std(0).max()) / scale if scale > 0 else 0.0
+
+
+def _units_alike(weight: Any) -> bool:
+    """Whether all units of a kernel (..., units) are copies of each other, zeros included."""
+    values = np.asarray(tf.cast(weight, tf.float32))
+    if values.ndim < 2 or values.shape[-1] < 2:
+        return False
+    return bool(np.abs(values - values[..., :1]).max() <= ALIKE * np.abs(values).max())
+
+
+def _update_ratio(before: Weights, after: Weights) -> float:
+    """Return the median over weights (biases and scales left out) of |update| / |weight|."""
+    ratios = []
+    for old, new in zip(before, after, strict=True):
+        if len(old.shape) < 2:
+            continue
+        # In NumPy: TensorFlow's own norm, run eagerly, costs several times as much for each weight.
+        first, then = (np.asarray(tf.cast(values, tf.float32)).reshape(-1) for values in (old, new))
+        size = float(np.linalg.norm(first))
+        if size > 0:
+            ratios.append(float(np.linalg.norm(then - first)) / size)
+    return float(np.median(ratios)) if ratios else 0.0

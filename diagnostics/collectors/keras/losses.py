@@ -1,0 +1,185 @@
+"""The losses that a Keras user may mean, for `loss_match` to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import keras
+import numpy as np
+
+from diagnostics.collectors.shared.arrays import PROBABILITY_SUM
+from diagnostics.collectors.shared.loss_match import (
+    Candidate,
+    Recognised,
+    absolute_floor,
+    binary_floor,
+    entropy_floor,
+    recognise,
+    squared_floor,
+)
+from diagnostics.facts.pipeline import Array, LossKind, OutputFacts
+
+from .model import last_activation
+
+# Name of the loss function, however it was given: as a string, a function or an object.
+_KINDS: dict[str, LossKind] = {
+    "sparse_categorical_crossentropy": "cross_entropy",
+    "categorical_crossentropy": "cross_entropy",
+    "binary_crossentropy": "binary_cross_entropy",
+    "mean_squared_error": "mean_squared_error",
+    "mse": "mean_squared_error",
+    "mean_absolute_error": "mean_absolute_error",
+    "mae": "mean_absolute_error",
+}
+
+
+def function_name(loss: Any) -> str | None:
+    """Return the name of the function behind a loss: that of a string, a function or a `keras.losses.Loss`."""
+    if isinstance(loss, str):
+        return loss
+    if isinstance(loss, keras.losses.Loss):
+        return str(getattr(getattr(loss, "fn", None), "__name__", loss.name))
+    return getattr(loss, "__name__", None)
+
+
+def as_written(loss: Any) -> str | None:
+    """Name a loss as its user wrote it: `loss="mse"`, `SparseCategoricalCrossentropy(from_logits=True)`."""
+    if isinstance(loss, str):
+        return f'loss="{loss}"'
+    if isinstance(loss, keras.losses.Loss):
+        logits = getattr(loss, "from_logits", None)
+        return type(loss).__name__ + ("" if logits is None else f"(from_logits={logits})")
+    return getattr(loss, "__name__", None)
+
+
+def expects_indices(loss: Any) -> bool:
+    """Whether the loss is known to look up its target among the outputs."""
+    return function_name(loss) == "sparse_categorical_crossentropy"
+
+
+def weighs_classes(loss: Any, sample_weights: bool, class_weights: bool | None) -> bool | None:
+    """Say whether rare classes may count for more; what a loss of the user's own does is not known.
+
+    Args:
+        loss: what the model was compiled with.
+        sample_weights: whether the batch has any.
+        class_weights: whether `fit` is given any; None if not known.
+    """
+    if sample_weights or class_weights:
+        return True
+    known = isinstance(loss, str) or getattr(loss, "__module__", "").startswith("keras.")
+    return class_weights if known else None
+
+
+def output_facts(values: Array | None, model: keras.Model) -> OutputFacts:
+    """Return the facts of a prediction (n, ...) in float32; `values` is None for several outputs."""
+    if values is None:
+        return OutputFacts((), None)
+    finite = np.isfinite(values)
+    classes = int(values.shape[-1]) if values.ndim > 1 and values.shape[-1] > 1 else None
+    indexed = classes is not None and expects_indices(model.loss)
+    sums_to_one = None
+    if classes is not None:
+        sums_to_one = bool((values >= 0).all() and (np.abs(values.sum(-1) - 1) <= PROBABILITY_SUM).all())
+    return OutputFacts(
+        shape=tuple(values.shape),
+        num_classes=classes if indexed else None,
+        non_finite_rows=tuple(np.flatnonzero(~finite.reshape(len(values), -1).all(1)).tolist()),
+        lowest=float(values[finite].min()) if finite.any() else None,
+        highest=float(values[finite].max()) if finite.any() else None,
+        sums_to_one=sums_to_one,
+        last_activation=last_activation(model),
+    )
+
+
+def recognise_loss(value: float, prediction: Array, target: Array, loss: Any) -> Recognised:
+    """Find the loss that gives `value` for this prediction and target.
+
+    Args:
+        value: the loss that the model computed.
+        prediction: (n, ...), in float32.
+        target: (n, ...).
+        loss: what the model was compiled with; it decides where the value does not (a NaN, sample weights).
+    """
+    candidates = list(_candidates(prediction, target, getattr(loss, "label_smoothing", 0.0) or 0.0))
+    found = recognise(value, candidates)
+    if found.kind != "other":
+        return found
+    kind = _KINDS.get(function_name(loss) or "")
+    same = [candidate.meaning for candidate in candidates if candidate.meaning.kind == kind]
+    return replace(same[0], reads=None, broadcast=False) if same else Recognised()
+
+
+def _candidates(prediction: Array, target: Array, smoothing: float) -> Iterator[Candidate]:
+    indices = target[..., 0] if target.ndim == prediction.ndim and target.shape[-1] == 1 else target
+    classes = prediction.shape[-1] if prediction.ndim > 1 else 1
+    whole = (
+        np.all(indices == np.floor(indices)) and indices.size and indices.min() >= 0 and indices.max() < classes
+    )
+    if classes > 1 and indices.shape == prediction.shape[:-1] and whole:
+        floor = entropy_floor(indices.astype(int), classes)
+        yield from _both(keras.losses.sparse_categorical_crossentropy, indices, prediction, floor, classes)
+        return
+    if classes > 1 and target.shape == prediction.shape and _one_hot(target):
+        floor = entropy_floor(target.argmax(-1), classes, smoothing)
+        yield from _both(keras.losses.categorical_crossentropy, target, prediction, floor, classes)
+    if target.size == prediction.size:
+        target_shaped = target.reshape(prediction.shape)
+        yield from _elementwise(prediction, target_shaped, broadcast=False)
+    if target.shape != prediction.shape:
+        try:
+            spread = np.broadcast_arrays(target, prediction)
+        except ValueError:
+            return
+        if spread[0].size > max(target.size, prediction.size):
+            yield from _elementwise(spread[1], spread[0], broadcast=True)
+
+
+def _both(
+    function: Callable[..., Any], target: Array, prediction: Array, floor: float, classes: int
+) -> Iterator[Candidate]:
+    meaning = Recognised("cross_entropy", floor, classes)
+
+    def logits() -> float:
+        return _mean(function(target, prediction, from_logits=True))
+
+    def probabilities() -> float:
+        return _mean(function(target, prediction, from_logits=False))
+
+    yield Candidate(logits, replace(meaning, reads="logits"))
+    yield Candidate(probabilities, replace(meaning, reads="probabilities"))
+
+
+def _mean(losses: Any) -> float:
+    return float(np.mean(keras.ops.convert_to_numpy(losses)))
+
+
+def _elementwise(prediction: Array, target: Array, broadcast: bool) -> Iterator[Candidate]:
+    target = target.astype(np.float32)
+
+    def squared() -> float:
+        return float(np.mean((prediction - target) ** 2))
+
+    def absolute() -> float:
+        return float(np.mean(np.abs(prediction - target)))
+
+    yield Candidate(squared, Recognised("mean_squared_error", squared_floor(target), broadcast=broadcast))
+    yield Candidate(absolute, Recognised("mean_absolute_error", absolute_floor(target), broadcast=broadcast))
+    if not target.size or target.min() < 0 or target.max() > 1:
+        return
+
+    def logits() -> float:
+        return _mean(keras.losses.binary_crossentropy(target, prediction, from_logits=True))
+
+    def probabilities() -> float:
+        return _mean(keras.losses.binary_crossentropy(target, prediction, from_logits=False))
+
+    meaning = Recognised("binary_cross_entropy", binary_floor(target), broadcast=broadcast)
+    yield Candidate(logits, replace(meaning, reads="logits"))
+    yield Candidate(probabilities, replace(meaning, reads="probabilities"))
+
+
+def _one_hot(target: Array) -> bool:
+    return bool(np.all((target == 0) | (target == 1)) and np.all(target.sum(-1) == 1))

@@ -1,0 +1,203 @@
+"""Describes a compiled Keras model, its layers and its optimizer."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import keras
+import numpy as np
+
+from diagnostics.collectors.shared.arrays import MOSTLY, NEAR_BOUND
+from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
+from diagnostics.facts.pipeline import ActivationFacts, ModelFacts, OptimizerFacts
+
+# Functions with a lower and an upper bound, at which their gradient vanishes.
+_BOUNDS = {"tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "hard_sigmoid": (0.0, 1.0), "hard_tanh": (-1.0, 1.0)}
+_RELU_LIKE = ("relu", "relu6")
+_SCHEDULE_STEPS = (0, 10, 100, 1_000, 10_000, 100_000)  # where a schedule is asked for its rate
+
+
+def describe_model(model: keras.Model) -> ModelFacts:
+    """Turn a model into facts."""
+    layers = list(model._flatten_layers())
+    embeddings = [layer for layer in layers if isinstance(layer, keras.layers.Embedding)]
+    tokens = [layer for layer in embeddings if "position" not in type(layer).__name__.lower()]
+    count = sum(int(np.prod(variable.shape)) for variable in model.weights)
+    trainable = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
+    return ModelFacts(
+        name=type(model).__name__,
+        library="keras",
+        num_parameters=count,
+        num_trainable=trainable,
+        input_names=tuple(getattr(model, "input_names", None) or ()),
+        embedding_rows=tokens[0].input_dim if len(tokens) == 1 else None,
+        mode_dependent_layers=tuple(
+            layer.name
+            for layer in layers
+            if isinstance(layer, keras.layers.Dropout | keras.layers.BatchNormalization)
+        ),
+        outputs_setting=_outputs_setting(model),
+        computes_loss=computes_loss(model),
+    )
+
+
+def has_weights(model: keras.Model) -> bool:
+    """Whether the weights are there; many models make them when they are first called."""
+    return bool(model.built and model.variables and all(layer.built for layer in model._flatten_layers()))
+
+
+def has_own_train_step(model: keras.Model) -> bool:
+    """Whether `fit` steps through code of the user's own, not Keras'."""
+    return type(model).train_step is not keras.Model.train_step
+
+
+def with_weights(model: keras.Model, x: Any) -> keras.Model:
+    """Build a model anew from its configuration, compile it likewise, and let it make its weights for `x`.
+
+    Raises:
+        CannotJudge: it has no configuration.
+        UsersCodeRaised: it cannot take `x`.
+    """
+    try:
+        twin = type(model).from_config(model.get_config())
+        twin.compile(
+            optimizer=model.optimizer,
+            loss=model.loss,
+            loss_weights=getattr(model._compile_loss, "_user_loss_weights", None),
+            run_eagerly=model.run_eagerly,
+            jit_compile=model.jit_compile,
+        )
+    except Exception as error:  # a subclass whose arguments cannot be written down
+        raise CannotJudge(
+            "the model has no weights yet, making them would change it, and it cannot be built a second time "
+            f"({type(error).__name__}): call it once on a batch, model(x), before it is examined"
+        ) from None
+    with users_code():
+        twin(x, training=False) if twin._call_has_training_arg else twin(x)
+    return twin
+
+
+def computes_loss(model: keras.Model) -> bool | None:
+    """Whether the loss is all the model's own: it is compiled with none."""
+    own = has_own_train_step(model) or type(model).compute_loss is not keras.Model.compute_loss
+    return None if own else model.loss is None
+
+
+def last_activation(model: keras.Model) -> str | None:
+    """Name the function that makes the prediction, where the graph of layers is known."""
+    outputs = getattr(model, "outputs", None)
+    if not outputs or len(outputs) != 1:
+        return None
+    layer = outputs[0]._keras_history.operation
+    if isinstance(layer, keras.layers.Softmax):
+        return "softmax"
+    return getattr(getattr(layer, "activation", None), "__name__", None)
+
+
+def layer_activations(model: keras.Model, x: Any) -> tuple[ActivationFacts, ...]:
+    """Run the model in inference mode and look at its activation functions; empty if its graph is not known."""
+    if (
+        not isinstance(model, keras.Sequential)
+        and not getattr(model, "_functional", None)
+        and not hasattr(model, "_operations_by_depth")
+    ):
+        return ()
+    wanted = []
+    for layer in model.layers:
+        function = _function_of(layer)
+        if function is not None and len(layer._inbound_nodes) == 1:
+            wanted.append((layer, function))
+    if not wanted:
+        return ()
+    look = keras.Model(model.inputs, [layer.output for layer, _ in wanted])
+    outputs = keras.tree.flatten(look(x, training=False))
+    return tuple(
+        _facts(layer.name, function, np.asarray(keras.ops.cast(output, "float32")))
+        for (layer, function), output in zip(wanted, outputs, strict=True)
+    )
+
+
+def optimizer_facts(model: keras.Model) -> OptimizerFacts:
+    """Turn the optimizer that the model was compiled with into facts, held against the model."""
+    optimizer = _inner(model.optimizer)
+    trainable = model.trainable_variables
+    # An optimizer is given its variables when training begins; until then it is everything that is trainable.
+    held = {id(v) for v in optimizer._trainable_variables} if optimizer.built else {id(v) for v in trainable}
+    return OptimizerFacts(
+        name=type(optimizer).__name__,
+        learning_rates=(full_rate(optimizer),),
+        missing={v.path: int(np.prod(v.shape)) for v in trainable if id(v) not in held},
+        held=sum(id(v) in held for v in trainable),
+        foreign=len(held - {id(v) for v in model.variables}),
+        default_rate=_default_rate(type(optimizer)),
+    )
+
+
+def full_rate(optimizer: Any) -> float:
+    """Return the learning rate; of a schedule, the largest that it comes to."""
+    schedule = _inner(optimizer)._learning_rate
+    if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
+        return max(float(schedule(step)) for step in _SCHEDULE_STEPS)
+    return float(schedule)
+
+
+def inner_optimizer(model: keras.Model) -> Any:
+    """Return the optimizer that the model was compiled with, not the one around it that scales the loss."""
+    return _inner(getattr(model, "optimizer", None))
+
+
+def warms_up(optimizer: Any) -> bool:
+    """Say whether a schedule begins below its largest rate."""
+    schedule = _inner(optimizer)._learning_rate
+    if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
+        return False
+    return float(schedule(0)) < 0.9 * max(float(schedule(step)) for step in _SCHEDULE_STEPS)
+
+
+def optimizer_like(optimizer: Any) -> keras.optimizers.Optimizer:
+    """Build a fresh optimizer with the same settings and a plain learning rate."""
+    inner = _inner(optimizer)
+    settings = {
+        **inner.get_config(),
+        "learning_rate": full_rate(inner),
+        "gradient_accumulation_steps": None,
+    }
+    return type(inner).from_config(settings)
+
+
+def _inner(optimizer: Any) -> Any:
+    return getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
+
+
+def _default_rate(kind: type) -> float | None:
+    parameter = inspect.signature(kind).parameters.get("learning_rate")
+    return (
+        float(parameter.default) if parameter is not None and isinstance(parameter.default, int | float) else None
+    )
+
+
+def _outputs_setting(model: keras.Model) -> str:
+    if hasattr(model, "num_classes"):  # KerasHub's tasks
+        return f"{type(model).__name__}.from_preset(..., num_classes={{}})"
+    return "keras.layers.Dense({}) as the last layer"
+
+
+def _function_of(layer: Any) -> str | None:
+    name = getattr(getattr(layer, "activation", None), "__name__", None)
+    if isinstance(layer, keras.layers.ReLU):
+        name = "relu"
+    return name if name in _BOUNDS or name in _RELU_LIKE else None
+
+
+def _facts(name: str, function: str, output: np.ndarray) -> ActivationFacts:
+    units = output.reshape(-1, output.shape[-1])
+    dead = saturated = 0
+    if function in _RELU_LIKE:
+        dead = int((units == 0).all(0).sum())
+    else:
+        low, high = _BOUNDS[function]
+        margin = NEAR_BOUND * (high - low)
+        at_bound = (units <= low + margin) | (units >= high - margin)
+        saturated = int((at_bound.mean(0) >= MOSTLY).sum())
+    return ActivationFacts(name, function, int(units.shape[1]), dead, saturated)

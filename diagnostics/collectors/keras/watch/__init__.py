@@ -1,0 +1,1 @@
+"""Facts of a `fit`, taken while it runs."""

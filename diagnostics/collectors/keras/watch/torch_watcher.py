@@ -1,0 +1,357 @@
+"""Observes one `fit` of a Keras model on the PyTorch backend, step by step. Imports no TensorFlow."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import torch
+
+from diagnostics.collectors.isolation.exhaustion import ran_out_of_memory
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.keras.batch import as_array, fingerprint, named, unpack
+from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
+from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.sampling import looks_closer
+from diagnostics.collectors.system.held_memory import process_memory
+from diagnostics.facts.nonfinite import OriginFacts, OriginKind
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import HistoryFacts
+from diagnostics.failed_batch import FailedBatch
+
+from .batch_loss import BatchLoss
+from .history_fields import STEP_FIELDS, gradient_fields, sample_fields
+
+LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
+EVALUATIONS = 4096  # evaluation losses remembered
+NOT_REPLAYED = "on the PyTorch backend of Keras no step is run again"
+
+
+@dataclass
+class SeenStep:
+    """What a step computed by itself.
+
+    Attributes:
+        batch: as `train_step` gets it.
+        prediction: what the model returned, a tensor or a structure of them; None if it was not seen.
+        loss: the number that the backward pass begins with; None if it was not seen, or did not come to that.
+    """
+
+    batch: Any
+    prediction: Any = None
+    loss: Any = None
+
+
+class KerasTorchRun:
+    """Follows a model while it is fitted: wraps its `train_function`, keeps what it saw, and runs nothing again.
+
+    Every part that fails switches itself off and says so in `faults`; nothing is raised into `fit`.
+
+    Args:
+        model: compiled, its train function made.
+        every: steps between two closer looks; on an accelerator also between two reads.
+        stop_after: steps after which to stop.
+
+    Attributes:
+        steps: optimizer steps so far; one a batch.
+        forwards: batches so far.
+        faults: by part, what went wrong here.
+        uncovered: by part, why it could not be watched.
+        remarks: by part, how exact it is.
+        origin: where the first NaN or inf was seen, once there is one.
+        on_read: called every so many steps that were read, and at the end.
+        on_first_step: is given the first step, also if it raised.
+        first_batches: is given each batch after its step, and no reason, until it returns False.
+    """
+
+    def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
+        self._model, self._every, self._stop_after = model, every, stop_after
+        self.steps = self.forwards = 0
+        self.faults: dict[str, str] = {}
+        self.uncovered = {"weights": NOT_REPLAYED}
+        self.remarks: dict[str, str] = {}
+        self.origin: OriginFacts | None = None
+        self.on_read: Callable[[], None] | None = None
+        self.on_first_step: Callable[[SeenStep], object] | None = None
+        self.first_batches: Callable[[Any, str], bool] | None = None
+        self._optimizer = inner_optimizer(model)
+        self._own_step = has_own_train_step(model)
+        self._loss = BatchLoss(model, _current)
+        self._fit = getattr(model, "history", None)  # each has one of its own
+        self._passes = int(getattr(self._optimizer, "gradient_accumulation_steps", None) or 1)
+        self._compares = False  # whether weights are compared with those before a step
+        self._variables: list[Any] = []
+        self._layers: tuple[str, ...] = ()
+        self._of_variable: Array = np.zeros(0, np.int64)
+        self._rows, self._gradients = History(STEP_FIELDS), History(gradient_fields(0))
+        self._samples = History(sample_fields(0))
+        self._before_step: list[torch.Tensor] | None = None
+        self._pending: list[tuple[tuple[Any, ...], Any, Any]] = []
+        self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
+        self._handed, self._closed = 0, False
+        self._original = model.train_function
+        if isinstance(self._original, _Step):  # of a fit that failed, and never gave it back
+            self._original = self._original.original
+        self._step = _Step(self, self._original)
+        model.train_function = self._step
+
+    def close(self) -> None:
+        """Leave the model as it was; what was seen stays."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._model.train_function is self._step:
+            self._model.train_function = self._original
+        self._step.run = None
+        self.read()
+        self._before_step = None
+
+    def batch(self) -> FailedBatch | None:
+        """Return None: batches are not kept."""
+        return None
+
+    def ranges(self) -> None:
+        """Return None: to look at activations would take a second forward pass."""
+        return None
+
+    def epoch_begins(self) -> None:
+        """Tell that Keras' running means begin again."""
+        self.read()
+        self._loss.epoch_begins()
+
+    def evaluated(self, loss: float) -> None:
+        """Take an evaluation loss."""
+        if not self._closed:
+            self._evaluations.append((max(0, self.steps - 1), float(loss)))
+
+    # Around each step.
+
+    def take_step(self, data: Any) -> Any:
+        """Take one step, and look at it."""
+        if getattr(self._model, "history", None) is not self._fit:
+            self.close()  # another fit, without the callback: the first ended by an exception, and told nobody
+        if self._closed:
+            return self._original(data)
+        self._safely("steps", self._before)
+        seen = SeenStep(data[0] if isinstance(data, list) and len(data) == 1 else None)
+        first, self.on_first_step = self.on_first_step, None
+        try:
+            logs = self._original(data) if first is None else self._captured(data, seen)
+        finally:
+            if first is not None:
+                with torch.no_grad(), own_run():
+                    first(seen)
+        self._safely("steps", self._after, seen.batch, logs)
+        return logs
+
+    def _captured(self, data: Any, seen: SeenStep) -> Any:
+        """Take a step whose prediction and loss are kept as they pass."""
+        compute = self._model._compute_loss
+
+        def computed(x: Any = None, y: Any = None, y_pred: Any = None, *rest: Any, **options: Any) -> Any:
+            seen.prediction = keras.tree.map_structure(_detached, y_pred)
+            loss = compute(x, y, y_pred, *rest, **options)
+            seen.loss = _detached(loss)
+            return loss
+
+        vars(self._model)["_compute_loss"] = computed  # past Keras' tracking of attributes
+        try:
+            return self._original(data)
+        finally:
+            vars(self._model).pop("_compute_loss", None)
+
+    def _before(self) -> None:
+        if not self._variables and has_weights(self._model):
+            self._build()
+        wanted = self._compares and looks_closer(self.steps, self._every)
+        self._before_step = [_current(v) for v in self._variables] if wanted else None
+
+    def _after(self, batch: Any, logs: Any) -> None:
+        parts = [] if batch is None else [as_array(part) for part in keras.tree.flatten(batch)]
+        arrays = [part for part in parts if part is not None]
+        norms = self._gradient_norms()
+        if self._before_step is not None:
+            ratios, sizes = self._measure(self._before_step)
+            self._samples.append((self.steps, ratios, sizes, process_memory()))
+            self._before_step = None
+        size = next((len(part) for part in arrays if part.ndim), 0)
+        row = (self.steps, self._rate(), fingerprint(arrays) if arrays else 0, size)
+        self._pending.append((row, self._loss.ask(logs), norms))
+        self.steps += 1
+        self.forwards = self.steps
+        on_host = norms is None or norms.device.type == "cpu"
+        if on_host or len(self._pending) >= self._every:
+            self.read()
+        if self.origin is not None and self.origin.kind is None and self.origin.step == self.steps - 1:
+            self._blame(batch)
+        if batch is not None and self.first_batches is not None and not self.first_batches(batch, ""):
+            self.first_batches = None
+        if self._stop_after is not None and self.steps >= self._stop_after:
+            self.close()
+
+    def _safely(self, part: str, work: Callable[..., None], *given: Any) -> None:
+        if part in self.faults:
+            return
+        try:
+            with torch.no_grad():
+                work(*given)
+        except Exception as fault:  # ours: a line in the report, never an exception in the user's `fit`
+            if ran_out_of_memory(fault):  # the script's failure, not ours
+                self.faults[part], self.uncovered[part] = "", "memory ran out"
+                return
+            self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
+
+    # Measuring.
+
+    def _build(self) -> None:
+        self._variables = list(self._model.trainable_variables)
+        if self._passes > 1:
+            self.uncovered["updates"] = f"the optimizer steps once in {self._passes} batches"
+        elif sum(v.value.nbytes for v in self._variables) > LIMIT:
+            self.uncovered["updates"] = f"the weights take more than {LIMIT // 2**20} MiB and were not copied"
+        self._compares = "updates" not in self.uncovered
+        owners = [v.path.rpartition("/")[0] or self._model.name for v in self._variables]
+        self._layers = tuple(dict.fromkeys(owners))
+        self._of_variable = np.array([self._layers.index(owner) for owner in owners], dtype=np.int64)
+        self._samples = History(sample_fields(len(self._layers)))
+        self._gradients = History(gradient_fields(len(self._layers)))
+
+    def _gradient_norms(self) -> Any:
+        """Return a tensor (variables,) of the gradients' norms as the step left them; None if it left none."""
+        if self._own_step or not self._variables:
+            return None
+        gradients = [v.value.grad for v in self._variables]
+        there = [g is not None and g.layout is torch.strided for g in gradients]
+        dense = [g for g, known in zip(gradients, there, strict=True) if known]
+        if not dense:
+            return None
+        norms = iter(torch._foreach_norm(dense))
+        nothing = dense[0].new_zeros((), dtype=torch.float32)
+        return torch.stack([next(norms).float() if known else nothing for known in there])
+
+    def _measure(self, before: list[torch.Tensor]) -> tuple[Array, Array]:
+        changes = [
+            torch.stack([old.float().norm(), (v.value.detach().float() - old.float()).norm()])
+            for old, v in zip(before, self._variables, strict=True)
+        ]
+        sizes, moved = torch.stack(changes, 1).cpu().numpy().astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            weights, updates = self._by_layer(sizes), self._by_layer(moved)
+            return np.where(updates == 0, 0.0, updates / weights).astype(np.float32), weights.astype(np.float32)
+
+    def _by_layer(self, norms: Array) -> Array:
+        squares: Array = np.bincount(self._of_variable, np.square(norms), minlength=len(self._layers))
+        return np.sqrt(squares)
+
+    def _rate(self) -> float:
+        if self._optimizer is None or (self._own_step and not self._optimizer.built):
+            return math.nan
+        return float(self._optimizer.learning_rate)
+
+    # Reading.
+
+    def read(self) -> None:
+        """Bring everything that is pending to the host."""
+        self._safely("readings", self._read)
+
+    def _read(self) -> None:
+        pending, self._pending = self._pending, []
+        for (step, rate, number, size), raw, norms in pending:
+            loss = self._loss.value(raw)
+            self._rows.append((step, math.nan if loss is None else loss, loss is not None, [rate], number, size))
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = (
+                    np.zeros(len(self._variables)) if norms is None else norms.cpu().numpy().astype(np.float64)
+                )
+                by_layer = self._by_layer(values)
+                total = float(np.sqrt(np.square(values).sum()))
+            self._gradients.append((total, by_layer, norms is not None))
+            if self.origin is None and loss is not None and not math.isfinite(loss):
+                self.origin = self._origin(None, step, loss=loss, batch_size=size or None, learning_rate=rate)
+        if self._loss.why_not:
+            self.uncovered["loss"] = self._loss.why_not
+        elif self._loss.remark:
+            self.remarks["loss"] = self._loss.remark
+        if self._own_step:
+            self.uncovered["gradients"] = f"{type(self._model).__name__} has a train_step of its own"
+        if self.on_read is not None and (self._closed or self._rows.total >= self._handed + self._every):
+            self._handed = self._rows.total
+            self.on_read()
+
+    def _origin(self, kind: OriginKind | None, step: int, **known: Any) -> OriginFacts:
+        known |= {"num_parameters": len(self._variables), "reason": NOT_REPLAYED}
+        return OriginFacts(step, kind, False, max(self.steps - 1, step), **known)
+
+    def _blame(self, batch: Any) -> None:
+        """Say that the batch held the NaN or inf, if it did."""
+        if batch is None or self.origin is None:
+            return
+        x, _, _ = unpack(batch)
+        arrays = {name: as_array(value) for name, value in named(x).items()}
+        broken = {
+            name: ~np.isfinite(array).reshape(len(array), -1).all(1)
+            for name, array in arrays.items()
+            if array is not None and array.ndim and array.dtype.kind == "f" and not np.isfinite(array).all()
+        }
+        if broken:
+            rows = tuple(np.flatnonzero(np.any(list(broken.values()), axis=0)).tolist())
+            known = {"loss": self.origin.loss, "batch_size": self.origin.batch_size}
+            rate = self.origin.learning_rate
+            self.origin = self._origin(
+                "input", self.origin.step, inputs=tuple(broken), rows=rows, learning_rate=rate, **known
+            )
+
+    def history(self) -> HistoryFacts:
+        """Return the run so far."""
+        rows, samples, gradients = self._rows.arrays(), self._samples.arrays(), self._gradients.arrays()
+        n, sampled = len(rows["steps"]), bool(self._samples.total)
+        losses = rows["loss_known"].any()
+        return HistoryFacts(
+            total_steps=self.steps,
+            steps=rows["steps"],
+            layers=self._layers,
+            gradient_norms=gradients["gradient_norms"],
+            layer_gradient_norms=gradients["layer_gradient_norms"],
+            gradient_known=gradients["gradient_known"],
+            learning_rates=rows["learning_rates"],
+            training_mode=np.full(n, -1 if self._own_step else 1, dtype=np.int8),  # `fit` sets it by itself
+            passes=np.full(n, self._passes),
+            gradients_zeroed=np.full(n, -1, dtype=np.int8),
+            losses=rows["losses"] if losses else None,
+            loss_known=rows["loss_known"] if losses else None,
+            batch_fingerprints=rows["batch_fingerprints"] if rows["batch_fingerprints"].any() else None,
+            batch_sizes=rows["batch_sizes"] if rows["batch_sizes"].any() else None,
+            sampled_steps=samples["sampled_steps"] if sampled else None,
+            update_ratios=samples["update_ratios"] if sampled else None,
+            weight_norms=samples["weight_norms"] if sampled else None,
+            memory_bytes=samples["memory_bytes"] if sampled else None,
+            memory_of="process" if sampled else None,
+            evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
+            evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
+        )
+
+
+class _Step:
+    """What the model calls; does nothing of its own once the run is closed."""
+
+    def __init__(self, run: KerasTorchRun, original: Callable[[Any], Any]) -> None:
+        self.run: KerasTorchRun | None = run
+        self.original = original
+
+    def __call__(self, data: Any) -> Any:
+        return self.original(data) if self.run is None else self.run.take_step(data)
+
+
+def _current(variable: Any) -> torch.Tensor:
+    """Return the value of a variable as it is now, not waited for."""
+    value: torch.Tensor = variable.value.detach().clone()
+    return value
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,339 @@
+"""Observes one `fit` of a Keras model, step by step."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.collectors.isolation.exhaustion import ran_out_of_memory
+from diagnostics.collectors.keras.batch import fingerprint
+from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
+from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, current, not_finite
+from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.sampling import looks_closer
+from diagnostics.errors import message_of
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import HistoryFacts
+from diagnostics.failed_batch import FailedBatch
+
+from .batch_loss import BatchLoss
+from .batch_tap import Tap
+from .history_fields import STEP_FIELDS, sample_fields
+from .nonfinite_origin import Kept, failed_batch, locate
+from .replay import batch_size
+
+EVALUATIONS = 4096  # evaluation losses remembered
+
+
+class KerasRun:
+    """Follows a model while it is fitted, and keeps what it saw.
+
+    Every part that fails switches itself off and says so in `faults`; nothing is raised into `fit`.
+
+    Args:
+        model: compiled, its train function made.
+        every: steps between two closer looks; on an accelerator also between two reads.
+        stop_after: steps after which to stop.
+
+    Attributes:
+        steps: optimizer steps so far.
+        faults: by part, what went wrong here.
+        uncovered: by part, why it could not be watched.
+        remarks: by part, how exact it is.
+        origin: where the first NaN or inf came from, once there is one.
+        forwards: batches so far.
+        on_read: called every so many steps that were read, and at the end.
+        first_batches: is given each batch before its step, or None and why not, until it returns False.
+    """
+
+    def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
+        self._model = model
+        self._every = every
+        self._stop_after = stop_after
+        self.steps = self.forwards = 0
+        self.faults: dict[str, str] = {}
+        self.uncovered = {"gradients": "Keras computes them inside its compiled step and does not show them"}
+        self.remarks: dict[str, str] = {}
+        self.origin: OriginFacts | None = None
+        self._failed: FailedBatch | None = None
+        self._at_once = int(model.steps_per_execution)  # steps that Keras takes between two looks
+        inner = inner_optimizer(model)
+        self._passes = int(getattr(inner, "gradient_accumulation_steps", None) or 1)
+        self._own_step = has_own_train_step(model)
+        # An accelerator is not waited for but every so many steps; by then the weights are long others.
+        self._deferred = _on_gpu() and every > 1
+        self._weights: Weights | None = None
+        self._loss = BatchLoss(model, current)
+        self._rate = _rate_of(inner, self._own_step)
+        self._fit = getattr(model, "history", None)  # each has one of its own
+        self._begun_at = _iterations(model)
+        self._rows = History(STEP_FIELDS)
+        self._samples = History(sample_fields(0))
+        self._pending: list[tuple[Kept, Any]] = []
+        self._begun: list[Kept] = []  # the batches of the step that is under way
+        self._read_of: list[Kept] = []  # the same, of the step that is being read
+        self._current: Kept | None = None
+        self._previous: Kept | None = None
+        self._suspect: Kept | None = None  # the first step whose batch held NaN or inf
+        self._unsound = False  # whether the weights were seen not to be finite
+        self.on_read: Callable[[], None] | None = None
+        self.first_batches: Callable[[Any, str], bool] | None = None
+        self._handed = 0
+        self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
+        self._closed = False
+        self._tap = Tap(model, self._guarded("steps", self._before), self._guarded("steps", self._after))
+        self._tap.open()
+
+    def close(self) -> None:
+        """Leave the model as it was; what was seen stays."""
+        if self._closed:
+            return
+        self._closed = True
+        self._tap.close()
+        self.read()
+        if self.origin is None:
+            self._guarded("origin", self._look_behind)(None)
+        self._previous = self._current = self._suspect = None
+
+    def read(self) -> None:
+        """Bring everything that is pending to the host."""
+        self._guarded("readings", self._read)(None)
+
+    def batch(self) -> FailedBatch | None:
+        """Return the batch in which NaN or inf first appeared; None while there is none."""
+        return self._failed
+
+    def epoch_begins(self) -> None:
+        """Tell that Keras' running means begin again."""
+        self.read()
+        self._loss.epoch_begins()
+
+    def evaluated(self, loss: float) -> None:
+        """Take an evaluation loss."""
+        if not self._closed:
+            self._evaluations.append((max(0, self.steps - 1), float(loss)))
+
+    def ranges(self) -> None:
+        """Return None: to look at activations would take a second forward pass."""
+        return None
+
+    def history(self) -> HistoryFacts:
+        """Return the run so far."""
+        layers = self._weights.layers if self._weights is not None else ()
+        rows, samples = self._rows.arrays(), self._samples.arrays()
+        n, sampled = len(rows["steps"]), bool(self._samples.total)
+        memory = samples["memory_bytes"] if sampled and not np.isnan(samples["memory_bytes"]).all() else None
+        return HistoryFacts(
+            total_steps=self.steps,
+            steps=rows["steps"],
+            layers=layers,
+            gradient_norms=np.zeros(n, dtype=np.float32),
+            layer_gradient_norms=np.zeros((n, len(layers)), dtype=np.float32),
+            gradient_known=np.zeros(n, dtype=np.bool_),
+            learning_rates=rows["learning_rates"],
+            training_mode=np.full(n, -1 if self._own_step else 1, dtype=np.int8),  # `fit` sets it by itself
+            passes=np.full(n, self._passes),
+            gradients_zeroed=np.full(n, -1, dtype=np.int8),
+            losses=rows["losses"] if rows["loss_known"].any() else None,
+            loss_known=rows["loss_known"] if rows["loss_known"].any() else None,
+            batch_fingerprints=rows["batch_fingerprints"] if rows["batch_fingerprints"].any() else None,
+            batch_sizes=rows["batch_sizes"] if rows["batch_sizes"].any() else None,
+            sampled_steps=samples["sampled_steps"] if sampled else None,
+            update_ratios=samples["update_ratios"] if sampled and self._at_once == 1 else None,
+            weight_norms=samples["weight_norms"] if sampled else None,
+            memory_bytes=memory,
+            memory_of=None if memory is None else "accelerator" if _on_gpu() else "process",
+            evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
+            evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
+        )
+
+    # Around each step.
+
+    def _guarded(self, part: str, work: Callable[[Any], None]) -> Callable[[Any], None]:
+        def guarded(given: Any) -> None:
+            if part in self.faults:
+                return
+            try:
+                work(given)
+            except Exception as fault:  # ours: a line in the report, never an exception in the user's `fit`
+                if ran_out_of_memory(fault):  # the script's failure, not ours
+                    self.faults[part], self.uncovered[part] = "", "memory ran out"
+                    return
+                self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {message_of(fault)}"
+
+        return guarded
+
+    def _before(self, batch: Any) -> None:
+        if getattr(self._model, "history", None) is not self._fit:
+            self.close()  # another fit, without the callback: the first ended by an exception, and told nobody
+            return
+        if self.first_batches is not None and not self.first_batches(batch, f"fit {self._tap.why_not}"):
+            self.first_batches = None
+        if self._weights is None and has_weights(self._model):
+            self._build()
+        weights = self._weights
+        keeps = self.origin is None and not self._deferred
+        parts = [] if batch is None else [np.asarray(part) for part in keras.tree.flatten(batch)]  # not copied
+        wanted = keeps or (not self._begun and self._sampled(self.steps))
+        self._current = Kept(
+            step=self.steps,
+            batch=batch if keeps else None,
+            values=weights.read() if wanted and weights is not None and weights.small else None,
+            size=0 if batch is None else batch_size(batch),
+            fingerprint=fingerprint(parts) if parts else 0,
+            rate=self._rate(),
+        )
+        if keeps and self._suspect is None and not _are_finite(parts):
+            self._suspect = self._current
+
+    def _after(self, logs: Any) -> None:
+        current = self._current
+        if current is None:
+            return
+        if self._weights is None:  # many models make them when they are first called
+            self._build()
+        self.forwards += 1
+        self._pending.append((current, self._loss.ask(logs)))
+        self._begun.append(current)
+        if len(self._begun) >= self._passes:
+            self._step_is_over()
+        if not self._deferred or len(self._pending) >= self._every or self._unsound:
+            self.read()
+        if self._unsound and self.origin is None:
+            self._guarded("origin", self._look_behind)(None)
+        if self._stop_after is not None and self.steps >= self._stop_after:
+            self.close()
+
+    def _step_is_over(self) -> None:
+        first, self._begun = self._begun[0], []
+        if first.values is not None and self._sampled(first.step) and self._weights is not None:
+            ratios, norms = self._weights.measure(first.values)
+            self._samples.append((first.step, ratios, norms, memory_held()))
+            self._unsound = bool(not np.isfinite(norms).all() or np.isnan(ratios).any())
+        if self._deferred or self.origin is not None:
+            first.values = None
+        self.steps += self._at_once
+        if self._at_once > 1:  # at the end of an epoch Keras takes fewer
+            self.steps = (_iterations(self._model) - self._begun_at) or self.steps
+            self.forwards = self.steps
+
+    def _sampled(self, step: int) -> bool:
+        return looks_closer(step // self._at_once, self._every)
+
+    def _build(self) -> None:
+        model = self._model
+        self._weights = Weights(model.trainable_variables, model.non_trainable_variables, model.name)
+        self._samples = History(sample_fields(len(self._weights.layers)))
+        if not self._weights.small:
+            why = f"they take more than {LIMIT // 2**20} MiB and were not copied"
+            self.uncovered["weights"] = self.uncovered["updates"] = why
+        elif self._deferred:
+            self.uncovered["weights"] = "not kept on an accelerator; KerasCallback(every=1) keeps them, and waits"
+        if self._at_once > 1:
+            self.uncovered["updates"] = f"Keras takes {self._at_once} steps at once (steps_per_execution)"
+
+    # Reading.
+
+    def _read(self, _: Any) -> None:
+        pending, self._pending = self._pending, []
+        for kept, raw in pending:
+            kept.loss = self._loss.value(raw)
+            kept.rate = None if kept.rate is None else float(kept.rate)
+            if self.origin is None and kept.loss is not None and not math.isfinite(kept.loss):
+                self._guarded("origin", self._locate)(kept)
+            self._previous = kept if self.origin is None else None
+            self._read_of.append(kept)
+            if len(self._read_of) >= self._passes:
+                group, self._read_of = self._read_of, []
+                self._keep(group)
+        if self._tap.why_not:
+            self.uncovered["forward passes"] = f"Keras shows callbacks no batches, and here {self._tap.why_not}"
+        if self._loss.why_not:
+            self.uncovered["loss"] = self._loss.why_not
+        elif self._loss.remark:
+            self.remarks["loss"] = self._loss.remark
+        if self.on_read is not None and (self._closed or self._rows.total >= self._handed + self._every):
+            self._handed = self._rows.total
+            self.on_read()
+
+    def _keep(self, group: list[Kept]) -> None:
+        """Write a step into the history; its loss is the mean over its batches."""
+        losses = [kept.loss for kept in group if kept.loss is not None]
+        last = group[-1]
+        self._rows.append(
+            (
+                last.step, sum(losses) / len(losses) if losses else math.nan, bool(losses),
+                [math.nan if last.rate is None else last.rate], last.fingerprint, last.size,
+            )
+        )  # fmt: skip
+
+    def _locate(self, kept: Kept) -> None:
+        assert self._weights is not None
+        earlier = [self._suspect] if self._suspect is not None and self._suspect.step < kept.step else []
+        if self._previous is not None and self._previous not in earlier:
+            earlier.append(self._previous)
+        self.origin = locate(
+            self._model, self._weights, kept, earlier, noticed=max(self.steps - 1, 0),
+            no_batch=f"Keras shows callbacks no batches, and here {self._tap.why_not}",
+            no_values=self.uncovered.get("weights", "the model made its weights in that very step"),
+        )  # fmt: skip
+        self._failed = failed_batch(self.origin, [*earlier, kept])
+        self._previous = self._suspect = None  # the first is the one that matters: no more needs to be held
+
+    def _look_behind(self, _: Any) -> None:
+        """Look at the weights that no later step has used, where every loss was seen to be finite."""
+        self._unsound = False
+        if self._weights is None or self._previous is None or not self._weights.small:
+            return
+        values = self._weights.read()
+        if not_finite(self._weights.names, values):
+            self._locate(Kept(self.steps, None, values))
+
+
+def _rate_of(optimizer: Any, own_step: bool) -> Callable[[], Any]:
+    """Return what tells the learning rate of the step to come, of a schedule, too: a tensor (), or None."""
+    if optimizer is None:
+        return lambda: None
+    plain = isinstance(optimizer._learning_rate, keras.Variable)
+    rate = compiled(lambda: tf.cast(optimizer.learning_rate, tf.float64))
+
+    def now() -> Any:
+        if own_step and not optimizer.built:  # it steps with others, and this one is Keras' default
+            return None
+        return current(optimizer._learning_rate) if plain else rate()
+
+    return now
+
+
+def _iterations(model: keras.Model) -> int:
+    return 0 if model.optimizer is None else int(np.asarray(model.optimizer.iterations))
+
+
+def _are_finite(parts: list[Array]) -> bool:
+    """Whether no part of a batch holds NaN or inf, but for a sum that passes the largest number of its dtype."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(bool(np.isfinite(values.sum())) for values in parts if tf.as_dtype(values.dtype).is_floating)
+
+
+def _on_gpu() -> bool:
+    return bool(tf.config.list_logical_devices("GPU"))
+
+
+def memory_held() -> float:
+    """Return the bytes held on the GPU, or by this process where there is none; NaN where that cannot be told."""
+    if _on_gpu():
+        return float(tf.config.experimental.get_memory_info("GPU:0")["current"])
+    try:
+        with open("/proc/self/statm", "rb", buffering=0) as file:
+            pages = int(file.read().split()[1])
+    except OSError:  # not on this system
+        return math.nan
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))

@@ -1,0 +1,103 @@
+"""Reads the variables of a Keras model in one call, and measures what a step does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.facts.pipeline import Array
+
+LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
+
+
+class Weights:
+    """The variables of a model, trainable ones first, and the layers that these belong to.
+
+    Args:
+        trainable: those that an optimizer changes.
+        others: those that it does not, and that a step needs as well.
+        name: of the model, which owns variables without a layer.
+
+    Attributes:
+        variables: all of them.
+        trainable: how many of them are, from the front.
+        names: paths of the trainable ones.
+        layers: the layers that own a trainable variable, in order, by path.
+        small: whether they are few enough to be kept beside the model.
+    """
+
+    def __init__(self, trainable: Sequence[Any], others: Sequence[Any] = (), name: str = "") -> None:
+        self.variables = [*trainable, *others]
+        self.trainable = len(trainable)
+        self.names = tuple(variable.path for variable in trainable)
+        owners = [path.rpartition("/")[0] or name or path for path in self.names]
+        self.layers = tuple(dict.fromkeys(owners))
+        nbytes = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in self.variables)
+        self.small = nbytes <= LIMIT
+        self._of_variable = np.array([self.layers.index(owner) for owner in owners], dtype=np.int64)
+        self._measure = compiled(self._norms)
+
+    def read(self) -> list[Any]:
+        """Return the values. They share memory with the variables until these are next written to."""
+        return [current(variable) for variable in self.variables]
+
+    def measure(self, before: list[Any]) -> tuple[Array, Array]:
+        """Compare with values read before a step.
+
+        Returns:
+            By layer, float32 (layers,): |update| / |weight|, as in `HistoryFacts`, and |weight| before. Not finite
+            where one of the two was not.
+        """
+        norms = self._measure(before[: self.trainable]).numpy().astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            weights, changes = (self._by_layer(row) for row in norms)
+            return np.where(changes == 0, 0.0, changes / weights).astype(np.float32), weights.astype(np.float32)
+
+    def gradient_norms(self, gradients: Sequence[Any]) -> Array:
+        """Return the L2 norm of the gradients by layer, float32 (layers,); 0 where there is none.
+
+        Args:
+            gradients: one for each trainable variable, a tensor, `tf.IndexedSlices` or None. Of slices, rows that
+                stand there twice are not added up first.
+        """
+        values = [g.values if isinstance(g, tf.IndexedSlices) else g for g in gradients]
+        norms = [0.0 if value is None else tf.norm(tf.cast(value, tf.float32)) for value in values]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._by_layer(tf.stack(norms).numpy().astype(np.float64)).astype(np.float32)
+
+    def _norms(self, before: list[Any]) -> Any:
+        rows = []
+        for old, variable in zip(before, self.variables, strict=False):
+            first = tf.cast(old, tf.float32)
+            change = tf.cast(variable.value.read_value(), tf.float32) - first
+            rows.append(tf.stack([tf.norm(first), tf.norm(change)]))
+        return tf.stack(rows, axis=1)
+
+    def _by_layer(self, norms: Array) -> Array:
+        squares: Array = np.bincount(self._of_variable, np.square(norms), minlength=len(self.layers))
+        return np.sqrt(squares)
+
+
+def current(variable: Any) -> Any:
+    """Return the value of a variable, not waited for; quicker than a compiled function that does the same."""
+    inner = variable.value
+    return tf.raw_ops.ReadVariableOp(resource=inner.handle, dtype=inner.dtype)
+
+
+def compiled(function: Any) -> Any:
+    """Compile a function of no arguments, or of tensors, that is called at every step."""
+    made: Any = tf.function(function, autograph=False)
+    made._omit_frequent_tracing_warning = True  # each fit traces anew, which is no mistake of the user's
+    return made
+
+
+def not_finite(names: tuple[str, ...], values: list[Any]) -> tuple[str, ...]:
+    """Name the values that hold NaN or inf."""
+    return tuple(
+        name
+        for name, value in zip(names, values, strict=False)
+        if value.dtype.is_floating and not bool(tf.reduce_all(tf.math.is_finite(value)))
+    )

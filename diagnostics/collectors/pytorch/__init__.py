@@ -1,0 +1,1 @@
+"""Facts of PyTorch models, data, losses and optimizers."""

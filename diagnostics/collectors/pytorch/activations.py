@@ -1,0 +1,113 @@
+"""What comes out of a module's layers: the prediction, and the activation functions on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diagnostics.collectors.shared.arrays import MOSTLY, NEAR_BOUND, PROBABILITY_SUM
+from diagnostics.facts.pipeline import ActivationFacts, OutputFacts
+
+from .losses import class_axis
+
+# Functions with a lower and an upper bound, at which their gradient vanishes.
+_BOUNDS: dict[type[nn.Module], tuple[float, float]] = {
+    nn.Tanh: (-1.0, 1.0),
+    nn.Sigmoid: (0.0, 1.0),
+    nn.Hardtanh: (-1.0, 1.0),
+    nn.Hardsigmoid: (0.0, 1.0),
+}
+_RELU_LIKE = (nn.ReLU, nn.ReLU6)
+
+
+def output_facts(
+    prediction: Tensor, target: Any, num_classes: int | None, last_activation: str | None
+) -> OutputFacts:
+    """Turn a prediction (n, ...) into facts."""
+    values = prediction.detach().float()
+    finite = values.isfinite()
+    rows = finite.reshape(values.shape[0] if values.ndim else 1, -1)
+    axis = class_axis(prediction, target) if isinstance(target, Tensor) else None
+    sums_to_one = None
+    if axis is not None:
+        sums_to_one = bool((values >= 0).all() and ((values.sum(axis) - 1).abs() <= PROBABILITY_SUM).all())
+    return OutputFacts(
+        shape=tuple(prediction.shape),
+        num_classes=num_classes,
+        non_finite_rows=tuple((~rows.all(1)).nonzero().flatten().tolist()),
+        lowest=float(values[finite].min()) if finite.any() else None,
+        highest=float(values[finite].max()) if finite.any() else None,
+        sums_to_one=sums_to_one,
+        last_activation=last_activation,
+    )
+
+
+def last_activation(model: nn.Module) -> str | None:
+    """Name the function at the end of an `nn.Sequential`; of another module the order of layers is not known."""
+    while isinstance(model, nn.Sequential) and (layers := list(model.children())):
+        model = layers[-1]
+    if isinstance(model, nn.Linear):
+        return "linear"
+    if isinstance(model, nn.Sigmoid | nn.Softmax | nn.LogSoftmax | nn.Tanh | nn.ReLU):
+        return type(model).__name__.lower()
+    return None
+
+
+@contextmanager
+def activations_seen(model: nn.Module) -> Iterator[list[ActivationFacts]]:
+    """Collect what the activation modules of a copy give out while it runs, in order of execution.
+
+    Functions called from `torch.nn.functional` have no module and are not seen.
+    """
+    seen: list[ActivationFacts] = []
+    handles = []
+    for name, module in model.named_modules():
+        if has_bounds(module) or is_relu_like(module):
+
+            def look(module: nn.Module, _inputs: Any, output: Any, name: str = name) -> None:
+                if isinstance(output, Tensor) and output.ndim >= 2 and output.numel():
+                    seen.append(_activation_facts(name, module, output.detach().float()))
+
+            handles.append(module.register_forward_hook(look))
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def has_bounds(module: nn.Module) -> bool:
+    """Whether it is a function with a lower and an upper bound."""
+    return type(module) in _BOUNDS
+
+
+def is_relu_like(module: nn.Module) -> bool:
+    """Whether it is a function that is exactly 0 on one side."""
+    return isinstance(module, _RELU_LIKE)
+
+
+def unit_count(module: nn.Module, output: Tensor) -> tuple[Tensor, int]:
+    """Count the units of an activation module's output (n, ...) that are dead, or saturated if it has bounds.
+
+    Returns:
+        The count (), still where the output is; and the number of units.
+    """
+    # Images carry their channels on axis 1; everything else has features last.
+    axis = 1 if output.ndim >= 4 else output.ndim - 1
+    units = output.movedim(axis, -1).reshape(-1, output.shape[axis])
+    if is_relu_like(module):
+        return (units == 0).all(0).sum(), units.shape[1]
+    low, high = _BOUNDS[type(module)]
+    margin = NEAR_BOUND * (high - low)
+    at_bound = torch.logical_or(units <= low + margin, units >= high - margin)
+    return (at_bound.float().mean(0) >= MOSTLY).sum(), units.shape[1]
+
+
+def _activation_facts(name: str, module: nn.Module, output: Tensor) -> ActivationFacts:
+    count, units = unit_count(module, output)
+    dead, saturated = (int(count), 0) if is_relu_like(module) else (0, int(count))
+    return ActivationFacts(name, type(module).__name__.lower(), units, dead, saturated)

@@ -1,0 +1,105 @@
+"""Takes batches and what models return apart, whichever way their authors chose to pack them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from diagnostics.collectors.shared.arrays import LABEL_NAMES, describe, fields, flat, is_tensor, to_array
+from diagnostics.collectors.shared.pipeline import StageFailed
+
+
+def describe_source(data: Any) -> str:
+    """Name a source of batches."""
+    article = "an" if type(data).__name__[0] in "AEIOUaeiou" else "a"
+    return f"{article} {type(data).__name__}"
+
+
+def target_name(batch: Any) -> str | None:
+    """Return the name of the target in a batch; tuples without names count from "0"."""
+    names = list(fields(batch)) if isinstance(batch, Mapping | tuple | list) else []
+    named = next((name for name in LABEL_NAMES if name in names), None)
+    if named is not None or isinstance(batch, Mapping):
+        return named
+    return names[-1] if len(names) > 1 else None
+
+
+def split_batch(batch: Any) -> tuple[dict[str, Any], Any]:
+    """Part a batch into named inputs and target (None if it has none)."""
+    name = target_name(batch)
+    inputs = fields(batch)
+    return inputs, None if name is None else inputs.pop(name)
+
+
+def is_single(target: Any) -> bool:
+    """Whether this is the target of one example that no axis counts, as a loader with batch_size=None may give."""
+    return not getattr(target, "shape", (1,))
+
+
+def one_row(batch: Any, row: int, size: int) -> Any:
+    """Cut one example out of a batch, keeping its first axis."""
+    if is_tensor(batch):
+        return batch[row : row + 1] if batch.ndim and batch.shape[0] == size else batch
+    if isinstance(batch, Mapping):
+        return {name: one_row(value, row, size) for name, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(one_row(value, row, size) for value in batch))
+    if isinstance(batch, list | tuple):
+        return [one_row(value, row, size) for value in batch]
+    return batch
+
+
+def distinct_rows(inputs: Mapping[str, Any]) -> int:
+    """Count the examples of a batch that differ from each other in some input."""
+    arrays = [array for value in flat(inputs).values() if (array := to_array(value)) is not None and array.ndim]
+    if not arrays:
+        return 0
+    size = arrays[0].shape[0]
+    same = [np.ascontiguousarray(array) for array in arrays if array.shape[0] == size]
+    return len({b"".join(array[row].tobytes() for array in same) for row in range(size)})
+
+
+def prediction_in(outputs: Any) -> Tensor | None:
+    """Pick the prediction out of what a model returned: logits if so named, else the first float tensor."""
+    named = fields(outputs)
+    for name in ("logits", "prediction", "predictions", "output"):
+        if isinstance(named.get(name), Tensor):
+            return named[name]
+    tensors = [value for name, value in named.items() if isinstance(value, Tensor) and name != "loss"]
+    floats = [value for value in tensors if value.is_floating_point() and value.ndim]
+    return floats[0] if floats else None
+
+
+def loss_in(outputs: Any) -> Any:
+    """Pick the loss out of what a model returned that computes it itself."""
+    named = fields(outputs)
+    if "loss" in named:
+        return named["loss"]
+    return next((v for v in named.values() if isinstance(v, Tensor) and v.ndim == 0), None)
+
+
+def checked_loss(loss: Any, outputs: Any, loss_fn: Any) -> Tensor:
+    """Return the loss if it is one number in a tensor.
+
+    Raises:
+        StageFailed: it is not; says what there was instead.
+    """
+    if loss is None and loss_fn is None:
+        raise StageFailed(
+            f"The model returned {describe(outputs)}, and no loss_fn was given: there is no loss to train on. "
+            "Pass examine(model, loader, loss_fn), or let the model return its loss."
+        )
+    if not isinstance(loss, Tensor):
+        number = (
+            " Leave out .item(), float() or .numpy()." if isinstance(loss, float | np.number | np.ndarray) else ""
+        )
+        raise StageFailed(f"The loss is {describe(loss)}; training needs a tensor holding one number.{number}")
+    if loss.numel() != 1:
+        raise StageFailed(
+            f"The loss is {describe(loss)}; training needs one number. Take its mean, or leave out "
+            'reduction="none".'
+        )
+    return loss.reshape(())

@@ -1,0 +1,1 @@
+"""Finds the training loops of a script that nobody changed."""

@@ -1,0 +1,137 @@
+"""The latest batches that a loader gave, kept on the host, and given first when the script is run again."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+
+# A GPU holds up to 1,024 calls in its queue, the steps of a small model take about 30 each, and some loaders are
+# read a batch ahead: the batch that fails may be that many before the last.
+MOST_KEPT = 40
+MOST_BYTES = 256 * 2**20  # of all that is kept; the last batch is kept whatever its size
+
+
+class KeptBatches:
+    """Copies of the latest batches of one loader, the one that was read last.
+
+    Attributes:
+        loader: which one it is, in the order in which loaders were first read, from 0; None before any was.
+    """
+
+    def __init__(self) -> None:
+        """Keep batches from now on, until `close`."""
+        self.loader: int | None = None
+        self._kept: deque[tuple[Any, int]] = deque()
+        self._bytes = 0
+        self.close = _look_at_loaders(self._keep)
+
+    def _keep(self, loader: int, given: int, batch: Any) -> Any:
+        del given
+        try:
+            if loader != self.loader:
+                self.loader, self._bytes = loader, 0
+                self._kept.clear()
+            there = tensors(batch)
+            if any(tensor.device.type != "cpu" for tensor in there):
+                return batch  # what is on a device cannot be read once that is lost
+            # The script may take labels out of it, or send it to a device in place.
+            self._kept.append((copy.deepcopy(batch), sum(tensor.nbytes for tensor in there)))
+            self._bytes += self._kept[-1][1]
+            while len(self._kept) > MOST_KEPT or (self._bytes > MOST_BYTES and len(self._kept) > 1):
+                self._bytes -= self._kept.popleft()[1]
+        except Exception:  # a batch that cannot be copied; what came before it is not the latest any longer
+            self._bytes = 0
+            self._kept.clear()
+        return batch
+
+    def save(self, path: Path) -> int:
+        """Write them to a file, and return how many there are; 0 if there is nothing that can be written.
+
+        Of another loader than the first there is nothing to write: a script that is run again comes to it late.
+        """
+        if not self._kept or self.loader != 0:
+            return 0
+        try:
+            torch.save([batch for batch, _ in self._kept], path)
+        except Exception:  # of a class that cannot be pickled
+            return 0
+        return len(self._kept)
+
+
+class GivenBatches:
+    """Has the first loader give batches from a file first, and then go on with its own."""
+
+    def __init__(self, path: Path) -> None:
+        """Do so from now on, until `close`.
+
+        Args:
+            path: what `KeptBatches.save` wrote. It is read when the first batch is needed, for its classes may be
+                the script's own.
+        """
+        self._path = path
+        self._saved: list[Any] | None = None
+        self.close = _look_at_loaders(self._give)
+
+    def _give(self, loader: int, given: int, batch: Any) -> Any:
+        if self._saved is None:
+            try:
+                self._saved = torch.load(self._path, weights_only=False)  # our own file, a moment old
+            except Exception:  # a class that cannot be found again; then the script has its own batches
+                self._saved = []
+        return self._saved[given] if loader == 0 and given < len(self._saved) else batch
+
+
+def _look_at_loaders(look: Callable[[int, int, Any], Any]) -> Callable[[], None]:
+    """Have a script's loaders give what `look` returns for the number of the loader, of its batch, and the batch.
+
+    Returns:
+        A function that takes it off again.
+    """
+    number_of: IdentityMap[DataLoader[Any], int] = IdentityMap()
+    loader_of: IdentityMap[Any, int] = IdentityMap()
+    numbers, given = itertools.count(), dict[int, int]()
+    begin, advance = DataLoader.__iter__, _BaseDataLoaderIter.__next__
+
+    @functools.wraps(begin)
+    def begun(loader: DataLoader[Any]) -> Any:
+        iteration = begin(loader)
+        if not is_own_run():
+            if loader not in number_of:
+                number_of[loader] = next(numbers)
+            loader_of[iteration] = number_of[loader]
+        return iteration
+
+    @functools.wraps(advance)
+    def advanced(iteration: Any) -> Any:
+        batch, loader = advance(iteration), loader_of.get(iteration)
+        if loader is None or is_own_run():
+            return batch
+        given[loader] = given.get(loader, 0) + 1
+        return look(loader, given[loader] - 1, batch)
+
+    def put(iterate: Any, give: Any) -> None:
+        DataLoader.__iter__, _BaseDataLoaderIter.__next__ = iterate, give
+
+    def close() -> None:
+        put(begin, advance)
+
+    looks: tuple[Any, ...] = (begun, advanced)
+    for looked_at in looks:
+        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)
+    put(*looks)
+
+    return close

@@ -1,0 +1,59 @@
+"""Knows which DataLoader a batch came from: remembers the first batch of each iteration until the second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+
+SAMPLED = 1024  # numbers of a tensor that are compared, spread evenly
+
+
+class LoaderBatches:
+    """Is told what loaders do."""
+
+    def __init__(self) -> None:
+        # By iteration that has given nothing yet: its loader.
+        self._begun: IdentityMap[Any, DataLoader[Any]] = IdentityMap()
+        self._first: tuple[DataLoader[Any], Any] | None = None
+
+    def begins(self, loader: DataLoader[Any], *, result: Any) -> None:
+        """Take note of an iteration."""
+        self._begun[result] = loader
+
+    def gives(self, iterator: Any, *, result: Any) -> None:
+        """Take note of a batch."""
+        loader = self._begun.pop(iterator, None)
+        self._first = None if loader is None else (loader, result)
+
+    def forget(self) -> None:
+        """Let go of the batch."""
+        self._first = None
+
+    def source(self, seen: Iterable[Tensor]) -> tuple[DataLoader[Any], Any] | None:
+        """Return the loader and the batch that one of these tensors was in, and if only by what it holds."""
+        if self._first is None:
+            return None
+        loader, batch = self._first
+        given = tensors(batch)
+        return (loader, batch) if any(_same(one, other) for one in seen for other in given) else None
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors hold the same numbers in the same order, whatever their shape, dtype and device."""
+    if one.numel() != other.numel() or one.numel() < 2 or {one.layout, other.layout} != {torch.strided}:
+        return False
+    if one.device == other.device and one.data_ptr() == other.data_ptr():
+        return True
+    first, second = (_sample(tensor) for tensor in (one, other))
+    return bool((first == second).all()) and bool((first != first[0]).any())
+
+
+def _sample(tensor: Tensor) -> Tensor:
+    return tensor.detach().reshape(-1)[:: -(-tensor.numel() // SAMPLED)].cpu().double()

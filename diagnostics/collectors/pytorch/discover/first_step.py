@@ -1,0 +1,283 @@
+"""Looks at the first pass and the first loss of each loop of a script, where the data enters the model."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.pytorch.batch import prediction_in
+from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors
+
+from .batch_source import LoaderBatches
+from .first_step_pipeline import FirstPass
+from .loss_calls import LossCall, LossCalls
+
+MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
+MOST_OUTPUTS = 16  # tensors of a model's output that are known again
+MOST_COMPARED = 2  # sets of rows that a model is evaluated on
+MISSES = 8  # backward passes that reach no parameter of a module, after which it is taken not to learn
+MOST_CALLS = 4096  # of a module without a backward pass, after which it is taken to answer only
+WAITING = 64  # backward passes without a step, after which a pass is no longer held
+
+
+@dataclass
+class _Call:
+    """The latest call of a module by the script itself, since the last backward pass."""
+
+    module: weakref.ref[nn.Module]
+    wanted: bool
+    inputs: Mapping[str, Tensor] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    heard: int = 0  # losses before the call
+    heard_within: int = 0  # losses before its end
+    outputs: tuple[weakref.ref[Tensor], ...] = ()
+    prediction: Tensor | None = None
+
+    def returned(self, output: Any, heard: int) -> None:
+        """Take what the module returned."""
+        self.heard_within = heard
+        self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MOST_OUTPUTS])
+        prediction = prediction_in(output)
+        self.prediction = None if prediction is None else prediction.detach()
+
+    def gave(self, tensor: Tensor | None) -> bool:
+        """Whether this very tensor is in what the module returned."""
+        return tensor is not None and any(reference() is tensor for reference in self.outputs)
+
+
+class FirstSteps:
+    """Is told what a script does; hands over the first pass of each module that learns, once.
+
+    All that is held is held from the first call of a module to its first backward pass; where it is not known by
+    then which optimizer it is for, to the first step.
+    """
+
+    def __init__(
+        self,
+        deliver: Callable[[nn.Module, FirstPass], bool],
+        fault: Callable[[Exception], None],
+        left_alone: Callable[[], bool],
+    ) -> None:
+        """Prepare; nothing is touched until a module is called.
+
+        Args:
+            deliver: takes the pass of a module; returns whether it knows its loop yet.
+            fault: is given what goes wrong while a loss is heard.
+            left_alone: whether to notice nothing at the moment.
+        """
+        self._deliver, self._left_alone = deliver, left_alone
+        self.loaders = LoaderBatches()
+        self._losses = LossCalls(self._before_loss, fault)
+        self._done: IdentityMap[nn.Module, None] = IdentityMap()
+        self._frozen: IdentityMap[nn.Module, None] = IdentityMap()
+        self._called: IdentityMap[nn.Module, int] = IdentityMap()
+        self._misses: IdentityMap[nn.Module, int] = IdentityMap()
+        self._calls: dict[int, _Call] = {}
+        self._thread = 0
+        # By module that learned: the loader of its rows, and how many comparisons with others are left.
+        self._trained_on: IdentityMap[nn.Module, tuple[weakref.ref[DataLoader[Any]], int]]
+        self._trained_on = IdentityMap()
+        self._waiting: dict[int, tuple[weakref.ref[nn.Module], FirstPass]] = {}
+        self._waited = 0
+
+    def wants(self, module: nn.Module) -> bool:
+        """Whether a call of the module is to be told: it is new, or may come between a new one and the loss."""
+        return module not in self._frozen and (bool(self._calls) or module not in self._done)
+
+    def called(self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> _Call | None:
+        """Take note of a call that is about to run."""
+        if self._calls and self._thread != threading.get_ident():
+            return None
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            self._frozen[module] = None
+            return None
+        self._called[module] = self._called.get(module, 0) + 1
+        if self._called[module] > MOST_CALLS:
+            self._done[module] = None
+            self._calls.pop(id(module), None)
+        call = _Call(weakref.ref(module), module not in self._done)
+        if call.wanted:
+            self._thread = threading.get_ident()
+            call.inputs = {
+                name: tensor.detach()
+                for name, tensor in (*named_tensors(arguments), *named_tensors(options))
+                if type(tensor) in (Tensor, nn.Parameter)
+            }
+            call.versions = {name: tensor._version for name, tensor in call.inputs.items()}
+            self._losses.open(self._is_mine)
+        call.heard = len(self._losses.heard)
+        self._calls.pop(id(module), None)  # so that the latest comes last
+        self._calls[id(module)] = call
+        return call
+
+    def returned(self, call: _Call, output: Any) -> None:
+        """Take note of what came of it."""
+        call.returned(output, len(self._losses.heard))
+
+    def backward(self, loss: Tensor, value: Tensor) -> None:
+        """Look at all that led to a loss, before its gradients are computed.
+
+        Args:
+            loss: one number, with its graph.
+            value: the same free of any graph, and as it was before a scaler multiplied it.
+        """
+        self._age()
+        if not self._calls or not self._is_mine():
+            return
+        calls, heard = list(self._calls.values()), self._losses.heard
+        self.end()
+        if not any(call.wanted for call in calls):
+            return
+        nodes = _graph(loss)
+        reached = {id(variable) for node in nodes if (variable := getattr(node, "variable", None)) is not None}
+        heard = [call for call in heard if _is_part(call, nodes)]
+        trained = [call for call in calls if self._is_trained(call, reached)]
+        for call in trained:
+            module = call.module()
+            if module is not None and call.wanted:
+                self._done[module] = None
+                seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
+                if seen.loader is not None:
+                    self._trained_on[module] = weakref.ref(seen.loader), MOST_COMPARED
+                self._hand_over(module, seen)
+
+    def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
+        """Return what was seen of modules that are one loop, as it turns out at its first step."""
+        there = [found[1] for module in modules if (found := self._waiting.pop(id(module), None)) is not None]
+        if not there:
+            return None
+        last = next((seen for seen in there if seen.loss is not None), there[-1])
+        return dataclasses.replace(last, inputs=there[0].inputs, versions=there[0].versions)
+
+    def stepped(self) -> None:
+        """Let go of what no loop was found for."""
+        self._waiting.clear()
+        self.loaders.forget()
+
+    def end(self) -> None:
+        """Let go of everything that was noted, and stop listening."""
+        self._calls = {}
+        self._losses.close()
+
+    def is_trained(self, module: nn.Module) -> bool:
+        """Whether calls without gradients are to be told of: the rows may be those that it learned from."""
+        return module in self._trained_on
+
+    def evaluated(self, module: nn.Module, inputs: Any) -> tuple[DataLoader[Any], DataLoader[Any]] | None:
+        """Return the loaders of the rows that a module learned from, and of those that it is called with now.
+
+        None where it is not known, or where they are the same rows, or the same as before.
+        """
+        reference, left = self._trained_on[module]
+        training, found = reference(), self.loaders.source(tensors(inputs))
+        if training is None or not left:
+            del self._trained_on[module]
+        elif found is not None and found[0].dataset is not training.dataset:
+            self._trained_on[module] = reference, left - 1
+            self.loaders.forget()
+            return training, found[0]
+        return None
+
+    def _is_mine(self) -> bool:
+        # Within `torch.func` a tensor stands for many, and in a CUDA graph for what will be: neither can be read.
+        within = torch._C._functorch.peek_interpreter_stack() is not None
+        captured = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+        return self._thread == threading.get_ident() and not (within or captured or self._left_alone())
+
+    def _before_loss(self, heard: LossCall) -> None:
+        """Speak before a loss fails: on an accelerator nothing can be asked after that."""
+        calls = list(self._calls.values())
+        if not calls or not calls[-1].wanted or not heard.labels_outside():
+            return
+        module, call = calls[-1].module(), calls[-1]
+        if module is not None and module not in self._done:
+            self._done[module] = None
+            self._hand_over(module, self._before_failure(call, heard), at_once=True)
+
+    def _is_trained(self, call: _Call, reached: set[int]) -> bool:
+        module = call.module()
+        if module is None:
+            return False
+        if any(id(parameter) in reached for parameter in module.parameters()):
+            return True
+        self._misses[module] = self._misses.get(module, 0) + 1
+        if self._misses[module] >= MISSES:
+            self._done[module] = None
+        return False
+
+    def _pass(self, call: _Call, heard: list[LossCall], loss: Tensor, value: Tensor | None) -> FirstPass:
+        """Put together what is known of a call; with the loss, if it was the last one on the way there."""
+        seen = FirstPass(call.inputs, call.versions)
+        if value is not None:
+            chosen = _chosen(heard, loss)
+            seen.call, seen.prediction = chosen, None if heard else call.prediction
+            seen.is_output = not heard or (chosen is not None and call.gave(chosen.source()))
+            seen.loss = float(value if chosen is None or chosen.value is None else chosen.value)
+            within = chosen is not None and chosen in heard[call.heard : call.heard_within]
+            seen.of_model = True if within or call.gave(loss) else None if chosen is None else False
+            seen.knows_labels = chosen is not None and not within and _was_given(call, chosen)
+        return self._with_source(seen)
+
+    def _before_failure(self, call: _Call, heard: LossCall) -> FirstPass:
+        seen = FirstPass(call.inputs, call.versions, call=heard, is_output=call.gave(heard.source()))
+        return self._with_source(seen)
+
+    def _with_source(self, seen: FirstPass) -> FirstPass:
+        there = [*seen.inputs.values(), *([seen.call.target] if seen.call is not None else [])]
+        source = self.loaders.source(there)
+        if source is not None:
+            seen.loader, seen.batch = source
+        return seen
+
+    def _hand_over(self, module: nn.Module, seen: FirstPass, at_once: bool = False) -> None:
+        if not self._deliver(module, seen) and not at_once:
+            self._waiting[id(module)] = weakref.ref(module), seen
+            self._waited = 0
+
+    def _age(self) -> None:
+        self._waited += 1
+        if self._waited > WAITING:
+            self._waiting.clear()
+
+
+def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
+    """Return the loss that the backward pass begins with, or the only one; of several, one that is stretched."""
+    if len(heard) == 1:
+        return heard[0]
+    exact = [call for call in heard if call.result is not None and call.result() is loss]
+    return next(iter(exact or [call for call in heard if call.broadcast]), None)
+
+
+def _was_given(call: _Call, loss: LossCall) -> bool:
+    """Whether a module was called with the labels of a loss, and with something else."""
+    if not loss.indexed or len(call.inputs) < 2:
+        return False
+    target = loss.target.data_ptr(), loss.target.numel()
+    dense = [given for given in call.inputs.values() if given.layout == torch.strided]
+    return any((given.data_ptr(), given.numel()) == target for given in dense)
+
+
+def _graph(loss: Tensor) -> set[Any]:
+    """Return the nodes of the graph that a loss hangs in; those of parameters have a ``variable``."""
+    waiting, seen = [loss.grad_fn], set[Any]()
+    while waiting and len(seen) < MOST_NODES:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    return seen
+
+
+def _is_part(call: LossCall, nodes: set[Any]) -> bool:
+    """Whether a loss may be part of what is learned from: one that is only printed is still there, and is not."""
+    result = None if call.result is None else call.result()
+    return result is None or result.grad_fn in nodes

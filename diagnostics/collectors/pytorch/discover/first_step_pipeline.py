@@ -1,0 +1,260 @@
+"""The first step of a loop that nobody changed, as it was seen to happen: nothing is run again."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, WeightedRandomSampler
+
+from diagnostics.collectors.pytorch.activations import last_activation, output_facts
+from diagnostics.collectors.pytorch.batch import split_batch
+from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, private, sample_rows
+from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
+from diagnostics.collectors.pytorch.model import describe_model, uncompiled
+from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
+from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
+from diagnostics.collectors.shared.loss_match import Recognised
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
+from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts, Fact, LossFacts
+
+from .loss_calls import LossCall
+
+SECONDS_COMPARING = 0.5  # for each of the two sets: the script waits meanwhile
+LARGEST_OUTPUT = 2**24  # scalars of a prediction that are looked at, which takes room beside the step
+
+
+@dataclass
+class FirstPass:
+    """What was seen of one forward pass and of the loss that came of it, held until it has been looked at.
+
+    Attributes:
+        inputs: of the model, by name; positional ones count from "0". Free of any graph.
+        versions: PyTorch's count of writes to each of them, when they went in.
+        prediction: what the model returned, if the loss was made of it by itself; free of any graph.
+        is_output: whether `prediction`, or that of `call`, is just what the model returned.
+        call: the loss that was heard; None if none was, or several.
+        loss: the number that the backward pass begins with; None if it does not come to that.
+        of_model: whether the model returned the loss itself; None if not known.
+        knows_labels: whether the scores were made with the labels at hand, as where the true class has a margin.
+        loader: the DataLoader that the batch came from; None if not known.
+        batch: what it gave.
+    """
+
+    inputs: Mapping[str, Tensor]
+    versions: Mapping[str, int]
+    prediction: Tensor | None = None
+    is_output: bool = False
+    call: LossCall | None = None
+    loss: float | None = None
+    of_model: bool | None = None
+    knows_labels: bool = False
+    loader: Any = None
+    batch: Any = None
+
+
+class FirstStep:
+    """A `Pipeline` of what was seen. Nothing is run again; rows are read only where nobody can notice it.
+
+    Which parameters get a gradient is left to whoever watches: in one step a layer may be left out by chance.
+
+    Args:
+        model: the module of the loop.
+        optimizers: those that hold parameters of it.
+        seen: its first pass.
+    """
+
+    forward_is_harmless = False  # not reached; an error in the labels explains the loss that follows
+
+    def __init__(self, model: nn.Module, optimizers: list[Any], seen: FirstPass) -> None:
+        self._model = uncompiled(model)
+        self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
+        self._seen = seen
+        self._recognised = Recognised()
+        self._target: Tensor | None = None
+        self._read: DatasetFacts | None = None
+        self.name = f"the first step of {type(self._model).__name__}"
+
+    @contextlib.contextmanager
+    def untouched(self) -> Iterator[None]:
+        """See `Pipeline.untouched`. The script's own modes of PyTorch are not to see this."""
+        with torch.no_grad(), torch._C.DisableTorchFunction():
+            yield
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        described = describe_model(self._model, training=None, computes_loss=False)
+        yield dataclasses.replace(described, computes_loss=self._seen.of_model)
+        loader = self._seen.loader
+        if loader is None:
+            raise CannotJudge("no DataLoader was seen to give this batch")
+        shuffled = is_shuffled(loader)
+        if shuffled is None or not is_plain(loader.dataset):
+            raise CannotJudge("to read rows beside the training might change what it reads")
+        try:
+            with random_states_kept(loader):
+                self._read = _rows(loader, shuffled)
+            yield self._read
+        except (StageFailed, UsersCodeRaised) as reason:
+            raise CannotJudge(f"rows could not be read: {reason}") from None
+
+    def batch(self) -> Iterator[Fact]:
+        """See `Pipeline.batch`."""
+        self._recognise()
+        seen = self._seen
+        inputs = {
+            name: array
+            for name, tensor in seen.inputs.items()
+            if tensor._version == seen.versions[name] and (array := to_array(tensor)) is not None
+        }
+        name = next((name for name in LABEL_NAMES if name in inputs), None)
+        labels = inputs.pop(name) if name is not None else self._labels(inputs)
+        if labels is None and seen.loader is None and seen.batch is None:
+            raise CannotJudge("what the loss compares the prediction with was not seen")
+        sized = [array for array in (*inputs.values(), labels) if array is not None and array.ndim]
+        yield BatchFacts(
+            size=int(sized[0].shape[0]) if sized else 1,
+            inputs=inputs,
+            labels=labels if labels is None else np.atleast_1d(labels),
+            labels_name=name,
+            ignore_index=IGNORE_INDEX if seen.call is None else seen.call.ignore_index,
+        )
+
+    def forward(self) -> Iterator[Fact]:
+        """See `Pipeline.forward`."""
+        seen, found = self._seen, self._recognised
+        prediction = seen.prediction if seen.call is None else seen.call.prediction
+        if prediction is not None and self._target is not None:
+            part, target = _first_rows(prediction, self._target)
+            activation = last_activation(self._model) if seen.is_output else None
+            facts = output_facts(part, target, found.num_classes, activation)
+            yield dataclasses.replace(facts, shape=tuple(prediction.shape))
+        if seen.loss is None:
+            raise CannotJudge("it did not come to a loss")
+        yield LossFacts(
+            value=seen.loss,
+            kind=found.kind,
+            floor=found.floor,
+            class_weights=found.class_weights,
+            reads=found.reads,
+            broadcast=found.broadcast,
+            name=None if seen.call is None else seen.call.name,
+        )
+
+    def backward(self) -> Iterator[Fact]:
+        """See `Pipeline.backward`."""
+        yield from ()
+        raise CannotJudge("the gradients of all steps are watched")
+
+    def optimizer_step(self) -> Iterator[Fact]:
+        """See `Pipeline.optimizer_step`."""
+        yield facts_together(self._optimizers, self._model)
+
+    def overfit(self) -> Iterator[Fact]:
+        """See `Pipeline.overfit`."""
+        yield from ()
+        raise CannotJudge("beside a training of the script's own no copy is trained")
+
+    def evaluation(self) -> Iterator[Fact]:
+        """See `Pipeline.evaluation`."""
+        yield from ()
+        raise CannotJudge("no metric was given")
+
+    def reproduction(self) -> Iterator[Fact]:
+        """See `Pipeline.reproduction`."""
+        yield from ()
+        raise CannotJudge("no step of the script's own is made again")
+
+    def _recognise(self) -> None:
+        """Find out which loss it is, and of which target."""
+        seen = self._seen
+        if seen.call is not None:
+            self._target, self._recognised = seen.call.target, seen.call.recognised(self._of_classes(seen.call))
+            if seen.knows_labels:  # then no guess is what they are measured by
+                self._recognised = dataclasses.replace(self._recognised, kind="other", floor=None)
+            return
+        named = [seen.inputs[name] for name in LABEL_NAMES if name in seen.inputs]
+        target = named[0] if named else None if seen.batch is None else split_batch(seen.batch)[1]
+        if seen.loss is None or seen.prediction is None or not isinstance(target, Tensor):
+            return
+        if seen.prediction.numel() > LARGEST_OUTPUT or seen.prediction.device != target.device:
+            return
+        found = recognise_loss(seen.loss, seen.prediction, target)
+        if found.kind != "other":
+            self._target, self._recognised = target, found
+
+    def _of_classes(self, call: LossCall) -> bool:
+        """Whether a target of zeros stood in the batch, and other rows have other classes.
+
+        That is how a first batch looks which happens to hold one class only, as it does where few rows are of
+        another; the place of the true pair is made beside the loss, or is the same in all rows.
+        """
+        classes, labels = call.num_classes, None if self._read is None else self._read.labels
+        given = None if self._seen.batch is None else split_batch(self._seen.batch)[1]
+        if classes is None or labels is None or labels.dtype.kind not in "iu" or not isinstance(given, Tensor):
+            return False
+        if given.numel() != call.target.numel() or bool(given.any()) or bool(call.target.any()):
+            return False
+        return bool(labels.min() >= 0 and labels.max() < classes and (labels != labels[0]).any())
+
+    def _labels(self, inputs: Mapping[str, Array]) -> Array | None:
+        """Return the target, in the shape of the inputs where it is that of the loss, flattened."""
+        labels = None if self._target is None else to_array(self._target)
+        if labels is not None and labels.ndim == 1 and labels.dtype.kind in "iu":
+            for array in inputs.values():
+                if array.ndim == 2 and array.size == labels.size and len(array) != labels.size:
+                    return labels.reshape(array.shape)
+        return labels
+
+
+def evaluation_facts(training: DataLoader[Any], evaluation: DataLoader[Any]) -> tuple[Fact, ...]:
+    """Hold the rows that a model is evaluated on against those that it learns from.
+
+    Returns:
+        Nothing where rows cannot be read without a trace, or where all of them are training rows: that is how one
+        measures how well those were learned.
+    """
+    shuffled = is_shuffled(training)
+    if shuffled is None or not is_plain(training.dataset) or not is_plain(evaluation.dataset):
+        return ()
+    with torch.no_grad(), torch._C.DisableTorchFunction(), random_states_kept(training, evaluation):
+        compared = tuple(compared_rows(private(training.dataset), private(evaluation.dataset), SECONDS_COMPARING))
+        if not compared or compared[0].shared == compared[0].evaluation_rows:
+            return ()
+        return (_rows(training, shuffled), *compared)
+
+
+def _rows(loader: DataLoader[Any], shuffled: bool) -> DatasetFacts:
+    return dataset_facts(
+        sample_rows(loader.dataset, loader=loader),
+        weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),
+        shuffled=shuffled,
+        first_batches=() if shuffled else first_labels(loader.dataset, loader.batch_size),
+    )
+
+
+def is_plain(dataset: Any) -> bool:
+    """Whether a dataset is nothing but data: to read a row runs no code of the user's and changes nothing."""
+    if isinstance(dataset, Subset):
+        return type(dataset) is Subset and is_plain(dataset.dataset)
+    if isinstance(dataset, ConcatDataset):
+        return type(dataset) is ConcatDataset and all(map(is_plain, dataset.datasets))
+    if type(dataset).__module__ == "datasets.arrow_dataset":
+        return bool(dataset.format["type"] != "custom")
+    return type(dataset) in (list, tuple, Tensor, np.ndarray, TensorDataset)
+
+
+def _first_rows(prediction: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Cut both to their first rows where the prediction is large."""
+    if prediction.numel() <= LARGEST_OUTPUT or not target.ndim or len(prediction) != len(target):
+        return prediction, target
+    rows = max(1, LARGEST_OUTPUT // (prediction.numel() // len(prediction)))
+    return prediction[:rows], target[:rows]

@@ -1,0 +1,383 @@
+"""Finds the training loops of a script that nobody changed, by looking on at what PyTorch is called with.
+
+A loop is an optimizer that steps, the modules whose parameters it holds, and the losses whose backward passes led
+to the step. A Trainer's loop is no business of this: see `LoopFinder.left_alone`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.internal import is_own_run, own_run
+from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.facts.pipeline import Fact
+
+from .first_step import FirstSteps
+from .first_step_pipeline import FirstPass, FirstStep, evaluation_facts
+
+MOST_LOOPS = 16  # that are watched at a time
+ROOTS = 64  # modules that a script calls by itself; a loop that calls more holds its layers in a list
+NAMED = 3  # of such modules
+LOSSES = 1024  # backward passes for one step
+ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
+
+
+class Watching(Protocol):
+    """What the finder needs of whoever watches; a `diagnostics.Watch` is one."""
+
+    def step(self, loss: Any = None) -> None:
+        """Take the loss of a pass."""
+
+    def close(self) -> None:
+        """Stop watching."""
+
+
+W = TypeVar("W", bound=Watching)
+
+
+class LoopFinder(Generic[W]):
+    """Hands each model that begins to train, with its optimizers, to `watch`, and each loss to what that returned.
+
+    What the first step of a loop shows is handed to `examine`, before the weights change.
+
+    A model is watched from its first forward pass on, if by then an optimizer holds parameters of it. If a loop
+    calls several modules for one optimizer, they are watched together from that optimizer's first step on. An
+    optimizer that holds no parameter of anything that was called, but tensors of the same shapes, is taken to be
+    meant for what was called: it holds the parameters of a model that was thrown away.
+
+    Attributes:
+        watches: what `watch` returned for each loop that is not over, the one that made no step for longest first.
+    """
+
+    def __init__(
+        self,
+        watch: Callable[[nn.Module, list[Optimizer]], W],
+        fault: Callable[[Exception], None],
+        examine: Callable[[W, FirstStep], None] = lambda watching, step: None,
+        over: Callable[[W], None] = lambda watching: None,
+        compare: Callable[[W, tuple[Fact, ...]], None] = lambda watching, facts: None,
+    ):
+        """Look on from now on; end it with `close`.
+
+        Args:
+            watch: is called once a loop.
+            fault: is given what goes wrong in here, which is never raised into the script.
+            examine: is called once a loop at most, with what `watch` returned for it, and its first step.
+            over: is called with what `watch` returned, closed, when the script has let go of the loop's model or
+                of its optimizers, or when there are too many loops. It is not held here any longer.
+            compare: is called with what `watch` returned, and with facts of the rows that the loop learns from and
+                of others that it is evaluated on.
+        """
+        self._watch, self._fault, self._examine, self._over, self._compare = watch, fault, examine, over, compare
+        self.watches: list[W] = []
+        self._optimizers: list[weakref.ref[Optimizer]] = []
+        # None where the loop is over, and the script has the optimizer still.
+        self._watch_of: IdentityMap[Optimizer, W | None] = IdentityMap()
+        # Steps of those that are of no loop yet.
+        self._alone: IdentityMap[Optimizer, int] = IdentityMap()
+        self._watched: IdentityMap[nn.Module, None] = IdentityMap()
+        # Modules that were called and are not watched yet; how many optimizers there were at the time.
+        self._roots: IdentityMap[nn.Module, int] = IdentityMap()
+        self._losses: deque[Tensor] = deque(maxlen=LOSSES)
+        self._unscaled: tuple[weakref.ref[Tensor], weakref.ref[Tensor], Tensor] | None = None
+        self._paused = 0
+        # By module, where it is a loop's only one: who watches it, and which optimizers train it.
+        self._loops: IdentityMap[nn.Module, tuple[W, list[weakref.ref[Optimizer]]]] = IdentityMap()
+        self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
+        self._first = FirstSteps(self._deliver, fault, lambda: bool(self._paused) or is_own_run())
+        self._finalizers: list[weakref.finalize[..., Any]] = []
+        self._undo: list[Callable[[], None]] = [self._first.end]
+        self._attach()
+
+    @contextlib.contextmanager
+    def left_alone(self) -> Iterator[None]:
+        """Notice nothing meanwhile: somebody else watches this training."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+            self._roots.clear()
+
+    def close(self) -> None:
+        """Take everything off again, and end all watching."""
+        while self._undo:
+            self._undo.pop()()
+        for watched in self.watches:
+            self._safely(watched.close)
+        for finalizer in self._finalizers:
+            finalizer.detach()
+
+    def _attach(self) -> None:
+        steps = [
+            register_optimizer_step_pre_hook(lambda optimizer, *_: self._safely(self._before_step, optimizer)),
+            register_optimizer_step_post_hook(lambda optimizer, *_: self._safely(self._after_step, optimizer)),
+        ]
+        self._undo += [handle.remove for handle in steps]
+        self._before_call(Optimizer, "__init__", self._made)
+        self._before_call(torch.autograd, "backward", self._backward)
+        self._after_call(torch.amp.GradScaler, "scale", self._scaled)
+        self._after_call(DataLoader, "__iter__", self._first.loaders.begins)
+        self._after_call(_BaseDataLoaderIter, "__next__", self._first.loaders.gives)
+        self._around_modules()
+
+    def _around_modules(self) -> None:
+        """Look at each call of a module that is no part of another module's call."""
+        # PyTorch's hooks for all modules come too late: what they put on a module does not see the same call.
+        plain, within = nn.Module.__call__, threading.local()
+
+        @functools.wraps(plain)
+        def looked_at(module: nn.Module, *arguments: Any, **options: Any) -> Any:
+            if torch.compiler.is_compiling() or getattr(within, "a_call", False):
+                return plain(module, *arguments, **options)
+            within.a_call = True
+            try:
+                if not torch.is_grad_enabled():
+                    if self._first.is_trained(module):
+                        self._safely(self._evaluated, module, (arguments, options))
+                    return plain(module, *arguments, **options)
+                if module not in self._watched:
+                    self._safely(self._called, module)
+                if not self._first.wants(module):
+                    return plain(module, *arguments, **options)
+                call = self._safely(self._first.called, module, arguments, options)
+                result = plain(module, *arguments, **options)
+                if call is not None:
+                    self._safely(self._first.returned, call, result)
+                return result
+            finally:
+                within.a_call = False
+
+        self._replace(nn.Module, "__call__", plain, looked_at)
+
+    def _before_call(self, owner: Any, name: str, look: Callable[..., None]) -> None:
+        plain = getattr(owner, name)
+
+        @functools.wraps(plain)
+        def looked_at(*arguments: Any, **options: Any) -> Any:
+            self._safely(look, *arguments, **options)
+            return plain(*arguments, **options)
+
+        self._replace(owner, name, plain, looked_at)
+
+    def _after_call(self, owner: Any, name: str, look: Callable[..., None]) -> None:
+        plain = getattr(owner, name)
+
+        @functools.wraps(plain)
+        def looked_at(*arguments: Any, **options: Any) -> Any:
+            result = plain(*arguments, **options)
+            self._safely(look, *arguments, result=result)
+            return result
+
+        self._replace(owner, name, plain, looked_at)
+
+    def _replace(self, owner: Any, name: str, plain: Any, looked_at: Any) -> None:
+        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)
+        setattr(owner, name, looked_at)
+        self._undo.append(lambda: setattr(owner, name, plain))
+
+    def _safely(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return what the work does, or None where it fails, or is not to be done."""
+        if self._paused or is_own_run():
+            return None
+        try:
+            return call_without_user_modes(work, *arguments, **options)
+        except Exception as fault:  # ours, and nothing the script should hear of
+            self._fault(fault)
+            return None
+
+    # What the script does. Each of these is called through `_safely`.
+
+    def _made(self, optimizer: Optimizer, *_arguments: Any, **_options: Any) -> None:
+        self._optimizers.append(weakref.ref(optimizer))
+
+    def _called(self, module: nn.Module) -> None:
+        if self._roots.get(module) == len(self._optimizers) or isinstance(module, torch.jit.ScriptModule):
+            return  # TorchScript takes no hooks
+        mine = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
+        of_module = [optimizer for optimizer in self._unwatched() if mine & _held(optimizer)]
+        if of_module and all(_held(optimizer) <= mine for optimizer in of_module):
+            self._begin(module, of_module)
+        elif mine and len(self._roots) < ROOTS:
+            self._roots[module] = len(self._optimizers)
+
+    def _backward(self, tensors: Any = None, *_arguments: Any, **_options: Any) -> None:
+        loss = tensors[0] if isinstance(tensors, list | tuple) and len(tensors) == 1 else tensors
+        if isinstance(loss, Tensor) and loss.numel() == 1:
+            value = loss.detach()
+            if self._unscaled is not None and self._unscaled[0]() is loss:
+                _, original, value = self._unscaled
+                loss = loss if original() is None else original()
+            self._losses.append(value)
+            self._first.backward(loss, value)
+        else:
+            self._first.end()  # several losses at once, or a vector of them: which one it is cannot be told
+
+    def _scaled(self, _scaler: Any, outputs: Any, *, result: Any) -> None:
+        if isinstance(outputs, Tensor) and isinstance(result, Tensor) and result is not outputs:
+            self._unscaled = weakref.ref(result), weakref.ref(outputs), outputs.detach()
+
+    def _before_step(self, optimizer: Optimizer) -> None:
+        if optimizer not in self._watch_of:
+            self._late(optimizer)
+        if optimizer not in self._watch_of:
+            self._alone[optimizer] = self._alone.get(optimizer, 0) + 1
+            if self._alone[optimizer] == ALONE:
+                self._next_phase(optimizer)
+
+    def _next_phase(self, optimizer: Optimizer) -> None:
+        """Begin anew with a model that is watched, and that another optimizer goes on with: its new head, or all.
+
+        The script may hold the first one still; one that is merely the second of the same steps is no phase.
+        """
+        held = _held(optimizer)
+        for model, (watched, _) in list(self._loops.items()):
+            if held.intersection(map(id, model.parameters())):
+                self._end(watched)
+                self._begin(model, [optimizer])
+                return
+
+    def _late(self, optimizer: Optimizer) -> None:
+        """Begin with an optimizer whose first step comes before any one module was seen to be all of its own."""
+        roots, held = list(self._roots), _held(optimizer)
+        called = [root for root in roots if held.intersection(map(id, root.parameters()))]
+        if not called:
+            called = [root for root in roots if self._is_meant_for(optimizer, root)]
+        parts = {id(part) for root in called for part in root.modules() if part is not root}
+        called = [root for root in called if id(root) not in parts]  # a layer may be tried before it is built in
+        if called:
+            self._begin(called[0] if len(called) == 1 else _together(called), [optimizer], called)
+
+    def _is_meant_for(self, optimizer: Optimizer, model: nn.Module) -> bool:
+        """Whether an optimizer without a parameter of the model holds those of one that is built alike.
+
+        A target network gets no gradient. An optimizer of something else, such as a temperature or an image, has
+        tensors of other shapes.
+        """
+        trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        taken = {identity for other in self._living() for identity in _held(other)}
+        shapes = {parameter.shape for parameter in trainable}
+        return (
+            all(id(parameter) not in taken for parameter in trainable)
+            and any(parameter.grad is not None for parameter in trainable)
+            and {parameter.shape for group in optimizer.param_groups for parameter in group["params"]} == shapes
+        )
+
+    def _after_step(self, optimizer: Optimizer) -> None:
+        losses, watched = list(self._losses), self._watch_of.get(optimizer)
+        self._losses.clear()
+        self._first.stepped()
+        if watched is not None:
+            self._alone.clear()
+            for loss in losses:
+                watched.step(loss)
+            if self.watches[-1] is not watched:
+                self.watches.remove(watched)
+                self.watches.append(watched)
+
+    def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> None:
+        called = [model] if called is None else called
+        self._watched.update((module, None) for module in called)
+        watched = self._watch(model, optimizers)
+        self.watches.append(watched)
+        self._watch_of.update((optimizer, watched) for optimizer in optimizers)
+        for module in called:
+            self._roots.pop(module, None)
+            self._when_gone(module, functools.partial(self._end, watched))
+        references = [weakref.ref(module) for module in called]
+        for optimizer in optimizers:
+            self._when_gone(optimizer, functools.partial(self._without_optimizer, watched, references))
+        if len(self.watches) > MOST_LOOPS:
+            self._end(self.watches[0])
+        if (seen := self._first.begun(called)) is not None:
+            self._examine(watched, FirstStep(model, optimizers, seen))
+        self._watched_by[model] = watched
+        self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
+
+    def _deliver(self, module: nn.Module, seen: FirstPass) -> bool:
+        """Have the first step of a module's loop examined; return whether the loop is known."""
+        if (loop := self._loops.get(module)) is None:
+            return False
+        watching, references = loop
+        optimizers = [optimizer for reference in references if (optimizer := reference()) is not None]
+        self._examine(watching, FirstStep(module, optimizers, seen))
+        return True
+
+    def _when_gone(self, held: Any, then: Callable[[], None]) -> None:
+        finalizer = weakref.finalize(held, then)
+        finalizer.atexit = False
+        self._finalizers = [*(other for other in self._finalizers if other.alive), finalizer]
+
+    def _without_optimizer(self, watched: W, modules: list[weakref.ref[nn.Module]]) -> None:
+        """End a loop if no optimizer of it is left; the script may make another for the same model."""
+        if watched not in self._watch_of.values():
+            self._end(watched)
+            for reference in modules:
+                if (module := reference()) is not None:
+                    self._watched.pop(module, None)
+
+    def _end(self, watched: W) -> None:
+        """Stop watching a loop, and let go of it."""
+        if watched not in self.watches:
+            return
+        self.watches.remove(watched)
+        for optimizer in [optimizer for optimizer, of in self._watch_of.items() if of is watched]:
+            self._watch_of[optimizer] = None
+        for module in [module for module, (of, _) in self._loops.items() if of is watched]:
+            del self._loops[module]
+        try:
+            watched.close()
+            self._over(watched)
+        except Exception as fault:
+            self._fault(fault)
+
+    def _evaluated(self, module: nn.Module, inputs: Any) -> None:
+        watched, loaders = self._watched_by.get(module), self._first.evaluated(module, inputs)
+        if watched is not None and loaders is not None:
+            with own_run():
+                facts = evaluation_facts(*loaders)
+            if facts:
+                self._compare(watched, facts)
+
+    def _living(self) -> list[Optimizer]:
+        return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]
+
+    def _unwatched(self) -> list[Optimizer]:
+        return [optimizer for optimizer in self._living() if optimizer not in self._watch_of]
+
+
+class _Together(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
+    """Modules that a loop calls one by one, as if they were one model; never called itself."""
+
+    def __init__(self, modules: list[nn.Module]) -> None:
+        super().__init__()
+        for number, module in enumerate(modules):
+            self.add_module(f"{type(module).__name__}-{number}", module)
+
+
+def _together(modules: list[nn.Module]) -> nn.Module:
+    """Make one of several, called by the names of all: a report is about "Encoder and Decoder"."""
+    names = list(dict.fromkeys(type(module).__name__ for module in modules))
+    others = len(names) - NAMED
+    name = " and ".join([*names[:NAMED], *([f"{others} more"] if others > 0 else [])])
+    return type(name, (_Together,), {})(modules)
+
+
+def _held(optimizer: Optimizer) -> set[int]:
+    groups = getattr(optimizer, "param_groups", ())  # none yet while it is being made
+    return {id(parameter) for group in groups for parameter in group["params"]}

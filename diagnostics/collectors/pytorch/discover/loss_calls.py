@@ -1,0 +1,263 @@
+"""Hears which losses of `torch.nn.functional` a script calls, with what, and what came of it.
+
+The functions stay the objects that they are, whoever imported them by name: only their code is exchanged while
+somebody listens. So they can be pickled, compiled and scripted meanwhile as ever.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.shared.arrays import to_array
+from diagnostics.collectors.shared.loss_match import (
+    Recognised,
+    absolute_floor,
+    binary_floor,
+    entropy_floor,
+    squared_floor,
+)
+from diagnostics.facts.pipeline import LossKind, Reads
+
+INDEXED = ("cross_entropy", "nll_loss")
+KINDS: dict[str, tuple[LossKind, Reads | None]] = {
+    "cross_entropy": ("cross_entropy", "logits"),
+    "nll_loss": ("cross_entropy", "log_probabilities"),
+    "binary_cross_entropy": ("binary_cross_entropy", "probabilities"),
+    "binary_cross_entropy_with_logits": ("binary_cross_entropy", "logits"),
+    "mse_loss": ("mean_squared_error", None),
+    "l1_loss": ("mean_absolute_error", None),
+    "smooth_l1_loss": ("other", None),
+    "huber_loss": ("other", None),
+}
+"""What is computed, and what the prediction is taken for, by the function's name."""
+
+MOST_CALLS = 64  # of losses, remembered at a time
+_FUNCTIONS = {name: getattr(F, name) for name in KINDS}  # a script may put others in their place
+_PARAMETERS = {name: tuple(inspect.signature(function).parameters) for name, function in _FUNCTIONS.items()}
+FLOORS = {
+    "mean_squared_error": squared_floor,
+    "mean_absolute_error": absolute_floor,
+    "binary_cross_entropy": binary_floor,
+}
+
+
+@dataclass
+class LossCall:
+    """One call of a loss.
+
+    Attributes:
+        name: of the function.
+        prediction: its first argument, free of any graph.
+        target: its second.
+        options: what else it was given, by name.
+        source: the prediction itself, as the script has it.
+        result: what it returned; None until then.
+        value: the same free of any graph, where it is one number.
+    """
+
+    name: str
+    prediction: Tensor
+    target: Tensor
+    options: Mapping[str, Any]
+    source: weakref.ref[Tensor]
+    result: weakref.ref[Tensor] | None = None
+    value: Tensor | None = None
+
+    @property
+    def reduction(self) -> str:
+        """How the terms become one number; ``none`` if they do not."""
+        return str(self.options.get("reduction", "mean"))
+
+    @property
+    def ignore_index(self) -> int | None:
+        """The label that is left out; None if the target holds no labels."""
+        return int(self.options.get("ignore_index", -100)) if self.indexed else None
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the target holds class indices."""
+        return self.name in INDEXED and not self.target.is_floating_point()
+
+    @property
+    def num_classes(self) -> int | None:
+        """The size of the class axis, where the target holds class indices."""
+        return int(self.prediction.shape[min(1, self.prediction.ndim - 1)]) if self.indexed else None
+
+    @property
+    def broadcast(self) -> bool:
+        """Whether prediction and target were stretched, to more numbers than either has.
+
+        Terms that are kept apart, of shapes with as many axes, are those of all pairs, as of quantiles: they are
+        weighed one by one, and each axis of length 1 was put there.
+        """
+        one, other = self.prediction, self.target
+        if self.name in INDEXED or one.shape == other.shape:
+            return False
+        if self.reduction == "none" and one.ndim == other.ndim:
+            return False
+        try:
+            full = torch.broadcast_shapes(one.shape, other.shape)
+        except RuntimeError:
+            return False
+        return bool(full.numel() > max(one.numel(), other.numel()))
+
+    def labels_outside(self) -> bool:
+        """Whether a label names a class that there is not. Waits for the device."""
+        if not self.indexed or not self.target.numel():
+            return False
+        counted = self.target[self.target != self.ignore_index]
+        return bool(counted.numel()) and bool((counted.min() < 0) | (counted.max() >= self.num_classes))
+
+    def recognised(self, of_classes: bool = False) -> Recognised:
+        """Say which loss it is, by its name and options; how its terms are weighed and added must be known.
+
+        Args:
+            of_classes: whether the target is known to hold classes. Otherwise labels that are all 0, or count
+                the rows, may be places of true pairs.
+        """
+        kind, reads = KINDS[self.name]
+        classes = self.num_classes
+        as_read = Recognised(num_classes=classes, reads=reads, broadcast=self.broadcast)
+        targets = to_array(self.target)
+        if self.reduction not in ("mean", "sum") or targets is None or not targets.size:
+            return as_read
+        if self.name in INDEXED:
+            return as_read if not of_classes and self.may_be_of_pairs() else self._of_indices(as_read, targets)
+        weighed = any(self.options.get(name) is not None for name in ("weight", "pos_weight"))
+        if kind not in FLOORS or weighed or not targets.ndim:
+            return as_read
+        terms = self.prediction.numel() if self.reduction == "sum" else 1
+        return Recognised(kind, FLOORS[kind](targets) * terms, reads=reads, broadcast=self.broadcast)
+
+    def _of_indices(self, as_read: Recognised, targets: Any) -> Recognised:
+        classes = as_read.num_classes
+        labels = targets[targets != self.ignore_index]
+        if classes is None or not labels.size or labels.min() < 0 or labels.max() >= classes:
+            return as_read
+        terms = labels.size if self.reduction == "sum" else 1
+        floor = entropy_floor(labels, classes, self.options.get("label_smoothing", 0.0)) * terms
+        return Recognised("cross_entropy", floor, classes, self.options.get("weight") is not None, as_read.reads)
+
+    def may_be_of_pairs(self) -> bool:
+        """Whether it may tell the true pair from others, as contrastive losses do: then there are no classes."""
+        if not self.indexed or self.prediction.ndim != 2 or len(self.target) < 2:
+            return False
+        in_order = torch.arange(len(self.target), device=self.target.device)
+        return bool((self.target == in_order).all()) or not bool(self.target.any())
+
+
+class LossCalls:
+    """Listens, from `open` to `close`, in the thread that opened it.
+
+    Attributes:
+        heard: the calls since it was opened whose result may be learned from, in order.
+    """
+
+    def __init__(self, before: Callable[[LossCall], None], fault: Callable[[Exception], None]) -> None:
+        """Prepare; nothing is touched until `open`.
+
+        Args:
+            before: is called with each call before the loss is computed.
+            fault: is given what goes wrong in here.
+        """
+        self._before, self._fault = before, fault
+        self._open: list[Callable[[], None]] = []
+        self.heard: list[LossCall] = []
+
+    def open(self, is_mine: Callable[[], bool]) -> None:
+        """Listen, for as long as `is_mine` says that a call is one of those looked for."""
+        if not self._open:
+            self._open = [_listen(function, self._hear, is_mine) for function in _FUNCTIONS.values()]
+
+    def close(self) -> None:
+        """Give the functions their own code back, and forget what was heard."""
+        while self._open:
+            self._open.pop()()
+        self.heard = []
+
+    def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
+        try:
+            if torch.is_grad_enabled() and len(self.heard) < MOST_CALLS:
+                call = _call(name, arguments, options)
+                if call is not None:
+                    self._before(call)
+                    self.heard.append(call)
+                return call
+        except Exception as fault:  # ours, and nothing the script should hear of
+            self._fault(fault)
+        return None
+
+
+def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
+    given = dict(zip(_PARAMETERS[name], arguments, strict=False)) | options
+    prediction, target = given.pop("input", None), given.pop("target", None)
+    # A tensor of another type is one that a compiler traces with, or does things of its own.
+    if (
+        type(prediction) is not Tensor
+        or type(target) is not Tensor
+        or not prediction.requires_grad
+        or prediction.is_meta
+    ):
+        return None
+    if given.get("size_average") is not None or given.get("reduce") is not None:
+        given["reduction"] = "other"
+    return LossCall(name, prediction.detach(), target.detach(), given, weakref.ref(prediction))
+
+
+def _number(result: Tensor) -> Tensor | None:
+    return result.detach() if result.numel() == 1 else None
+
+
+def _listen(function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool]) -> Callable[[], None]:
+    """Have each call of a function heard. Return what undoes it."""
+    code = function.__code__
+    plain = types.FunctionType(code, function.__globals__, code.co_name, function.__defaults__)
+    plain.__kwdefaults__ = function.__kwdefaults__
+
+    def before(arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
+        heard = not torch.compiler.is_compiling() and is_mine()
+        return call_without_user_modes(hear, code.co_name, arguments, options) if heard else None
+
+    def after(call: LossCall | None, result: Any) -> None:
+        if call is not None and type(result) is Tensor:
+            call.result = weakref.ref(result)
+            call.value = call_without_user_modes(_number, result)
+
+    constants = {"before": before, "after": after, "plain": plain}
+    exchanged = _heard.__code__.replace(
+        co_consts=tuple(constants.get(c, c) if isinstance(c, str) else c for c in _heard.__code__.co_consts),
+        co_filename=FROZEN,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+    )
+    function.__code__ = exchanged
+    function.__wrapped__ = plain  # whoever wants its source or signature is led there
+
+    def undo() -> None:
+        if function.__code__ is exchanged:
+            function.__code__ = code
+            del function.__wrapped__
+
+    return undo
+
+
+def _heard(*arguments: Any, **options: Any) -> Any:
+    """Stand in for a loss: the three texts are exchanged for functions, there being no closure to hold them."""
+    before: Any = "before"
+    after: Any = "after"
+    plain: Any = "plain"
+    call = before(arguments, options)
+    result = plain(*arguments, **options)
+    after(call, result)
+    return result

@@ -1,0 +1,431 @@
+"""A model, its data and its loss in plain PyTorch, stage by stage. All that runs is run on a copy."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, WeightedRandomSampler
+
+from diagnostics.collectors.pytorch.activations import activations_seen, last_activation, output_facts
+from diagnostics.collectors.pytorch.batch import (
+    checked_loss,
+    describe_source,
+    distinct_rows,
+    is_single,
+    loss_in,
+    one_row,
+    prediction_in,
+    split_batch,
+    target_name,
+)
+from diagnostics.collectors.pytorch.data import (
+    collate_batch,
+    dataset_facts,
+    first_labels,
+    fresh_iterator,
+    is_shuffled,
+    private,
+    sample_rows,
+    to_device,
+)
+from diagnostics.collectors.pytorch.losses import (
+    REGRESSIONS,
+    class_axis,
+    ignored_label,
+    is_indexed,
+    recognise_loss,
+    unit_scale_loss,
+)
+from diagnostics.collectors.pytorch.model import (
+    accepts,
+    check_runnable,
+    describe_model,
+    device_of,
+    parameter_names,
+    several_ranks,
+    uncompiled,
+)
+from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
+from diagnostics.collectors.pytorch.state import kept
+from diagnostics.collectors.shared.arrays import describe, fields, flat, is_tensor, name_of, to_array
+from diagnostics.collectors.shared.loss_match import Recognised
+from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, overfit, pool_of
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
+from diagnostics.collectors.shared.reread import deep_copy
+from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.facts.pipeline import (
+    BatchFacts,
+    Fact,
+    GradientFacts,
+    LayerFacts,
+    LossFacts,
+    ModelFacts,
+    OutputFacts,
+    RereadFacts,
+)
+
+from .overfit import CopyTrainer
+from .reproduce import reproduce
+from .reread import reread_batch
+
+
+class PyTorchPipeline:
+    """`examine(model, loader, loss_fn, optimizer)`.
+
+    Args:
+        model: the module to train.
+        loader: a `DataLoader`, or anything that can be iterated again and yields batches. A batch is a pair
+            (inputs, target), a longer tuple with the target last, a dict, or one tensor.
+        loss_fn: called as ``loss_fn(prediction, target)``; None if the model returns its loss itself.
+        optimizer: its learning rates and parameters are read; it is never stepped.
+        evaluation: a `DataLoader` over the evaluation rows, to be held against the training rows.
+    """
+
+    forward_is_harmless = False  # a label out of range can end a GPU
+    batch_is_needed = True  # where none can be taken, whoever asked is told to pass other data
+
+    def __init__(
+        self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None
+    ) -> None:
+        # A compiled model would be compiled again for every copy; the module inside has the same parameters.
+        self.model = uncompiled(model)
+        self.loader = loader
+        self.loss_fn = loss_fn
+        self.optimizer = optimizer
+        self.evaluation_data = evaluation
+        self.name = f"{type(model).__name__} with {describe_source(loader)}"
+        self._batch: Any = None
+        self._changes_when_read = False
+        self._further: list[Any] = []  # batches to take turns with it
+        self._target: Any = None
+        self._copy: nn.Module | None = None
+        self._copied_loss_fn: Any = loss_fn
+        self._loss: Tensor | None = None
+        self._prediction: Tensor | None = None
+        self._recognised = Recognised()
+
+    # --- what a Trainer does otherwise ----------------------------------------------------------------------
+
+    def take_batch(self, number: int = 0) -> Any:
+        """Build one batch, the first or a later one, on the model's device."""
+        # A loader that iterates in a way of its own may do more to a batch than collate it.
+        if isinstance(self.loader, DataLoader) and type(self.loader).__iter__ is DataLoader.__iter__:
+            batch = collate_batch(self.loader, number, self.rows(self.loader.dataset))
+        else:
+            with users_code():
+                if several_ranks():
+                    raise CannotJudge("several processes train together, and the loader could wait for the others")
+                batch = next(islice(fresh_iterator(self.loader, "data"), number, None), None)
+            if batch is None:
+                raise StageFailed("The data yields no batch: it is empty. There is nothing to train on.")
+        return to_device(batch, device_of(self.model))
+
+    def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
+        """Return loss and outputs of one batch, as the training loop would compute them."""
+        outputs = self.predict(model, batch)
+        if outputs is None:
+            raise StageFailed("The model returned None: its forward ends without a return.")
+        if self.loss_fn is None:
+            return loss_in(outputs), outputs
+        prediction = outputs if is_tensor(outputs) else fields(outputs).get("logits", outputs)
+        inputs, target = split_batch(batch)
+        if target is None:  # an autoencoder: the input is its own target
+            target = next(iter(inputs.values()))
+        try:
+            return self._copied_loss_fn(prediction, target), outputs
+        except (TypeError, AttributeError) as error:
+            if is_tensor(prediction):
+                raise
+            raise StageFailed(
+                f"The model returned {describe(outputs)}, and {name_of(self.loss_fn)} cannot take that "
+                f"({type(error).__name__}: {error}). Pass a loss_fn of (what the model returns, target), or let "
+                "the model return a tensor."
+            ) from error
+
+    def predict(self, model: nn.Module, batch: Any) -> Any:
+        """Call the model as the training loop would, with the labels only if it makes its loss itself."""
+        if isinstance(batch, Mapping):
+            named = dict(batch) if self.loss_fn is None else split_batch(batch)[0]
+            accepted = parameter_names(model)
+            return model(**named) if not accepted or set(named) & set(accepted) else model(named)
+        everything = tuple(fields(batch).values())
+        if self.loss_fn is None and accepts(model, len(everything)):
+            return model(*everything)
+        return model(*split_batch(batch)[0].values())
+
+    def known_classes(self) -> int | None:
+        """Return the number of classes if it is certain before the loss runs: an indexed loss by its type."""
+        if not is_indexed(self.loss_fn) or self._prediction is None or not isinstance(self._target, Tensor):
+            return None
+        axis = class_axis(self._prediction, self._target, likely=1)
+        return None if axis is None else self._prediction.shape[axis]
+
+    def model_facts(self) -> ModelFacts:
+        """Describe the model as it was handed over."""
+        return describe_model(self.model, training=self.model.training, computes_loss=self.loss_fn is None)
+
+    def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
+        """Return the user's full learning rate, how to build such an optimizer for a copy, and if it warms up."""
+        if self.optimizer is None:
+            return None, None, None
+        return full_rate(self.optimizer), like(self.optimizer, self.model), warms_up(self.optimizer)
+
+    def make_loader(self) -> DataLoader[Any]:
+        """Return what shows dataset, collator and sampler."""
+        return self.loader
+
+    def reads_in_fresh_workers(self) -> bool:
+        """Whether training reads rows in processes that begin anew with each epoch."""
+        return self.loader.num_workers > 0 and not self.loader.persistent_workers
+
+    def reread(self) -> RereadFacts:
+        """Read a batch twice, and note whether the dataset has to be protected from being read."""
+        facts = reread_batch(self.make_loader, self.reads_in_fresh_workers())
+        self._changes_when_read = facts.unjudged is None and facts.culprit == "dataset"
+        return facts
+
+    def rows(self, dataset: Any) -> Any:
+        """Return what rows can be read from without any trace in the user's own dataset."""
+        return deep_copy(dataset) if self._changes_when_read else private(dataset)
+
+    # --- the stages -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """See `Pipeline.untouched`."""
+        with kept(self.roots(), self.model, self.loss_fn):
+            yield
+
+    def roots(self) -> tuple[Any, ...]:
+        """Return what may own random generators."""
+        return self.loader, self.model, self.loss_fn, self.evaluation_data
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        yield self.model_facts()
+        if not isinstance(self.loader, DataLoader):
+            raise CannotJudge(f"{describe_source(self.loader)} holds batches; single rows are not at hand")
+        yield self.reread()
+        sample = sample_rows(self.rows(self.loader.dataset), loader=self.loader)
+        shuffled = is_shuffled(self.loader)
+        yield dataset_facts(
+            sample,
+            weighted_sampling=isinstance(self.loader.sampler, WeightedRandomSampler),
+            shuffled=shuffled,
+            first_batches=(
+                first_labels(self.rows(self.loader.dataset), self.loader.batch_size) if shuffled is False else ()
+            ),
+        )
+        if isinstance(self.evaluation_data, DataLoader):
+            yield from compared_rows(self.rows(self.loader.dataset), self.rows(self.evaluation_data.dataset))
+
+    def batch(self) -> Iterator[Fact]:
+        """See `Pipeline.batch`."""
+        try:
+            self._batch = self.take_batch()
+        except CannotJudge as reason:
+            if not self.batch_is_needed:
+                raise
+            raise StageFailed(f"No batch was taken: {reason}.") from None
+        inputs, self._target = split_batch(self._batch)
+        inputs = flat(inputs)
+        arrays = {name: array for name, value in inputs.items() if (array := to_array(value)) is not None}
+        sized = [value for value in (self._target, *inputs.values()) if is_tensor(value) and value.ndim]
+        labels = None if self._target is None else to_array(self._target)
+        yield BatchFacts(
+            size=1 if is_single(self._target) else int(sized[0].shape[0]) if sized else 0,
+            inputs=arrays,
+            labels=labels if labels is None else np.atleast_1d(labels),
+            labels_name=target_name(self._batch),
+            ignore_index=ignored_label(self.loss_fn),
+        )
+
+    def forward(self) -> Iterator[Fact]:
+        """See `Pipeline.forward`."""
+        if self._batch is None:
+            raise CannotJudge("no batch was taken")
+        check_runnable(self.model)
+        model = self._fresh_copy().train()
+        with torch.no_grad():
+            self._prediction = self._predict_without_loss(model)
+        classes = self.known_classes()
+        if classes is not None and self._prediction is not None:
+            yield self._output_facts(classes)  # before the loss runs: a label out of range can end a GPU
+        with users_code(), activations_seen(model) as seen:
+            loss, outputs = self.compute(model, self._batch)
+        if seen:
+            yield LayerFacts(tuple(seen))
+        self._loss = checked_loss(loss, outputs, self.loss_fn)
+        self._prediction = prediction_in(outputs)
+        value = float(self._loss.detach())
+        self._recognised = recognise_loss(
+            value, self._prediction, self._target, self.loss_fn, self._ignore_index()
+        )
+        yield self._output_facts(classes or self._recognised.num_classes)
+        yield LossFacts(
+            value=value,
+            kind=self._recognised.kind,
+            floor=self._recognised.floor,
+            class_weights=self._class_weights(),
+            reads=self._recognised.reads,
+            broadcast=self._recognised.broadcast,
+            name=name_of(self.loss_fn),
+            non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
+        )
+
+    def backward(self) -> Iterator[Fact]:
+        """See `Pipeline.backward`."""
+        if self._copy is None or self._loss is None:
+            raise CannotJudge("the model was not run")
+        trainable = {name: p for name, p in self._copy.named_parameters() if p.requires_grad}
+        total = sum(p.numel() for p in trainable.values())
+        if not trainable or not self._loss.requires_grad:
+            yield GradientFacts(False, {}, {name: p.numel() for name, p in trainable.items()}, total)
+            return
+        with users_code():
+            self._loss.backward()
+        norms = {name: float(p.grad.norm()) for name, p in trainable.items() if p.grad is not None}
+        unreached = {name: p.numel() for name, p in trainable.items() if p.grad is None}
+        yield GradientFacts(bool(norms), norms, unreached, total)
+
+    def optimizer_step(self) -> Iterator[Fact]:
+        """See `Pipeline.optimizer_step`."""
+        if self.optimizer is None:
+            raise CannotJudge("no optimizer was given")
+        yield optimizer_facts(self.optimizer, self.model)
+
+    def overfit(self) -> Iterator[Fact]:
+        """See `Pipeline.overfit`."""
+        if self._copy is None:
+            raise CannotJudge("the model was not run")
+        self._loss = None  # its graph holds the first forward's activations
+        their_rate, build, warming = self.trial_optimizer()
+        trainer = CopyTrainer(
+            fresh=self._fresh_copy,
+            step=lambda model, number: self.compute(model, [self._batch, *self._further][number])[0],
+            predict=self._predict_without_loss,
+            optimizer=build,
+            at_unit_scale=self._at_unit_scale,
+        )
+        with users_code():
+            yield from overfit(
+                trainer.run,
+                floor=self._recognised.floor,
+                distinct_inputs=1 if is_single(self._target) else distinct_rows(split_batch(self._batch)[0]),
+                their_rate=their_rate if build is not None else None,
+                warms_up=warming,
+                pool=self._pool,
+                rescalable=self._recognised.kind in REGRESSIONS,
+                num_trainable=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
+            )
+
+    def evaluation(self) -> Iterator[Fact]:
+        """See `Pipeline.evaluation`."""
+        yield from ()
+        raise CannotJudge("no metric was given")
+
+    def reproduction(self) -> Iterator[Fact]:
+        """See `Pipeline.reproduction`."""
+        with users_code():
+            yield reproduce(
+                self.roots(),
+                take_batch=self.take_batch,
+                fresh_model=self._fresh_copy,
+                compute=lambda model, batch: checked_loss(*self.compute(model, batch), self.loss_fn),
+            )
+
+    # --- parts ----------------------------------------------------------------------------------------------
+
+    def _class_weights(self) -> bool | None:
+        """Say whether the loss weighs classes; a model of transformers that makes its own loss does not."""
+        if type(self.model).__module__.startswith("transformers.") and self.model_facts().computes_loss:
+            return False
+        return self._recognised.class_weights
+
+    def _ignore_index(self) -> int:
+        return ignored_label(self.loss_fn)
+
+    def _fresh_copy(self) -> nn.Module:
+        """Copy the model again, and the loss with it: it may have weights, or be a method of the model."""
+        self._copy = None  # only one at a time: they may be large
+        if ranks := several_ranks():
+            raise CannotJudge(
+                f"{ranks} processes train together, and a forward pass in one of them could wait for the others; "
+                "examine it in a single process"
+            )
+        try:
+            self._copy, self._copied_loss_fn = copy.deepcopy((self.model, self.copied_along()))
+        except Exception as error:  # whatever a module's __deepcopy__ may raise, out of memory included
+            raise CannotJudge(
+                f"the model cannot be copied ({type(error).__name__}: {error}), and what belongs to "
+                "you is not run: forward, backward and overfit are left out"
+            ) from None
+        return self._copy
+
+    def copied_along(self) -> Any:
+        """Return what computes the loss, to be copied together with the model: it may hold the model itself."""
+        return self.loss_fn
+
+    def _predict_without_loss(self, model: nn.Module) -> Tensor | None:
+        """Return the prediction, or None for a model that cannot run without its labels."""
+        try:
+            return prediction_in(self.predict(model, self._batch))
+        except Exception:  # the next call, with the loss, will say so in full
+            return None
+
+    def _pool(self) -> Pool | None:
+        """Take further batches, for a classifier of whole rows; None if there are none."""
+        labels, classes = self._target, self._recognised.num_classes
+        if classes is None or self._recognised.class_weights or not isinstance(labels, Tensor) or labels.ndim != 1:
+            return None
+        seen = [labels]
+        self._further.clear()
+        try:
+            for number in range(1, POOL_BATCHES):
+                batch = self.take_batch(number)
+                more = split_batch(batch)[1]
+                if more.shape != labels.shape or more.min() < 0 or more.max() >= classes:
+                    break
+                self._further.append(batch)
+                seen.append(more)
+        except StageFailed:  # there are no more
+            pass
+        return pool_of([part.cpu().numpy() for part in seen], self._recognised.floor or 0.0, classes)
+
+    def _at_unit_scale(self, model: nn.Module) -> Tensor:
+        """Compute the regression loss of the batch as if its targets had mean 0 and standard deviation 1."""
+        prediction = prediction_in(self.predict(model, self._batch))
+        floor = self._recognised.floor
+        assert prediction is not None
+        assert floor is not None
+        return floor * unit_scale_loss(self._recognised.kind, prediction, self._target)
+
+    def _output_facts(self, classes: int | None) -> OutputFacts:
+        if self._prediction is None:
+            return OutputFacts((), classes)
+        return output_facts(self._prediction, self._target, classes, last_activation(self.model))
+
+    def _non_finite_rows(self) -> tuple[int, ...] | None:
+        """Compute the loss of each example alone, to see which of them are to blame."""
+        assert self._copy is not None
+        size = self._prediction.shape[0] if self._prediction is not None and self._prediction.ndim else 0
+        rows = []
+        try:
+            with torch.no_grad():
+                for row in range(size):
+                    loss, _ = self.compute(self._copy.eval(), one_row(self._batch, row, size))
+                    if not math.isfinite(float(loss)):
+                        rows.append(row)
+        except Exception:  # a loss that needs the whole batch
+            return None
+        finally:
+            self._copy.train()
+        return tuple(rows)

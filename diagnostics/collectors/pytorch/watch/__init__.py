@@ -1,0 +1,1 @@
+"""Facts of a training loop, taken while it runs."""

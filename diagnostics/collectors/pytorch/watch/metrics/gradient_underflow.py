@@ -1,0 +1,80 @@
+"""Whether gradients have been rounded to the smallest numbers of float16, in a few chosen steps."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken, to_host
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import UnderflowFacts
+
+STEPS = 64  # remembered
+JUDGED = 64  # non-zero numbers that a gradient must have: of a few, one is always the least
+
+
+class Underflow:
+    """Counts how many numbers of each gradient are exactly the least of it; the counts stay on the device."""
+
+    def __init__(self, layers: Layers) -> None:
+        self._layers = layers
+        self._sizes = layers.sizes()
+        self._pending: list[tuple[int, tuple[int, ...], Tensor]] = []
+        self._seen: deque[tuple[int, Array, Array, Array]] = deque(maxlen=STEPS)
+
+    def look(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
+        """Measure the gradients of one step, each with the number of its parameter."""
+        with torch.no_grad():
+            measured = torch.stack([_measure(gradient) for gradient in gradients])
+        self._pending.append((step, which, measured))
+
+    def read(self) -> None:
+        """Bring what was seen to the host, and combine it by layer."""
+        pending = taken(self._pending)
+        host = to_host({number: measured for number, (*_, measured) in enumerate(pending)})
+        for number, (step, which, _) in enumerate(pending):
+            least, shares, zeros = self._by_layer(which, host[number].astype(np.float64))
+            if self._seen and self._seen[-1][0] == step:  # of another optimizer
+                before = self._seen.pop()
+                least, shares, zeros = (
+                    np.where(np.isnan(new), old, new)
+                    for old, new in zip(before[1:], (least, shares, zeros), strict=True)
+                )
+            self._seen.append((step, least, shares, zeros))
+
+    def facts(self) -> UnderflowFacts | None:
+        """Return what was read so far; None if nothing was."""
+        if not self._seen:
+            return None
+        steps, least, shares, zeros = zip(*self._seen, strict=True)
+        return UnderflowFacts(
+            self._layers.names, np.array(steps), np.array(least), np.array(shares), np.array(zeros)
+        )
+
+    def _by_layer(self, which: tuple[int, ...], measured: Array) -> tuple[Array, Array, Array]:
+        count = len(self._layers.names)
+        least, at_least, nonzero, zeros, there = (np.zeros(count) for _ in range(5))
+        least[:] = np.inf
+        layers = self._layers.of_parameter[list(which)]
+        for layer, size, (low, number, used) in zip(layers, self._sizes[list(which)], measured, strict=True):
+            zeros[layer] += size - used
+            there[layer] += size
+            if used < JUDGED:
+                continue
+            if low < least[layer]:
+                least[layer], at_least[layer] = low, 0.0
+            at_least[layer] += number if low == least[layer] else 0.0
+            nonzero[layer] += used
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(np.isfinite(least), least, np.nan), at_least / nonzero, zeros / there
+
+
+def _measure(gradient: Tensor) -> Tensor:
+    """Return (3,): the least absolute value that is not 0, how many numbers have it, how many are not 0."""
+    size = gradient.abs()
+    inf = torch.inf
+    least = torch.where(size > 0, size, inf).amin()
+    return torch.stack([least.double(), (size == least).sum().double(), (size > 0).sum().double()])

@@ -1,0 +1,52 @@
+"""Marks the graphs of a few steps, to see later whether they are still alive.
+
+A graph is alive as long as somebody holds a tensor that was computed in it. The mark hangs on a node of the graph,
+in the dict that autograd keeps for each node, and dies with it; memory sizes, caches and allocators play no part.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.facts.training import GraphFacts
+
+MOST = 512  # marks held; every second is dropped when there are more
+KEY = "diagnostics"
+
+
+class _Mark:
+    __slots__ = ("__weakref__",)
+
+
+class LiveGraphs:
+    """The marks, and whether each is still there."""
+
+    def __init__(self) -> None:
+        self._marks: list[tuple[int, weakref.ref[_Mark]]] = []
+
+    def mark(self, step: int, output: Any) -> None:
+        """Mark the graph of a forward pass; the first of a step counts."""
+        if self._marks and self._marks[-1][0] == step:
+            return
+        node = next((tensor.grad_fn for tensor in tensors(output) if tensor.grad_fn is not None), None)
+        if node is None:
+            return
+        mark = _Mark()
+        node.metadata[KEY] = mark
+        self._marks.append((step, weakref.ref(mark)))
+        if len(self._marks) > MOST:
+            self._marks = self._marks[::2]
+
+    def facts(self) -> GraphFacts | None:
+        """Say which are alive now; None if none was marked."""
+        marks = list(self._marks)
+        if not marks:
+            return None
+        return GraphFacts(
+            steps=np.array([step for step, _ in marks]),
+            alive=np.array([mark() is not None for _, mark in marks]),
+        )

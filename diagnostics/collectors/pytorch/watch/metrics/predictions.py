@@ -1,0 +1,256 @@
+"""What a classifier answers while it trains and while it is evaluated, and what would have been right.
+
+The labels of a plain loop are seen by nobody but the loss; `cross_entropy_labels` reads them off its gradient. A
+single logit counts as two, the first of them 0, as in binary cross entropy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.shared.cross_entropy_labels import recognise
+from diagnostics.collectors.shared.history import History
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import AnswerFacts
+
+ROWS = 256  # examples looked at in one pass
+MOST_CLASSES = 1024  # of a wider output nothing is kept
+KEPT = 256  # training passes remembered in full, and as many of those before
+PASSES = 64  # of one evaluation in a row; then every second, every fourth …
+EVALUATIONS = 256  # remembered, the latest
+TOLERANCE = 1e-3  # of a gradient against the form that it should have
+SMALLEST = 1e-30  # of a probability
+HALF = 0.02  # the same where it was computed in half precision, with eight bits to the number
+TOGETHER = 16  # passes that are read and counted at once; one by one, many small operations would cost more
+TOGETHER_BYTES = 8 * 2**20
+
+
+@dataclass
+class _Look:
+    """Of one pass: scores (rows, classes) or answers (rows,), labels (rows,) and the gradient by the scores."""
+
+    step: int
+    scores: Tensor
+    labels: Tensor | None
+    gradient: Tensor | None = None
+
+
+class Predictions:
+    """Looks at the outputs of chosen passes; small copies stay on the device until they are read."""
+
+    def __init__(self) -> None:
+        self._pending: list[_Look] = []
+        self._evaluated: list[_Look] = []
+        self._handed: dict[int, Tensor] = {}
+        self._last = self._evaluation = -1
+        self._pending_bytes = 0
+        self._passes = 0
+        self._stride = 1
+        self._num_outputs: int | None = None
+        self._rows: History | None = None
+        self._evaluations: dict[int, tuple[Array, Array]] = {}
+        self._softmax: bool | None = None
+        self._plain: bool | None = None
+
+    def training(self, step: int, output: Any, labels: Any) -> None:
+        """Listen for the gradient of a pass that learns."""
+        scores = _scores(output)
+        if scores is None or not scores.requires_grad:
+            return
+        look = _Look(step, _copy(scores), _label_copy(labels, len(scores)))
+
+        def came(gradient: Tensor) -> None:
+            if self._last != step:
+                self._last = step
+                look.gradient = _copy(gradient)
+                self._pending.append(look)
+                self._pending_bytes += 2 * look.scores.nbytes
+
+        scores.register_hook(functools.partial(call_without_user_modes, came))
+
+    def evaluation(self, step: int, output: Any, labels: Any) -> None:
+        """Note the answers of a pass without gradients."""
+        if self._evaluation != step:
+            self._evaluation, self._passes, self._stride = step, 0, 1
+        self._passes += 1
+        if self._passes > PASSES * self._stride * 2:
+            self._stride *= 2
+        if self._passes % self._stride:
+            return
+        scores = _scores(output)
+        if scores is not None:
+            self._evaluated.append(_Look(step, _answers(scores[:ROWS]), _label_copy(labels, len(scores))))
+
+    def labels(self, step: int, labels: Any) -> None:
+        """Take the labels that the loop hands over for a step."""
+        copy = _label_copy(labels, None)
+        if copy is not None:
+            self._handed.setdefault(step, copy)
+            if len(self._handed) > 2 * TOGETHER:
+                self._handed.pop(next(iter(self._handed)), None)
+
+    def read(self, before: int, everything: bool = True) -> None:
+        """Bring what was seen to the host and count it, of training the steps before this one only.
+
+        Args:
+            before: a step.
+            everything: False to wait until there is enough to be worth it.
+        """
+        if not everything and len(self._pending) <= TOGETHER and self._pending_bytes <= TOGETHER_BYTES:
+            return
+        pending = [look for look in self._pending if look.step < before]
+        del self._pending[: len(pending)]
+        self._pending_bytes = 0
+        evaluated = taken(self._evaluated)
+        late = {look.step: self._handed.pop(look.step) for look in pending if look.step in self._handed}
+        looks = pending + evaluated
+        parts = [part for look in looks for part in (look.scores, look.labels, look.gradient) if part is not None]
+        host = to_host(dict(enumerate([*parts, *late.values()])))
+        values = iter([host[number] for number in range(len(host))])
+        read = [[next(values) if p is not None else None for p in (k.scores, k.labels, k.gradient)] for k in looks]
+        on_host = dict(zip(late, values, strict=True))
+        learned = []
+        for look, (scores, labels, gradient) in zip(pending, read, strict=False):
+            assert look.gradient is not None
+            assert scores is not None
+            assert gradient is not None
+            if self._same_width(scores):
+                tolerance = HALF if look.gradient.element_size() < 4 else TOLERANCE
+                learned.append((look.step, scores, on_host.get(look.step, labels), gradient, tolerance))
+        if learned:
+            self._learned(learned)
+        for look, (answers, labels, _) in zip(evaluated, read[len(pending) :], strict=True):
+            assert answers is not None
+            self._answered(look.step, answers, labels)
+
+    def facts(self) -> AnswerFacts | None:
+        """Return what was counted; None if no classifier was seen at work."""
+        if self._rows is None or not self._num_outputs:
+            return None
+        rows = self._rows.arrays()
+        evaluations = sorted(self._evaluations.items())
+        answers = [counts for _, (counts, _) in evaluations]
+        right = [labels for _, (_, labels) in evaluations]
+        return AnswerFacts(
+            steps=rows["steps"],
+            answers=rows["answers"],
+            labels=rows["labels"],
+            right=rows["right"],
+            cross_entropies=rows["cross_entropies"],
+            softmax_loss=bool(self._softmax),
+            plain_loss=bool(self._plain),
+            evaluation_steps=np.array([step for step, _ in evaluations], np.int64),
+            evaluation_answers=np.array(answers, np.int64).reshape(-1, self._num_outputs),
+            evaluation_labels=np.array(right, np.int64).reshape(-1, self._num_outputs),
+        )
+
+    def _learned(self, passes: list[tuple[int, Array, Array | None, Array, float]]) -> None:
+        """Count passes of training: step, scores, labels, gradient, tolerance of each."""
+        sizes = np.array([len(scores) for _, scores, *_ in passes])
+        starts = np.cumsum(sizes) - sizes
+        logits = np.concatenate([_as_logits(scores) for _, scores, *_ in passes])
+        gradient = np.concatenate([_as_logits(gradient, negate=True) for *_, gradient, _ in passes])
+        found = recognise(logits, gradient, starts, np.repeat([tolerance for *_, tolerance in passes], sizes))
+        if found.telling.any():
+            self._softmax = self._softmax is not False and bool(found.softmax[found.telling].all())
+            self._plain = self._plain is not False and bool(found.plain[found.telling].all())
+        width = logits.shape[1]
+        labels = found.labels
+        for (_, scores, handed, *_), start in zip(passes, starts, strict=True):
+            usable = _usable(handed, len(scores), width)
+            if usable is not None:
+                labels[start : start + len(scores)] = usable
+        known, answers = labels >= 0, logits.argmax(axis=1)
+        surprise = np.where(known, -np.log(found.shares[np.arange(len(labels)), labels] + SMALLEST), 0)
+        counted = np.add.reduceat(known.astype(np.int64), starts)
+        right = np.add.reduceat((known & (answers == labels)).astype(np.int64), starts)
+        entropies = np.add.reduceat(surprise, starts) / np.where(counted, counted, np.nan)
+        of_pass = np.repeat(np.arange(len(passes)) * width, sizes)
+        each = len(passes) * width
+        answer_counts = np.bincount(of_pass + answers, minlength=each).reshape(-1, width)
+        label_counts = np.bincount((of_pass + labels)[known], minlength=each).reshape(-1, width)
+        if self._rows is None:
+            fields = [(name, np.int64, (width,)) for name in ("answers", "labels")]
+            self._rows = History(
+                [("steps", np.int64), *fields, ("right", np.int64), ("cross_entropies", np.float64)], KEPT, KEPT
+            )
+        for place, (step, *_) in enumerate(passes):
+            self._rows.append((step, answer_counts[place], label_counts[place], right[place], entropies[place]))
+
+    def _answered(self, step: int, answers: Array, labels: Array | None) -> None:
+        width = self._num_outputs
+        if not width or answers.max(initial=0) >= width:
+            return  # before the first step, or of another output than the one that learns
+        counts, known = self._evaluations.setdefault(step, (np.zeros(width, np.int64), np.zeros(width, np.int64)))
+        counts += np.bincount(answers[answers >= 0], minlength=width)
+        usable = _usable(labels, len(answers), width)
+        if usable is not None:
+            known += np.bincount(usable[usable >= 0], minlength=width)
+        while len(self._evaluations) > EVALUATIONS:
+            del self._evaluations[next(iter(self._evaluations))]
+
+    def _same_width(self, scores: Array) -> bool:
+        """Whether the output is as wide as the first that was seen, and finite."""
+        width = max(2, scores.shape[1]) if scores.ndim == 2 else 2
+        self._num_outputs = self._num_outputs or width
+        return width == self._num_outputs and bool(np.isfinite(scores).all())
+
+
+def labels_in(kwargs: Mapping[str, Any]) -> Any:
+    """Return what a model of Hugging Face's calls its labels, if it is called with them."""
+    return kwargs.get("labels")
+
+
+def _scores(output: Any) -> Tensor | None:
+    """Return the logits (rows, classes) or (rows,) of an output; None if it holds no such thing."""
+    if not isinstance(output, Tensor):
+        output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
+    if not isinstance(output, Tensor) or not output.is_floating_point() or output.ndim not in (1, 2):
+        return None
+    return output if output.numel() and (output.ndim == 1 or output.shape[1] <= MOST_CLASSES) else None
+
+
+def _answers(scores: Tensor) -> Tensor:
+    """Return the class (rows,) with the highest score, on the device; -1 where it is NaN or infinite."""
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        scores = scores.reshape(-1, 1)
+        return torch.where(scores.isfinite(), scores > 0, -1).reshape(-1)
+    highest, answers = scores.max(dim=1)
+    return torch.where(highest.isfinite(), answers, -1)
+
+
+def _copy(values: Tensor) -> Tensor:
+    return values.detach()[:ROWS].clone()
+
+
+def _label_copy(labels: Any, rows: int | None) -> Tensor | None:
+    """Copy class labels (rows,); None if they are none."""
+    if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.ndim not in (1, 2):
+        return None
+    if (labels.ndim == 2 and labels.shape[1] != 1) or (rows is not None and len(labels) != rows):
+        return None
+    return _copy(labels.reshape(-1))
+
+
+def _usable(labels: Array | None, rows: int, width: int) -> Array | None:
+    """Return labels with -1 for those to be ignored; None if they do not belong to these outputs."""
+    if labels is None or len(labels) != rows or (labels >= width).any():
+        return None
+    return np.where(labels < 0, -1, labels).astype(np.int64)
+
+
+def _as_logits(values: Array, negate: bool = False) -> Array:
+    """Widen a single logit (rows,) or (rows, 1) to two, (rows, 2), and the gradient by it likewise."""
+    values = values.astype(np.float64).reshape(len(values), -1)
+    if values.shape[1] > 1:
+        return values
+    return np.hstack([-values if negate else np.zeros_like(values), values])

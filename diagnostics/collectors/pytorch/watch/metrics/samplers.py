@@ -1,0 +1,79 @@
+"""All that is looked at in one of so many steps only: activations, units, recurrent layers, rounded gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
+from diagnostics.facts.training import RangeFacts
+
+from .activation_ranges import Ranges
+from .gradient_underflow import Underflow
+from .recurrent_gradients import Recurrences
+from .unit_activity import Activity
+
+MANY_MODULES = 1000  # of a model with more, every second look leaves the modules out: a hook on each is dear
+
+
+class Samples:
+    """The looks at one model.
+
+    Args:
+        model: its hooks are there from `open` to `close`.
+        layers: its parameters.
+        safely: calls, for the named part, what is handed to it with the arguments that follow, and survives its
+            faults.
+    """
+
+    def __init__(self, model: nn.Module, layers: Layers, safely: Callable[..., None]) -> None:
+        self._hooks = ModuleHooks()
+        self._ranges = Ranges(model, partial(safely, "activations"), self._hooks)
+        self._activity = Activity(model, partial(safely, "activations"), self._hooks)
+        self._recurrences = Recurrences(model, partial(safely, "recurrences"), self._hooks)
+        self._underflow = Underflow(layers)
+        self._looks = (self._ranges, self._activity, self._recurrences)
+        self._open = False
+        self._many = sum(1 for _ in model.modules()) > MANY_MODULES
+        self._count = 0
+
+    def open(self, step: int) -> None:
+        """Look at the forward pass that is about to run."""
+        self.close()
+        self._count += 1
+        if self._many and not self._count % 2:
+            return
+        self._open = True
+        for look in self._looks:
+            look.open(step)
+        self._hooks.attach()
+
+    def close(self) -> None:
+        """Take all hooks off again."""
+        if self._open:
+            self._open = False
+            self._hooks.close()
+            for look in self._looks:
+                look.close()
+
+    def gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
+        """Look at the gradients of a step, if a module computed in float16 in it."""
+        if self._ranges.half_at == step:
+            self._underflow.look(step, gradients, which)
+
+    def read(self) -> None:
+        """Bring what was seen to the host."""
+        for look in (*self._looks, self._underflow):
+            look.read()
+
+    def ranges(self) -> RangeFacts | None:
+        """Return how large the activations became; None if they were not seen."""
+        return self._ranges.facts()
+
+    def facts(self) -> tuple[Any, ...]:
+        """Return what else was seen; None for what was not."""
+        return self._activity.facts(), self._recurrences.facts(), self._underflow.facts()

@@ -1,0 +1,85 @@
+"""How many units of the activation layers are dead or saturated, in a few chosen forward passes."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from diagnostics.collectors.pytorch.activations import has_bounds, is_relu_like, unit_count
+from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, Look, ModuleHooks
+from diagnostics.facts.training import ActivityFacts, LayerActivity
+
+STEPS = 64  # remembered, of each layer
+FOLLOWED = 4  # looks in which it is noted down which of them other layers follow
+
+
+class Activity(Look):
+    """Hooks on the activation modules for one pass at a time; the counts stay on the device."""
+
+    def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:
+        super().__init__(guard, hooks)
+        self._modules = [(path, m) for path, m in model.named_modules() if has_bounds(m) or is_relu_like(m)]
+        self._layers = [m for m in model.modules() if any(True for _ in m.parameters(recurse=False))]
+        self._relus = {path for path, module in self._modules if is_relu_like(module)}
+        self._functions = {path: type(module).__name__.lower() for path, module in self._modules}
+        self._pending: list[tuple[int, str, int, int, Tensor]] = []
+        self._seen: dict[str, deque[tuple[int, int, int, int]]] = {}
+        self._followed: set[str] = set()
+        self._latest: list[str] = []
+        self._looks = 0
+
+    def open(self, step: int) -> None:
+        """Look at the pass that is about to run."""
+        super().open(step)
+        self._latest = []
+        if not self._modules:
+            return
+        for path, module in self._modules:
+
+            def look(module: nn.Module, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
+                if path not in self._latest and _has_units(output):
+                    self._latest.append(path)
+                    count, units = unit_count(module, output.detach())
+                    self._pending.append((step, path, units, output.shape[0], count))
+
+            self.after(module, look)
+        if self._looks < FOLLOWED:
+            self._looks += 1
+            for layer in self._layers:
+                self.after(layer, self._follow)
+
+    def read(self) -> None:
+        """Bring what was seen to the host, in one copy for each device."""
+        pending = taken(self._pending)
+        host = to_host({number: count for number, (*_, count) in enumerate(pending)})
+        for number, (step, path, units, examples, _) in enumerate(pending):
+            count = int(host[number])
+            self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, units, examples, count))
+
+    def facts(self) -> ActivityFacts | None:
+        """Return what was read so far; None if nothing was."""
+        layers = []
+        for path, function in self._functions.items():
+            if path in self._seen:
+                steps, units, examples, counts = np.array(self._seen[path]).T
+                none = np.zeros_like(counts)
+                dead, saturated = (counts, none) if path in self._relus else (none, counts)
+                layers.append(
+                    LayerActivity(path, function, path in self._followed, steps, units, examples, dead, saturated)
+                )
+        return ActivityFacts(tuple(layers)) if layers else None
+
+    def _follow(self, *_: Any) -> None:
+        self._followed.update(self._latest)
+
+
+def _has_units(output: Any) -> bool:
+    """Whether there is a value for each example and unit, which a sparse and a ragged batch do not have."""
+    if not isinstance(output, Tensor) or output.layout is not torch.strided or output.is_nested:
+        return False
+    return bool(output.ndim >= 2 and output.numel() > 0)

@@ -1,0 +1,1 @@
+"""Runs the step again in which NaN or infinity appeared."""

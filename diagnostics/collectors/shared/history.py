@@ -1,0 +1,102 @@
+"""Remembers a run of any length in bounded memory: all of the recent past, less and less of what came before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from diagnostics.facts.pipeline import Array
+
+RECENT = 1024  # rows kept in full, the latest ones
+OLDER = 1024  # rows kept of everything before them
+
+
+class History:
+    """Rows of fixed fields, in the order in which they came.
+
+    The latest `recent` rows stand in a ring. A row that leaves the ring is kept if its number is a multiple of
+    `stride`; once `older` rows are full, every second of them is dropped and the stride doubles. So the memory is
+    constant, and what is old is spaced evenly.
+
+        history = History([("steps", np.int64), ("losses", np.float64)])
+        history.append((0, 2.31))
+        history.arrays()["losses"]        # float64 (1,)
+
+    Args:
+        fields: name and dtype of each field, or name, dtype and shape, as NumPy's structured arrays take them.
+        recent: rows kept in full; at least 1.
+        older: rows kept of what came before; at least 2.
+    """
+
+    def __init__(self, fields: list[Any], recent: int = RECENT, older: int = OLDER) -> None:
+        self._ring = np.zeros(recent, dtype=fields)
+        self._older = np.zeros(older, dtype=fields)
+        self._kept = 0  # rows in use of `_older`
+        self.stride = 1
+        self.total = 0
+
+    def __len__(self) -> int:
+        return self._kept + min(self.total, len(self._ring))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, the same from the first row to the last."""
+        return self._ring.nbytes + self._older.nbytes
+
+    def append(self, row: tuple[Any, ...]) -> None:
+        """Add a row, its values in the order of the fields."""
+        place = self.total % len(self._ring)
+        if self.total >= len(self._ring):
+            self._keep(place, self.total - len(self._ring))
+        self._ring[place] = row
+        self.total += 1
+
+    def extend(self, count: int, **fields: Any) -> None:
+        """Add many rows at once, which costs less than one by one: for each field its values (count, ...)."""
+        rows = np.empty(count, self._ring.dtype)
+        for name in rows.dtype.names or ():
+            rows[name] = fields[name]
+        while len(rows):
+            place = self.total % len(self._ring)
+            fitting = rows[: len(self._ring) - place]
+            for leaving in range(max(self.total, len(self._ring)), self.total + len(fitting)):
+                self._keep(leaving % len(self._ring), leaving - len(self._ring))
+            self._ring[place : place + len(fitting)] = fitting
+            self.total += len(fitting)
+            rows = rows[len(fitting) :]
+
+    def last(self) -> Any:
+        """Return the latest row, by reference: what is written to its fields is kept.
+
+        Raises:
+            IndexError: there is none.
+        """
+        if not self.total:
+            raise IndexError("the history has no rows yet")
+        place = (self.total - 1) % len(self._ring)
+        return self._ring[place : place + 1]
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the kept rows by field, (n, ...), oldest first; copies."""
+        total = self.total  # another thread may append meanwhile
+        if total <= len(self._ring):
+            ring = self._ring[:total]
+        else:
+            ring = np.roll(self._ring, -(total % len(self._ring)), axis=0)
+        rows = np.concatenate([self._older[: self._kept], ring])
+        return {name: rows[name].copy() for name in rows.dtype.names or ()}
+
+    def _keep(self, place: int, number: int) -> None:
+        """Move a row that leaves the ring to the older ones, if it is one of those to be kept."""
+        if number % self.stride:
+            return
+        if self._kept == len(self._older):
+            half = self._older[::2].copy()
+            self._older[: len(half)] = half
+            self._kept = len(half)
+            self.stride *= 2
+            if number % self.stride:
+                return
+        self._older[self._kept] = self._ring[place]
+        self._kept += 1

@@ -1,0 +1,93 @@
+"""Which loss is it? Found by computing every loss one could mean again and seeing which gives the same number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from diagnostics.facts.pipeline import Array, LossKind, Reads
+
+AGREEMENT = 1e-3  # relative; summing float32 in another order changes far less, another loss far more
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """Which loss it is; the fields are those of `diagnostics.facts.LossFacts`.
+
+    `num_classes` is the size of the class axis where the target holds class indices. Labels of one class only do
+    not show in a mean whether classes are weighed: then `class_weights` is None.
+    """
+
+    kind: LossKind = "other"
+    floor: float | None = None
+    num_classes: int | None = None
+    class_weights: bool | None = False
+    reads: Reads | None = None
+    broadcast: bool = False
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A loss that it could be, and what would follow if it is.
+
+    Attributes:
+        compute: computes that loss of the batch.
+        meaning: what is recognised if it gives the right number.
+    """
+
+    compute: Callable[[], float]
+    meaning: Recognised
+
+
+def recognise(value: float, candidates: Iterable[Candidate]) -> Recognised:
+    """Return the meaning of the first candidate that gives `value`.
+
+    If several give it, what they disagree on is not known: a loss that is the same whether the prediction is
+    read as logits or as log-probabilities says nothing about which it is read as.
+    """
+    matching = [candidate.meaning for candidate in candidates if _agrees(value, candidate)]
+    if not matching:
+        return Recognised()
+    first = matching[0]
+    readings = {meaning.reads for meaning in matching if meaning.kind == first.kind}
+    if len(readings) > 1:
+        return Recognised(first.kind, first.floor, first.num_classes, first.class_weights)
+    return first
+
+
+def entropy_floor(labels: Array, classes: int, smoothing: float = 0.0) -> float:
+    """Return the least cross entropy (nats) of one answer for all: the entropy of the labels (n,), smoothed."""
+    share = np.bincount(labels.reshape(-1), minlength=classes) / labels.size
+    return _entropy((1 - smoothing) * share + smoothing / classes)
+
+
+def binary_floor(targets: Array) -> float:
+    """Return the least binary cross entropy (nats) of one answer for all; targets (n, ...) lie in [0, 1]."""
+    share = targets.reshape(targets.shape[0], -1).mean(0, dtype=float)
+    return float(np.mean([_entropy(np.array([p, 1 - p])) for p in share]))
+
+
+def squared_floor(targets: Array) -> float:
+    """Return the least mean squared error of one answer for all: the variance of targets (n, ...)."""
+    return float(targets.reshape(targets.shape[0], -1).var(0, dtype=float).mean())
+
+
+def absolute_floor(targets: Array) -> float:
+    """Return the least mean absolute error of one answer for all: that of the median of targets (n, ...)."""
+    rows = targets.reshape(targets.shape[0], -1).astype(float)
+    return float(np.abs(rows - np.median(rows, axis=0)).mean())
+
+
+def _entropy(share: Array) -> float:
+    kept = share[share > 0]
+    return float(-(kept * np.log(kept)).sum())
+
+
+def _agrees(value: float, candidate: Candidate) -> bool:
+    try:
+        again = candidate.compute()
+    except Exception:  # a loss that cannot be computed on this batch is not the one that was
+        return False
+    return abs(value - again) <= AGREEMENT * max(abs(again), 1e-6)

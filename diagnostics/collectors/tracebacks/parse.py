@@ -1,0 +1,254 @@
+"""Reads the text of tracebacks, however they were printed, logged or drawn."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from diagnostics.collectors.crash.frames import is_yours, outside_dispatch, shorten
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+
+from . import exception_groups, ipython_format, pytest_format, rich_format, tensorflow_format
+from .clean import LEVEL, START, TIME, Line, streams
+from .pytest_format import CHAINED
+
+REWRITTEN = (
+    exception_groups.rewritten,
+    rich_format.rewritten,
+    ipython_format.rewritten,
+    pytest_format.rewritten,
+)
+"""What brings a traceback of another form into Python's own, in this order."""
+
+_FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica; and Ray's
+    rf"(?:Caught \w+ in [^\n]+\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)", re.DOTALL
+)
+_FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$')
+_EXCEPTION = re.compile(
+    r"^(?P<name>[A-Za-z_][\w.]*)(?:\.<locals>\.(?P<local>\w+))?(?:\(\w+\))?(?:: ?(?P<message>.*))?$"
+)
+_KNOWN = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|StopIteration)$")
+_SAID = r"(?P<said>(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|StopIteration))(?::.*|$))"
+_ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}")  # or as pytest has it
+_LOGGED = re.compile(rf"^.{{1,150}}?(?:[\]:|>)-] *|\dZ? ){_SAID}")
+_REPORTS = ("ProcessRaisedException", "CellExecutionError", "PapermillExecutionError")  # quote another's traceback
+_LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
+_ASIDE = ("Exception ignored in", "--- Logging error ---")
+_ELSEWHERE = re.compile(  # a line that is not the message's any more
+    rf"^(?:[=*_~]{{10,}}|-{{20,}}|={{3,}} .* ={{3,}}$|```|\"\"\"$"
+    rf"|\[?(?:{TIME.pattern})\]?[ \[:,|-].*{LEVEL.pattern}|[DIWEF]\d{{4}} \d\d:|{LEVEL.pattern}:\S+:"
+    r"|(?:\(\S+\) )?[\w.-]+@[\w.-]+[: ][^$#]*[$#] |\$ |PS [A-Z]:\\|.*\d%\|"
+    r"|Exception ignored in|--- Logging error ---|FAILED \S+::|-- Process \d+ terminated)"
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Exceptions that came of each other, as one text tells of them.
+
+    Attributes:
+        chain: the exceptions in the order in which they were printed and raised.
+        line: of the text, counted from 1, on which it begins.
+        process: whose it is, if the text holds several processes' lines: ``rank 1``.
+        aside: it ended no training: a launcher's report of a failure elsewhere, or an exception that was ignored.
+    """
+
+    chain: tuple[CrashFacts, ...]
+    line: int
+    process: str | None = None
+    aside: bool = False
+
+    @property
+    def last(self) -> CrashFacts:
+        """The exception that was printed last."""
+        return self.chain[-1]
+
+    def is_like(self, other: Failure) -> bool:
+        """Whether the same exceptions were raised on the same lines with the same words."""
+        return [_identity(crash) for crash in self.chain] == [_identity(crash) for crash in other.chain]
+
+
+def _identity(crash: CrashFacts) -> tuple[object, ...]:
+    return crash.exception, crash.first_line, [(frame.file, frame.line) for frame in crash.frames]
+
+
+def parse(text: str) -> list[CrashFacts]:
+    """Find every exception in a text, in the order printed; the last is the one that ended the program.
+
+    What stands around the tracebacks (logs, progress bars, prefixes, colours) is passed over. Where there is no
+    traceback, a line that names an exception (``IndexError: Target 2 is out of bounds.``) counts as one without
+    frames. An empty list: there is none.
+    """
+    return [crash for failure in failures(text) for crash in failure.chain]
+
+
+def failures(text: str) -> list[Failure]:
+    """Find the same, exceptions that came of each other together, in the order in which they begin."""
+    found: list[Failure] = []
+    told = streams(text)
+    for stream in told:
+        lines = stream.lines
+        for rewritten in REWRITTEN:
+            lines = rewritten(lines)
+        found += _in_stream(lines, stream.process)
+    if not found:
+        found = [failure for stream in told for failure in _last_lines(stream.lines, stream.process)]
+    return sorted(found, key=lambda failure: failure.line)
+
+
+def is_cut_off(text: str) -> bool:
+    """Whether a text holds frames of a traceback, though nowhere the line that names the exception."""
+    return any(_FRAME.match(line.text) for stream in streams(text) for line in stream.lines)
+
+
+def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
+    starts = [index for index, line in enumerate(lines) if START in line.text and not _is_within(lines, index)]
+    found: list[Failure] = []
+    chained = quoted = False
+    led_there: tuple[FrameFacts, ...] = ()  # frames of the main process, of a chain that a worker wrote
+    for start, end in pairwise([-1, *starts, len(lines)]):  # of one that is cut off, the first line is missing
+        crash = _parse_one(lines[start + 1 : end], headless=start < 0)
+        before = [line.text for line in lines[max(0, start - 2) : max(0, start)]]
+        if crash is not None:
+            inherited = led_there if chained else ()
+            led_there = crash.frames if _FROM_WORKER.search(crash.message) else inherited
+            crash = unwrapped(replace(crash, frames=(*inherited, *crash.frames)))
+            if chained and found:
+                *others, cause = found[-1].chain
+                chain = (_joined(crash, cause),) if quoted else (cause, crash)
+                found[-1] = replace(found[-1], chain=(*others, *chain))
+            else:
+                aside = _is_launchers(crash) or any(text.startswith(_ASIDE) for text in before)
+                found.append(Failure((crash,), lines[max(0, start)].number, process, aside))
+        chained = any(line.text.strip() in CHAINED for line in lines[max(0, start) : end])
+        quoted = before[-1:] == ['"""']
+    return found
+
+
+def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
+    """Return an exception that came out of another process with the frames that it had there."""
+    return replace(crash, frames=(*crash.frames, *cause.frames))
+
+
+def _is_launchers(crash: CrashFacts) -> bool:
+    own = any(frame.yours for frame in crash.frames)
+    return crash.exception in _REPORTS or (crash.exception in _LAUNCHERS and not own)
+
+
+def _is_within(lines: list[Line], index: int) -> bool:
+    """Whether a traceback is part of the message of another."""
+    before = lines[index - 1].text if index else ""
+    return f"Original {START}" in lines[index].text or tensorflow_format.PASSED_ON in before
+
+
+def unwrapped(crash: CrashFacts) -> CrashFacts:
+    """Return the error within the message of another: of a data loader's worker, or of a graph of TensorFlow's."""
+    wrapped = _FROM_WORKER.search(crash.message)
+    if wrapped is not None:
+        said = [part.split("\n") for part in wrapped["original"].split(f"\n{START}:\n")]
+        parsed = (_parse_one([Line(0, line) for line in lines]) for lines in reversed(said))
+        original = next((crash for crash in parsed if crash is not None), None)
+        if original is not None:
+            frames = (*crash.frames, *original.frames)
+            return replace(crash, exception=original.exception, message=original.message, frames=frames)
+    return tensorflow_format.unwrapped(crash)
+
+
+def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | None:
+    """Read one traceback, its first line left out.
+
+    Args:
+        lines: up to where the next one begins.
+        headless: it is not known where it begins, nor whether there is one.
+    """
+    frames: list[FrameFacts] = []
+    texts: list[str] | None = None
+    right_after = False  # nothing but frames and their source since the last frame
+    for index, (_, text) in enumerate(lines):
+        frame = _FRAME.match(text) if "File " in text else None
+        if texts is None and frame is not None:
+            texts = _to_the_left([line.text for line in lines], len(text) - len(text.lstrip(" >")) - 2)
+        if frame is not None:
+            frames = frames if right_after or not headless else []
+            frames.append(_read_frame(frame, texts or [], index + 1))
+            right_after = True
+            continue
+        line = text if texts is None else texts[index]
+        if not line.strip() or line[0].isspace():
+            continue
+        exception = None if keyword.iskeyword(line) else _EXCEPTION.match(line)
+        named = exception is not None and _is_exception(exception["name"])
+        if exception is not None and (right_after or (named and not headless)):
+            rest = [line.text for line in lines[index + 1 :]] if texts is None else texts[index + 1 :]
+            return _crash(exception, rest, frames)
+        right_after = False
+    return None
+
+
+def _to_the_left(texts: list[str], margin: int) -> list[str]:
+    """Take away an indent that a whole traceback has."""
+    if margin <= 0:
+        return texts
+    return [text[margin:] if not text[:margin].strip() else text for text in texts]
+
+
+def _read_frame(found: re.Match[str], texts: Sequence[str], following: int) -> FrameFacts:
+    """Read a frame, and the line of source below it."""
+    file, function = found["file"], found["function"] or "<module>"
+    code = next(iter(texts[following : following + 1]), "")
+    if _FRAME.match(code) or not code.startswith("   "):
+        code = ""
+    return FrameFacts(shorten(file), int(found["line"]), function, code.strip() or None, is_yours(file))
+
+
+def _is_exception(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    if last in ("Error", "Exception", "Warning") and "." not in name:
+        return False  # a word in a log, more often than a class
+    return last[:1].isupper() and _KNOWN.search(last) is not None
+
+
+def _rest_of_message(lines: Sequence[str], name: str) -> list[str]:
+    rest: list[str] = []
+    for line in lines:
+        if line.strip() in CHAINED or (name not in _LAUNCHERS and _ELSEWHERE.match(line)):
+            break
+        rest.append(line)
+    return rest
+
+
+def _last_lines(lines: Sequence[Line], process: str | None) -> list[Failure]:
+    """Find the lines that name an exception, without any traceback; behind a prefix only if none stands alone."""
+    for pattern in (_ALONE, _LOGGED):
+        at = [
+            (index, match["said"])
+            for index, (_, text) in enumerate(lines)
+            if (match := pattern.match(text)) and _is_exception(match["name"])
+            if pattern is _ALONE or _is_stamp(text[: match.start("said")])
+        ]
+        if at:
+            break
+    found: list[Failure] = []
+    for (index, said), (end, _) in pairwise([*at, (len(lines), "")]):
+        exception = _EXCEPTION.match(said)
+        if exception is not None:
+            crash = _crash(exception, [text for _, text in lines[index + 1 : end]])
+            found.append(Failure((unwrapped(crash),), lines[index].number, process))
+    return found
+
+
+def _is_stamp(prefix: str) -> bool:
+    """Whether a logger or a launcher writes so before an error."""
+    if level := LEVEL.search(prefix):
+        return level[0].upper() in ("ERROR", "CRITICAL", "FATAL")
+    return bool(TIME.search(prefix) or re.match(r"[\[(]|\d+: ?$|\S+ +\| ", prefix))
+
+
+def _crash(exception: re.Match[str], rest: Sequence[str], frames: Sequence[FrameFacts] = ()) -> CrashFacts:
+    name = exception["local"] or exception["name"].rpartition(".")[2]
+    again = [index for index, line in enumerate(rest) if line == exception[0]]  # another process's, mixed in
+    message = "\n".join([exception["message"] or "", *_rest_of_message(rest[: again[0] if again else None], name)])
+    return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)

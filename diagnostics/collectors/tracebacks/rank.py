@@ -1,0 +1,64 @@
+"""Puts the failures that a text tells of in the order in which they are worth a look; says which one was taken.
+
+One process goes on after a failure that it caught: the last one ended it. Of several processes the first to fail
+took the others down, and what a launcher says of it comes after everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .parse import Failure
+
+_ROOT = re.compile(  # in the summary of PyTorch's elastic agent
+    r"Root Cause \(first observed failure\):(?:(?!Root Cause).){0,600}?\brank +: (?P<rank>\d+)"
+    r".{0,200}?\bexitcode +: (?P<code>-?\d+)",
+    re.DOTALL,
+)
+
+
+def in_order(failures: Sequence[Failure], text: str) -> list[Failure]:
+    """Return the failures, the likeliest origin first.
+
+    Args:
+        failures: of one text, in the order in which they were printed.
+        text: all of it; the summary of a launcher is looked for in it.
+    """
+    own = [failure for failure in failures if not failure.aside]
+    reports = [failure for failure in reversed(failures) if failure.aside]
+    processes = dict.fromkeys(failure.process for failure in own if failure.process is not None)
+    root, code = _root(text)
+    if root in processes:
+        of_root = [failure for failure in reversed(own) if failure.process == root]
+        return [*of_root, *(failure for failure in own if failure.process != root), *reports]
+    if root is not None and code < 0:  # killed, so that it could say nothing itself
+        return [*reports, *own]
+    if len(processes) > 1:
+        endings = [next(f for f in reversed(own) if f.process == process) for process in processes]
+        endings.sort(key=lambda failure: failure.line)
+        return [*endings, *(failure for failure in reversed(own) if failure not in endings), *reports]
+    return [*(own if root is not None else reversed(own)), *reports]
+
+
+def _root(text: str) -> tuple[str | None, int]:
+    """Read which rank failed first, as the last summary has it, and its exit code; minus a signal's number."""
+    found = list(_ROOT.finditer(text)) if "Root Cause (first observed failure)" in text else []
+    return (f"rank {found[-1]['rank']}", int(found[-1]["code"])) if found else (None, 0)
+
+
+def title(failures: Sequence[Failure], taken: Failure) -> str:
+    """Say what was explained: which failure, and of how many."""
+    own = [failure for failure in failures if not failure.aside]
+    if taken not in own:
+        own = list(failures)
+    if len(own) == 1:
+        return "explained the text of a traceback"
+    alike = all(failure.is_like(taken) for failure in own)
+    if taken.process is not None and len({failure.process for failure in own}) > 1:
+        other = "alike" if alike else "in the text"
+        return f"explained the failure of {taken.process}, one of {len(own)} {other}"
+    if alike:
+        return f"explained a failure that stands {len(own)} times in the text"
+    which = {0: "the first", len(own) - 1: "the last"}.get(own.index(taken), f"number {own.index(taken) + 1}")
+    return f"explained {which} of {len(own)} failures in the text, on line {taken.line}"

@@ -1,0 +1,143 @@
+"""The first step of a Trainer whose code must not be called beside its training, as it was seen to happen."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import Trainer
+
+from diagnostics.collectors.pytorch.batch import prediction_in
+from diagnostics.collectors.pytorch.data import dataset_facts, sample_rows
+from diagnostics.collectors.pytorch.discover.first_step_pipeline import (
+    LARGEST_OUTPUT,
+    SECONDS_COMPARING,
+    FirstPass,
+    FirstStep,
+)
+from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
+from diagnostics.collectors.shared.pipeline import CannotJudge
+from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.facts.pipeline import Fact
+
+from .call_safety import is_overridden, objection_to_metric, objection_to_rows
+from .pipeline import TrainerPipeline
+
+
+class FirstTrainerStep:
+    """Looks on at the first `training_step`: what enters the model, what leaves it, and the loss.
+
+    Args:
+        trainer: the one that trains.
+        inputs: what `training_step` was given.
+        why: nothing else is called.
+        deliver: takes what was seen, for the rules.
+    """
+
+    def __init__(
+        self, trainer: Trainer, inputs: Any, *, why: str, deliver: Callable[[TrainerFirstStep], object]
+    ) -> None:
+        self._trainer, self._why, self._deliver = trainer, why, deliver
+        self._batch = inputs if isinstance(inputs, Mapping) else None
+        self._calls = 0
+        self._seen = FirstPass({}, {}, batch=self._batch)
+        compiled = hasattr(trainer.model_wrapped, "_orig_mod")  # a hook would have it compiled again
+        self._hook: Any = None
+        if not compiled and isinstance(trainer.model, nn.Module):
+            self._hook = trainer.model.register_forward_hook(self._called, with_kwargs=True)
+
+    def close(self) -> None:
+        """Take the hook off."""
+        if self._hook is not None:
+            self._hook.remove()
+            self._hook = None
+
+    def done(self, loss: Any) -> None:
+        """Take the loss, and hand over all that was seen."""
+        if isinstance(loss, Tensor) and loss.numel() == 1:
+            self._seen.loss = float(loss.detach())
+        self._deliver(TrainerFirstStep(self._trainer, self._seen, self._why))
+
+    def _called(self, model: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        with contextlib.suppress(Exception):  # ours: less is known then
+            self._calls += 1
+            seen = self._seen
+            if self._calls > 1:  # as a preference loss does: which call the loss is of is not known
+                seen.prediction, seen.is_output = None, False
+                return
+            seen.inputs = {
+                name: tensor.detach() for name, tensor in (*named_tensors(args), *named_tensors(kwargs))
+            }
+            seen.versions = {name: tensor._version for name, tensor in seen.inputs.items()}
+            prediction = prediction_in(output)
+            if prediction is not None and prediction.numel() <= LARGEST_OUTPUT:
+                seen.prediction, seen.is_output = prediction.detach(), True
+
+
+class TrainerFirstStep(FirstStep):
+    """A `Pipeline` of a Trainer's first step. Nothing of the script's is called but what nobody can notice.
+
+    Args:
+        trainer: the one that trains.
+        seen: its first pass.
+        why: nothing else was called.
+    """
+
+    def __init__(self, trainer: Trainer, seen: FirstPass, why: str) -> None:
+        super().__init__(trainer.model, [] if trainer.optimizer is None else [trainer.optimizer], seen)
+        self._trainer, self._why = trainer, why
+        self._known = TrainerPipeline(trainer)
+        self.name = f"the first step of {self._known.name}"
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        yield self._known.model_facts()
+        dataset = self._trainer.train_dataset
+        why = objection_to_rows(dataset)
+        if why is None and isinstance(dataset, Mapping):
+            why = "the train_dataset is a dict of datasets"
+        own = is_overridden(self._trainer, "get_train_dataloader", "_get_dataloader")
+        if why is None and own is not None:
+            why = f"{type(self._trainer).__name__} has its own {own}"
+        if dataset is None or why is not None:
+            raise CannotJudge(f"no rows were read: {why or 'there is no train_dataset'}")
+        with random_states_kept(self._trainer):
+            facts = dataset_facts(
+                sample_rows(dataset),
+                columns=self._known.known_columns(),
+                weighted_sampling=None if is_overridden(self._trainer, "_get_train_sampler") else False,
+                shuffled=True,
+            )
+            self._read = facts
+            yield facts
+            evaluation = self._trainer.eval_dataset
+            for split in evaluation.values() if isinstance(evaluation, dict) else (evaluation,):
+                if split is not None and objection_to_rows(split) is None:
+                    yield from compared_rows(dataset, split, SECONDS_COMPARING)
+
+    def batch(self) -> Iterator[Fact]:
+        """See `Pipeline.batch`."""
+        if not self._seen.inputs:
+            raise CannotJudge("the model was not seen to be called with a batch")
+        yield from super().batch()
+
+    def forward(self) -> Iterator[Fact]:
+        """See `Pipeline.forward`."""
+        if self._trainer.args.gradient_accumulation_steps > 1:  # the loss is divided by some number
+            self._seen.loss = None
+        yield from super().forward()
+
+    def overfit(self) -> Iterator[Fact]:
+        """See `Pipeline.overfit`."""
+        yield from ()
+        raise CannotJudge(f"no copy is trained: {self._why}")
+
+    def evaluation(self) -> Iterator[Fact]:
+        """See `Pipeline.evaluation`."""
+        if (why := objection_to_metric(self._trainer)) is not None:
+            raise CannotJudge(f"the metric was not asked: {why}")
+        with random_states_kept(self._trainer):
+            yield from self._known.ask_metric(self._target, self._recognised.num_classes)

@@ -1,0 +1,395 @@
+"""A Hugging Face `Trainer`, stage by stage: its own collator, its own loss, on a copy of its model."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, WeightedRandomSampler
+from transformers import EvalPrediction, Trainer
+
+from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
+from diagnostics.collectors.pytorch.batch import split_batch
+from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts, is_iterable_only, sample_rows
+from diagnostics.collectors.pytorch.discover.first_step_pipeline import is_plain
+from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
+from diagnostics.collectors.pytorch.model import describe_model, several_ranks
+from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, warms_up
+from diagnostics.collectors.pytorch.state import kept
+from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes, fields, to_array
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
+from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.facts.pipeline import Fact, ModelFacts
+from diagnostics.facts.trials import MetricFacts
+
+from .call_safety import is_overridden
+
+STEPS_IN_A_RUN = 1000  # for a warm-up that is given as a share of them; any number will do
+_FALLING = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "reduce_lr_on_plateau")
+# Logit of the true class in a prediction that is surely right; the others get its negative. Whole numbers a metric
+# may take for labels.
+CONFIDENT = 9.5
+
+
+class TrainerPipeline(PyTorchPipeline):
+    """`examine(trainer)`. The Trainer's own methods prepare inputs and compute the loss; `train` is not called.
+
+    Args:
+        trainer: the user's.
+        objection_to_metric: why `compute_metrics` must not be called; None if it may be.
+        compares_splits: whether rows of the evaluation set may be read.
+    """
+
+    batch_is_needed = False
+
+    def __init__(
+        self, trainer: Trainer, *, objection_to_metric: str | None = None, compares_splits: bool = True
+    ) -> None:
+        super().__init__(trainer.model, None, None, trainer.optimizer)
+        self.trainer = trainer
+        self._objection_to_metric, self._compares_splits = objection_to_metric, compares_splits
+        self._cannot_restore: str | None = None
+        self._own_loader: Any = None
+        self._returns_outputs = True
+        self.name = f"{type(trainer.model).__name__} with a {type(trainer).__name__}"
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """See `Pipeline.untouched`. Where state cannot be put back, nothing that might change it is called."""
+        trainer = self.trainer
+        optimizers = (trainer.optimizer, getattr(trainer.optimizer, "optimizer", None), trainer.lr_scheduler)
+        uncalled = (trainer.callback_handler, trainer.accelerator, trainer.state, trainer.control, trainer.args)
+        with kept(self.roots(), self.model), contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(python_state_kept(trainer, uncalled=uncalled, untouched=optimizers))
+            except CannotRestore as reason:
+                self._cannot_restore = str(reason)
+            except Exception as error:  # an object that does not let itself be looked into
+                self._cannot_restore = f"looking for it raised {type(error).__name__}"
+            yield
+
+    def roots(self) -> tuple[Any, ...]:
+        """See `PyTorchPipeline.roots`."""
+        return (self.trainer,)
+
+    def model_facts(self) -> ModelFacts:
+        """See `PyTorchPipeline.model_facts`; `Trainer.train` sets the mode itself."""
+        return describe_model(self.model, training=None, computes_loss=not self._replaces_loss())
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        facts = self.model_facts()
+        yield facts
+        dataset = self._train_dataset()
+        if isinstance(dataset, Mapping):
+            raise CannotJudge(f"the train_dataset is a {type(dataset).__name__}, whose parts are joined later")
+        if self._cannot_restore is not None and not is_plain(dataset):
+            raise CannotJudge(f"reading rows could not be undone: {self._cannot_restore}")
+        if self._own_loader_method() is None:
+            yield self.reread()
+        feature = next((f for n, f in self._features(dataset).items() if n in LABEL_NAMES), None)
+        yield dataset_facts(
+            sample_rows(self.rows(dataset)),
+            columns=self._kept_columns(),
+            pad_token_id=facts.pad_token_id,
+            label_names=tuple(getattr(feature, "names", ())) or None,
+            weighted_sampling=self._weighs_rows(),
+            shuffled=None if is_iterable_only(dataset) else True,
+        )
+        evaluation = self.trainer.eval_dataset if self._compares_splits else None
+        for split in evaluation.values() if isinstance(evaluation, dict) else (evaluation,):
+            yield from compared_rows(self.rows(dataset), self.rows(split))
+
+    def batch(self) -> Iterator[Fact]:
+        """See `Pipeline.batch`."""
+        if self._cannot_restore is not None:
+            raise CannotJudge(f"to make a batch could not be undone: {self._cannot_restore}")
+        if is_overridden(self.trainer, "_prepare_inputs"):
+            raise CannotJudge(f"{type(self.trainer).__name__} makes its batches in its own _prepare_inputs")
+        if self._own_loader_method() is not None and (ranks := several_ranks()):
+            raise CannotJudge(f"{ranks} processes train together, and the loader could wait for the others")
+        yield from super().batch()
+
+    def take_batch(self, number: int = 0) -> Any:
+        """Build one batch as the Trainer's data loader would, without iterating it."""
+        loader = self.make_loader()
+        if not isinstance(loader, DataLoader):
+            raise CannotJudge(
+                f"{self._own_loader_method()} returns a {type(loader).__name__}, which is not read beside training"
+            )
+        batch = collate_batch(loader, number, self.rows(loader.dataset))
+        if not isinstance(batch, Mapping):
+            if (own := is_overridden(self.trainer, "training_step", "get_batch_samples")) is not None:
+                raise CannotJudge(f"the collator returns a {type(batch).__name__}, for {own} of the Trainer's own")
+            raise StageFailed(
+                f"The collator returned a {type(batch).__name__}; a Trainer needs a dict of tensors, "
+                "because it calls model(**batch)."
+            )
+        with users_code():
+            return self.trainer._prepare_inputs(dict(batch))
+
+    def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
+        """Let the Trainer compute the loss, overridden `compute_loss` included."""
+        with (
+            self._standing_in(model),
+            self.trainer.compute_loss_context_manager(),
+            self.trainer.accelerator.autocast(),
+        ):
+            if self._returns_outputs:
+                try:
+                    loss, outputs = self.trainer.compute_loss(model, dict(batch), return_outputs=True)
+                    return loss, outputs
+                except (ValueError, TypeError, NotImplementedError, AssertionError):
+                    if is_overridden(self.trainer, "compute_loss") is None:
+                        raise
+            # Training asks for the loss alone, and some losses have no outputs to return.
+            with _last_output(model) as seen:
+                loss = self.trainer.compute_loss(model, dict(batch))
+            self._returns_outputs = False
+            return loss, seen.get("last", {})
+
+    @contextmanager
+    def _standing_in(self, model: nn.Module) -> Iterator[None]:
+        """Let an overridden `compute_loss` that says self.model or self.log reach the copy, and no logger."""
+        trainer = self.trainer
+        own = trainer.model, trainer.model_wrapped
+        linked = {name: getattr(trainer, name) for name in self._linked()}
+        trainer.model = trainer.model_wrapped = model
+        for name, copied in (self._copied_loss_fn or {}).items():
+            setattr(trainer, name, copied)
+        trainer.log = lambda *_arguments, **_options: None
+        try:
+            yield
+        finally:
+            trainer.model, trainer.model_wrapped = own
+            for name, original in linked.items():
+                setattr(trainer, name, original)
+            del trainer.log
+
+    def copied_along(self) -> Any:
+        """See `PyTorchPipeline.copied_along`: modules of the Trainer that hold the model, such as its loss."""
+        return {name: getattr(self.trainer, name) for name in self._linked()}
+
+    def _linked(self) -> list[str]:
+        mine = {id(parameter) for parameter in self.model.parameters()}
+        return [
+            name
+            for name, value in vars(self.trainer).items()
+            if name not in ("model", "model_wrapped")
+            for module in (value.values() if isinstance(value, dict) else [value])  # one for each dataset
+            if isinstance(module, nn.Module) and any(id(parameter) in mine for parameter in module.parameters())
+        ]
+
+    def predict(self, model: nn.Module, batch: Any) -> Any:
+        """Call the model without labels."""
+        with self.trainer.accelerator.autocast():
+            return model(**split_batch(batch)[0])
+
+    def known_classes(self) -> int | None:
+        """Return what a classification head is configured for, unless the Trainer's loss was replaced."""
+        integer_labels = isinstance(self._target, torch.Tensor) and not self._target.is_floating_point()
+        return configured_classes(self.model) if integer_labels and not self._replaces_loss() else None
+
+    def optimizer_step(self) -> Iterator[Fact]:
+        """See `Pipeline.optimizer_step`."""
+        if self.trainer.optimizer is None:
+            raise CannotJudge("the Trainer makes its optimizer in train(), over all trainable parameters")
+        self.optimizer = self.trainer.optimizer
+        yield from super().optimizer_step()
+
+    def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
+        """See `PyTorchPipeline.trial_optimizer`; without an optimizer yet, what the arguments ask for."""
+        args = self.trainer.args
+        warming = self._warms_up()
+        if self.trainer.optimizer is not None:
+            return full_rate(self.trainer.optimizer), like(self.trainer.optimizer, self.model), warming
+        kind, settings = Trainer.get_optimizer_cls_and_kwargs(args, self.model)
+        if not (isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)) or "params" in settings:
+            return None, None, warming
+
+        def build(copy: nn.Module, factor: float) -> torch.optim.Optimizer:
+            trainable = [p for p in copy.parameters() if p.requires_grad]
+            rate = settings["lr"] * factor
+            rebuilt: torch.optim.Optimizer = kind(trainable, **{**settings, "lr": rate})
+            return rebuilt
+
+        return args.learning_rate, build, warming
+
+    def _warms_up(self) -> bool | None:
+        """Say whether the rate rises at first; without a schedule yet, whether the arguments ask for it."""
+        args = self.trainer.args
+        if self.trainer.lr_scheduler is not None:
+            return warms_up(self.trainer.lr_scheduler.optimizer)
+        if args.get_warmup_steps(STEPS_IN_A_RUN) > 0:
+            return True
+        return False if args.lr_scheduler_type in _FALLING else None
+
+    def evaluation(self) -> Iterator[Fact]:
+        """See `Pipeline.evaluation`."""
+        yield from self.ask_metric(self._target, self._recognised.num_classes)
+
+    def ask_metric(self, target: Any, num_classes: int | None) -> Iterator[MetricFacts]:
+        """Hand `compute_metrics` predictions that are all right: as logits, and as classes.
+
+        Args:
+            target: the labels of a batch, of any shape.
+            num_classes: of the loss, where it was recognised.
+
+        Raises:
+            CannotJudge: there is no metric, or no perfect answer can be made up.
+        """
+        metric = self.trainer.compute_metrics
+        classes = num_classes or configured_classes(self.model)
+        if metric is None:
+            raise CannotJudge("the Trainer has no compute_metrics")
+        if getattr(self.trainer.args, "predict_with_generate", False):
+            raise CannotJudge("the metric gets the token ids that the model generates, not logits")
+        if (own := is_overridden(self.trainer, "prediction_step", "evaluation_loop", "evaluate")) is not None:
+            raise CannotJudge(f"what the metric gets is decided by {type(self.trainer).__name__}.{own}")
+        if self._objection_to_metric is not None:
+            raise CannotJudge(f"the metric was not asked: {self._objection_to_metric}")
+        labels = to_array(target)
+        if classes is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
+            raise CannotJudge("the labels are not class indices, so a perfect answer cannot be made up")
+        true = np.where((labels >= 0) & (labels < classes), labels, 0)
+        logits = np.full((*labels.shape, classes), -CONFIDENT, dtype=np.float32)
+        np.put_along_axis(logits, true[..., None], CONFIDENT, axis=-1)
+        on_logits, error = self._ask(self._preprocessed(logits, labels), labels)
+        on_classes, _ = self._ask(true, labels)
+        yield MetricFacts(on_logits, on_classes, error)
+
+    # --- parts ----------------------------------------------------------------------------------------------
+
+    def _replaces_loss(self) -> bool:
+        return (
+            type(self.trainer).compute_loss is not Trainer.compute_loss
+            or getattr(self.trainer, "compute_loss_func", None) is not None
+            or self.trainer.label_smoother is not None
+        )
+
+    def _weighs_rows(self) -> bool | None:
+        """Say whether the training rows are drawn by a weighted sampler; only a method of the user's own does."""
+        trainer = self.trainer
+        if getattr(trainer.get_train_dataloader, "__func__", None) is not Trainer.get_train_dataloader:
+            return None
+        if getattr(trainer._get_train_sampler, "__func__", None) is Trainer._get_train_sampler:
+            return False
+        try:
+            return True if isinstance(trainer._get_train_sampler(), WeightedRandomSampler) else None
+        except Exception:  # it may rely on what only train() sets up
+            return None
+
+    def _train_dataset(self) -> Any:
+        dataset = self.trainer.train_dataset
+        if dataset is None:
+            raise StageFailed("The Trainer has no train_dataset: pass Trainer(..., train_dataset=...).")
+        if isinstance(dataset, Mapping) and type(self.trainer).__module__.partition(".")[0] == "transformers":
+            splits = ", ".join(map(str, dataset))
+            raise StageFailed(
+                f"The train_dataset is a {type(dataset).__name__} of several ({splits}): a Trainer takes one. "
+                'Pass Trainer(..., train_dataset=datasets["train"]).'
+            )
+        return dataset
+
+    def _own_loader_method(self) -> str | None:
+        return is_overridden(self.trainer, "get_train_dataloader", "_get_dataloader")
+
+    def make_loader(self) -> DataLoader[Any]:
+        """Make a loader of the Trainer's rows and collator that no accelerator has prepared.
+
+        Where the Trainer has its own method to make one, that loader is returned.
+        """
+        if self._own_loader_method() is not None:
+            if self._own_loader is None:
+                with users_code():
+                    self._own_loader = self.trainer.get_train_dataloader()
+            return self._own_loader
+        dataset, collate = self._train_dataset(), self.trainer.data_collator
+        kept = self._kept_columns()
+        if kept is not None:
+            if _is_from_hub(dataset):
+                # An unaccepted column is taken away before the collator sees it; no column left is an error there.
+                with users_code():
+                    dataset = self.trainer._remove_unused_columns(dataset, description="training")
+            else:
+                collate = self.trainer._get_collator_with_removed_columns(collate, description="training")
+        return DataLoader(
+            dataset,
+            batch_size=self.trainer._train_batch_size,
+            shuffle=None if is_iterable_only(dataset) else True,
+            collate_fn=collate,
+            drop_last=self.trainer.args.dataloader_drop_last,
+        )
+
+    def reads_in_fresh_workers(self) -> bool:
+        """See `PyTorchPipeline.reads_in_fresh_workers`."""
+        args = self.trainer.args
+        return args.dataloader_num_workers > 0 and not args.dataloader_persistent_workers
+
+    def _features(self, dataset: Any) -> Mapping[str, Any]:
+        features = getattr(dataset, "features", None)
+        return features if isinstance(features, Mapping) else {}
+
+    def known_columns(self) -> tuple[str, ...] | None:
+        """Name the columns that are known to reach the collator, calling nothing; None: not known, or all."""
+        signature = self.trainer._signature_columns
+        if not self.trainer.args.remove_unused_columns or signature is None:
+            return None
+        return tuple({*signature, *(self.trainer.label_names or ())})
+
+    def _kept_columns(self) -> tuple[str, ...] | None:
+        """Name the columns that the Trainer lets through to the collator; None: all of them."""
+        if not self.trainer.args.remove_unused_columns:
+            return None
+        if self._own_loader_method() is not None:
+            return None  # it lets through what it likes
+        with users_code():
+            self.trainer._set_signature_columns_if_needed()
+        return self.known_columns()
+
+    def _preprocessed(self, logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        preprocess = self.trainer.preprocess_logits_for_metrics
+        if preprocess is None:
+            return logits
+        with users_code():
+            predictions = preprocess(torch.from_numpy(logits), torch.from_numpy(labels))
+        array = to_array(next(iter(fields(predictions).values()), None))
+        return logits if array is None else array
+
+    def _ask(self, predictions: np.ndarray, labels: np.ndarray) -> tuple[dict[str, float] | None, str | None]:
+        """Return the metric's numbers, or what it raised."""
+        try:
+            answer = self.trainer.compute_metrics(EvalPrediction(predictions=predictions, label_ids=labels))
+        except Exception as error:
+            return None, f"{type(error).__name__}: {error}"
+        numbers = {
+            str(name): array for name, value in fields(answer).items() if (array := to_array(value)) is not None
+        }
+        return {name: float(array) for name, array in numbers.items() if array.ndim == 0}, None
+
+
+@contextlib.contextmanager
+def _last_output(model: nn.Module) -> Iterator[dict[str, Any]]:
+    """Yield a dict that holds, as "last", what the model returned last."""
+    seen: dict[str, Any] = {}
+
+    def take(module: nn.Module, args: Any, output: Any) -> None:
+        seen["last"] = output
+
+    handle = model.register_forward_hook(take)
+    try:
+        yield seen
+    finally:
+        handle.remove()
+
+
+def _is_from_hub(dataset: Any) -> bool:
+    """Whether this is a `datasets.Dataset`; that package is not there for everybody who has a Trainer."""
+    datasets = sys.modules.get("datasets")
+    return datasets is not None and isinstance(dataset, datasets.Dataset)

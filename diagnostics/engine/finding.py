@@ -1,0 +1,84 @@
+"""What a rule says when it has found something."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from diagnostics.facts.where import Where
+
+Severity = Literal["error", "warning", "note"]
+"""error: training cannot be right. warning: very likely harmful. note: worth knowing."""
+
+Stage = Literal[
+    "data",
+    "batch",
+    "model",
+    "gradient",
+    "numerics",
+    "optimizer",
+    "evaluation",
+    "memory",
+    "device",
+    "distributed",
+    "reproducibility",
+]
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One bad pattern, with what was seen and what to change.
+
+    Attributes:
+        rule: name of the rule, as in the catalogue: ``labels-out-of-range``.
+        severity: ``error``, ``warning`` or ``note``.
+        stage: the part of the pipeline the pattern belongs to.
+        message: what was seen, with the numbers, and why that cannot work.
+        evidence: the numbers by name; plain values that JSON can hold.
+        fix: what to change, as code where a line of code says it.
+        where: a line in the user's code, if one is known.
+        step: the training step, counted from 0, if there is one.
+        consequences: what was found as well, and follows from this.
+        other_trainings: of the same script, in which the same rule spoke, too.
+    """
+
+    rule: str
+    severity: Severity
+    stage: Stage
+    message: str
+    fix: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    where: Where | None = None
+    step: int | None = None
+    consequences: tuple[Finding, ...] = ()
+    other_trainings: int = 0
+
+    @property
+    def page(self) -> str:
+        """The rule's page in the book."""
+        return f"rules/{self.rule}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding in the layout of the JSON report."""
+        where = self.where and {
+            "file": self.where.file,
+            "line": self.where.line,
+            "function": self.where.function,
+        }
+        return {
+            "rule": self.rule,
+            "severity": self.severity,
+            "stage": self.stage,
+            "message": self.message,
+            "evidence": dict(self.evidence),
+            "where": where,
+            "step": self.step,
+            "fix": self.fix,
+            "page": self.page,
+            "consequences": [consequence.as_dict() for consequence in self.consequences],
+            "other_trainings": self.other_trainings,
+        }

@@ -1,0 +1,1 @@
+"""What collectors hand to rules: frozen values, and no framework."""

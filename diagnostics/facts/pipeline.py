@@ -1,0 +1,339 @@
+"""What the probes saw: plain numbers and NumPy arrays, and no framework.
+
+A probe knows PyTorch or Keras and writes these; a rule knows only these. `None` in a field always means
+"not known", never "nothing there": a rule that needs it is then not applicable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
+
+Array = npt.NDArray[Any]
+
+Reads = Literal["logits", "probabilities", "log_probabilities"]
+"""What a classification loss takes the prediction to be."""
+
+LossKind = Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
+
+OUTPUTS_SETTING = "give the last layer {} outputs"
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """The model as it was handed over, before anything ran.
+
+    Attributes:
+        name: class name.
+        library: ``transformers``, ``torch`` or ``keras``: decides only the wording of a fix.
+        num_parameters: scalars in all parameters.
+        num_trainable: scalars in the parameters that ask for a gradient.
+        input_names: the names that the model's call accepts; empty if it takes anything.
+        embedding_rows: rows of the token embedding, so valid ids are ``0 .. embedding_rows - 1``.
+        pad_token_id: the id that means padding.
+        training: whether the model as a whole is in training mode; None where the training loop decides it.
+        mode_dependent_layers: names of layers that behave differently in training: dropout, batch norm.
+        outputs_setting: how the number of outputs is set, with ``{}`` where the number goes.
+        computes_loss: whether the training loop takes the loss from what the model returns, as an unchanged
+            ``Trainer`` does; None if not known.
+        adapters: whether its weights are frozen and small adapters beside them learn, as PEFT does.
+        frozen_output: whether the last layer with weights is frozen; None if not known.
+    """
+
+    name: str
+    library: Literal["transformers", "torch", "keras"]
+    num_parameters: int
+    num_trainable: int
+    input_names: tuple[str, ...] = ()
+    embedding_rows: int | None = None
+    pad_token_id: int | None = None
+    training: bool | None = None
+    mode_dependent_layers: tuple[str, ...] = ()
+    outputs_setting: str = OUTPUTS_SETTING
+    computes_loss: bool | None = None
+    adapters: bool = False
+    frozen_output: bool | None = None
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """The training rows, before they are collated into batches. At most a few hundred are read.
+
+    Attributes:
+        size: number of rows; None if the dataset cannot tell.
+        rows_read: how many rows were looked at.
+        spread_out: whether those were taken from all over the dataset (False: the first ones).
+        columns: the columns that reach the collator.
+        dropped_columns: columns taken away before that, because the model does not accept them.
+        text_columns: columns, kept or dropped, that hold strings.
+        labels: integers (rows_read,), one class label a row; None if rows carry no such thing.
+        label_names: what the classes are called, if the dataset says so.
+        token_lengths: integers (rows_read,), tokens in each row without padding; None if there are no tokens.
+        weighted_sampling: whether a sampler draws some rows more often than others; None if not known.
+        shuffled: whether training sees the rows in random order; None if not known.
+        first_batches: class labels, each (batch_size,), of the first batches in the order in which training
+            will see them; empty if the rows are shuffled or carry no class labels.
+        distinct_rows: number of the rows read that differ from each other; None if they could not be compared.
+    """
+
+    size: int | None
+    rows_read: int
+    spread_out: bool = True
+    columns: tuple[str, ...] = ()
+    dropped_columns: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
+    labels: Array | None = None
+    label_names: tuple[str, ...] | None = None
+    token_lengths: Array | None = None
+    weighted_sampling: bool | None = False
+    shuffled: bool | None = None
+    first_batches: tuple[Array, ...] = ()
+    distinct_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """Training and evaluation rows, held against each other.
+
+    Attributes:
+        training_rows: number of training rows compared.
+        training_size: number of training rows there are; None if not known.
+        evaluation_rows: number of evaluation rows compared.
+        evaluation_size: number of evaluation rows there are; None if not known.
+        shared: how many of the evaluation rows compared also stand among the training rows compared.
+        compared: the columns that had to agree; labels are left out.
+        distinct_training_rows: how many of the training rows compared differ from each other; None if not known.
+        possible_rows: how many different rows the values seen in these columns can form; None if too many to
+            count, or where values hardly repeat.
+    """
+
+    training_rows: int
+    training_size: int | None
+    evaluation_rows: int
+    evaluation_size: int | None
+    shared: int
+    compared: tuple[str, ...]
+    distinct_training_rows: int | None = None
+    possible_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class RereadFacts:
+    """The same rows made into a batch twice: by an untouched copy of the data pipeline, and by one used before.
+
+    Every generator of random numbers that can be found was in the same state both times.
+
+    Attributes:
+        rows: number of rows read; None if the data hands out whole batches.
+        first: arrays by name of the untouched copy's batch; tuples count from "0".
+        again: the same of the copy that had read these rows once before; empty if that raised.
+        raised: what the second reading raised, as type and message.
+        culprit: ``collator`` if that changes the rows that it is given, else ``dataset``; None if the two agree.
+        name: of the culprit: a function's name or a class.
+        fresh_workers: whether training reads rows in processes that begin with a fresh copy in each epoch.
+        unjudged: why the two could not be compared; everything else is then empty.
+    """
+
+    rows: int | None = None
+    first: Mapping[str, Array] = field(default_factory=dict)
+    again: Mapping[str, Array] = field(default_factory=dict)
+    raised: str | None = None
+    culprit: Literal["collator", "dataset"] | None = None
+    name: str | None = None
+    fresh_workers: bool = False
+    unjudged: str | None = None
+
+
+@dataclass(frozen=True)
+class BatchFacts:
+    """One batch as it enters the model.
+
+    Attributes:
+        size: number of examples.
+        inputs: arrays (size, ...) by name; ``"0"``, ``"1"`` where the batch is a tuple. Half-precision floats
+            are widened to float32.
+        labels: array (size, ...), the training target; None if the batch has none.
+        labels_name: what the target is called in the batch.
+        ignore_index: the label that the loss leaves out; None if it leaves out none.
+    """
+
+    size: int
+    inputs: Mapping[str, Array]
+    labels: Array | None = None
+    labels_name: str | None = None
+    ignore_index: int | None = None
+
+    @property
+    def class_labels(self) -> Array | None:
+        """Integers (n,): the labels that the loss looks at, flattened; None if they are not integers."""
+        return class_labels(self.labels, self.ignore_index)
+
+    @property
+    def target_name(self) -> str:
+        """What to call `labels` in a sentence: by their name; "target" where the batch is a tuple."""
+        name = self.labels_name or "labels"
+        return "target" if name.isdigit() else name
+
+    @property
+    def token_ids(self) -> Array | None:
+        """Integers (size, length), or None if the batch holds no tokens."""
+        return self.inputs.get("input_ids", self.inputs.get("token_ids"))
+
+    @property
+    def attention_mask(self) -> Array | None:
+        """Array (size, length), 1 where there is a token, or None."""
+        return self.inputs.get("attention_mask", self.inputs.get("padding_mask"))
+
+
+@dataclass(frozen=True)
+class OutputFacts:
+    """What the model made of the batch, before the loss.
+
+    Attributes:
+        shape: of the prediction (logits, or the regression output).
+        num_classes: size of the class axis where the labels are class indices; None where they are not.
+        non_finite_rows: examples whose prediction holds NaN or inf.
+        lowest: least value; None if there is no finite one.
+        highest: largest value; None likewise.
+        sums_to_one: whether the class axis of every example is non-negative and adds up to 1, as softmax makes
+            it; None where there is no class axis.
+        last_activation: the function that made the prediction, where the last layer is known: ``softmax``,
+            ``sigmoid``, ``linear``, …; None if not known.
+    """
+
+    shape: tuple[int, ...]
+    num_classes: int | None
+    non_finite_rows: tuple[int, ...] = ()
+    lowest: float | None = None
+    highest: float | None = None
+    sums_to_one: bool | None = None
+    last_activation: str | None = None
+
+
+@dataclass(frozen=True)
+class ActivationFacts:
+    """One layer's output on the batch, seen at the layer of its activation function.
+
+    Attributes:
+        layer: name.
+        function: ``relu``, ``tanh``, ``sigmoid``, …
+        units: size of the channel or feature axis.
+        dead: how many of these units are zero for every example and position.
+        saturated: how many of them lie within 1% of a bound of the function (of its range) in at least 95% of the
+            examples and positions.
+    """
+
+    layer: str
+    function: str
+    units: int
+    dead: int
+    saturated: int
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    """The activations of all layers that could be seen, in order of execution."""
+
+    activations: tuple[ActivationFacts, ...]
+
+
+@dataclass(frozen=True)
+class LossFacts:
+    """The loss of the batch, and which loss it is.
+
+    Attributes:
+        value: the loss; may be NaN or inf.
+        kind: recognised by computing it again from prediction and target; ``other`` if none matched.
+        floor: the least loss that one constant answer for all examples of this batch could reach (for cross
+            entropy the entropy of its labels, in nats); None for kind ``other``.
+        class_weights: whether the loss weighs classes differently; None if not known.
+        reads: what the loss takes the prediction to be, where that is certain (by its settings, or because only
+            that gives `value`); None otherwise.
+        broadcast: whether `value` comes out only if prediction and target, of different shapes, are broadcast
+            against each other.
+        name: of the loss, as the user wrote it.
+        non_finite_rows: examples whose own loss is NaN or inf, when `value` is; None if not known.
+        masked: whether the loss leaves out or weighs positions by a mask or by sample weights, beside the batch's
+            ignore index; None if not known.
+    """
+
+    value: float
+    kind: Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
+    floor: float | None = None
+    class_weights: bool | None = False
+    reads: Reads | None = None
+    broadcast: bool = False
+    name: str | None = None
+    non_finite_rows: tuple[int, ...] | None = None
+    masked: bool | None = None
+
+
+@dataclass(frozen=True)
+class GradientFacts:
+    """The gradient of the loss on one batch.
+
+    Attributes:
+        connected: whether any trainable parameter can be reached from the loss at all.
+        norms: L2 norm of the gradient by parameter, for trainable parameters that got one.
+        unreached: sizes, in scalars, by name of the trainable parameters that got none.
+        num_trainable: scalars in all trainable parameters.
+    """
+
+    connected: bool
+    norms: Mapping[str, float]
+    unreached: Mapping[str, int]
+    num_trainable: int
+
+
+@dataclass(frozen=True)
+class OptimizerFacts:
+    """What the optimizer holds.
+
+    Attributes:
+        name: class name.
+        learning_rates: one a parameter group.
+        missing: sizes, in scalars, by name of trainable model parameters that it does not hold.
+        held: number of the model's trainable parameters that it holds.
+        foreign: number of tensors it holds that are no parameters of this model.
+        default_rate: the learning rate that this class has when none is given; None if it has none.
+    """
+
+    name: str
+    learning_rates: tuple[float, ...]
+    missing: Mapping[str, int]
+    held: int
+    foreign: int
+    default_rate: float | None = None
+
+
+Fact = (
+    ModelFacts
+    | DatasetFacts
+    | SplitFacts
+    | RereadFacts
+    | BatchFacts
+    | OutputFacts
+    | LayerFacts
+    | LossFacts
+    | GradientFacts
+    | OptimizerFacts
+    | OverfitFacts
+    | TrialFacts
+    | MetricFacts
+    | ReproductionFacts
+)
+"""Whatever a stage of a pipeline may yield."""
+
+
+def class_labels(labels: Array | None, ignore_index: int | None = None) -> Array | None:
+    """Flatten integer labels (any shape) to (n,), without the ignored ones; None if they are not integers."""
+    if labels is None or not np.issubdtype(labels.dtype, np.integer):
+        return None
+    flat = labels.reshape(-1)
+    return flat if ignore_index is None else flat[flat != ignore_index]

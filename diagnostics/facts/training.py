@@ -1,0 +1,302 @@
+"""What `watch` saw of a run: plain numbers and NumPy arrays, and no framework.
+
+As in `facts.pipeline`, None always means "not known", and so does NaN in an array of floats, unless its field says
+otherwise. A step is one step of the optimizer, counted from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .nonfinite import FrameFacts, OriginFacts
+from .pipeline import Array
+
+
+@dataclass(frozen=True)
+class HistoryFacts:
+    """The run so far: n steps that were kept, m of them looked at more closely, p places of evaluation.
+
+    All recent steps are kept, and older ones more and more thinly, so `steps` may have gaps; they grow evenly
+    towards the beginning of the run. A layer is a module that holds trainable parameters of its own.
+
+    Attributes:
+        total_steps: optimizer steps in the whole run, kept or not.
+        steps: integers (n,), rising.
+        losses: float64 (n,), the loss handed to `Watch.step`, averaged over the passes of one step; None if the
+            loop handed over none. NaN and inf are what the loss was; see `loss_known`.
+        loss_known: bool (n,), whether the loop handed over a loss for this step.
+        layers: names, in the order in which the model defines them, which is mostly the order of execution.
+        gradient_norms: float32 (n,), L2 norm of the gradient over all layers at the optimizer's step, as it steps
+            on it: clipped if the loop clips, averaged or summed as the loop does. NaN or inf if a gradient is, or
+            if its square passes float32; see `gradient_known`.
+        layer_gradient_norms: float32 (n, layers), the same by layer; 0 for a layer that got no gradient.
+        gradient_known: bool (n,), whether the gradients of this step could be measured.
+        learning_rates: float64 (n, groups) over the parameter groups of all optimizers.
+        training_mode: int8 (n,), whether the model was in training mode in the forward pass of the step: 1 yes,
+            0 no, -1 not seen.
+        passes: integers (n,), forward passes with gradients on that led to the step: 1, or the accumulation.
+        gradients_zeroed: int8 (n,): 1 if the gradients were None or all zero at the start of a backward pass
+            between the step before and this one, 0 if they were not at any of them, -1 not looked at.
+        batch_fingerprints: uint64 (n,), equal for equal batches (the last pass of the step); 0 not known.
+        batch_sizes: integers (n,), examples in that batch; 0 not known.
+        sampled_steps: integers (m,), rising: where weights, updates and memory were looked at.
+        update_ratios: float32 (m, layers), |update| / |weight|, both L2 norms; exactly 0 where the step changed
+            nothing, inf where the weight was all zero and is not any more, NaN for a layer that no optimizer holds
+            (where none holds any, all layers are looked at).
+        weight_norms: float32 (m, layers), L2, before the step.
+        memory_bytes: float64 (m,), held by tensors on the accelerator, or by the process if there is none.
+        memory_of: which of the two; None if neither could be read.
+        steps_without_optimizer: times the loop called `Watch.step` after forward passes with gradients on while
+            no optimizer had stepped since the last such call: the passes of an accumulation, skipped steps, or a
+            step that was forgotten.
+        no_grad_passes: forward passes with gradients off, as an evaluation makes them.
+        no_grad_passes_in_training_mode: how many of those ran in training mode.
+        no_grad_rounds: after how many different steps there were passes with gradients off; an evaluation is one
+            round, however many passes it has.
+        no_grad_examples: in the largest of those that ran in training mode; 0 not known.
+        evaluation_steps: integers (p,), the steps after which the loop handed over an evaluation loss.
+        evaluation_losses: float64 (p,).
+        scaled: whether the gradients were scaled by a loss scaler and could be brought back to their size.
+        skipped_steps: steps that a loss scaler is known to have left out because of an overflow.
+    """
+
+    total_steps: int
+    steps: Array
+    layers: tuple[str, ...]
+    gradient_norms: Array
+    layer_gradient_norms: Array
+    gradient_known: Array
+    learning_rates: Array
+    training_mode: Array
+    passes: Array
+    gradients_zeroed: Array
+    losses: Array | None = None
+    loss_known: Array | None = None
+    batch_fingerprints: Array | None = None
+    batch_sizes: Array | None = None
+    sampled_steps: Array | None = None
+    update_ratios: Array | None = None
+    weight_norms: Array | None = None
+    memory_bytes: Array | None = None
+    memory_of: Literal["accelerator", "process"] | None = None
+    steps_without_optimizer: int = 0
+    no_grad_passes: int = 0
+    no_grad_passes_in_training_mode: int = 0
+    no_grad_rounds: int = 0
+    no_grad_examples: int = 0
+    evaluation_steps: Array | None = None
+    evaluation_losses: Array | None = None
+    scaled: bool = False
+    skipped_steps: int = 0
+
+
+@dataclass(frozen=True)
+class TraceFacts:
+    """Every module's call in the first forward pass of one step, as the run made it.
+
+    Attributes:
+        step: the step.
+        frames: in the order in which the calls ended: a module after those within it.
+    """
+
+    step: int
+    frames: tuple[FrameFacts, ...]
+
+
+@dataclass(frozen=True)
+class RangeFacts:
+    """How large the activations became, by module, in the forward passes of the steps looked at more closely.
+
+    Attributes:
+        modules: paths, in order of execution; only modules without children, and the names of what the model shows
+            by `diagnostics.probe`.
+        dtypes: of each module's output: ``float32``, ``float16``, ``bfloat16``, …
+        limits: float64 (modules,), the largest finite value of that dtype.
+        highest: float64 (modules,), largest absolute value seen in its outputs; inf or NaN if it was.
+        highest_steps: integers (modules,), the step at which `highest` was seen.
+        steps: integers (k,), the steps looked at.
+        nearest: float64 (modules,), for float16 the largest absolute value seen in its outputs that is less than
+            the limit, so that a mask's -inf or least number does not count; NaN for other dtypes.
+        nearest_steps: integers (modules,), the step at which `nearest` was seen.
+        finite: float64 (modules,), for every dtype the largest absolute value in the passes in which the output
+            was finite: what a module did before all became NaN; NaN if there was none.
+        finite_steps: integers (modules,), the step at which `finite` was seen.
+    """
+
+    modules: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    limits: Array
+    highest: Array
+    highest_steps: Array
+    steps: Array
+    nearest: Array | None = None
+    nearest_steps: Array | None = None
+    finite: Array | None = None
+    finite_steps: Array | None = None
+
+
+@dataclass(frozen=True)
+class AnswerFacts:
+    """What a classifier answered, and what was right: in m of the steps looked at, and in e evaluations.
+
+    There where the model's output is one tensor of scores (examples, classes), or holds it as `logits`; a single
+    score counts as two classes. At most 256 examples of a pass and 1,024 classes are counted. The labels are the
+    ones that the model was called with, or the loop handed over; otherwise they are read off the gradient of the
+    scores, which under cross entropy is negative at the label and nowhere else.
+
+    Attributes:
+        steps: integers (m,), rising; the first pass of the step is looked at.
+        answers: integers (m, classes), how many of the examples got which class.
+        labels: integers (m, classes), how many carry which label; 0 throughout where the labels are not known.
+        right: integers (m,), examples whose answer is their label.
+        cross_entropies: float64 (m,), of the scores with the labels, in nats, the mean over examples, unweighted;
+            NaN where labels are not known.
+        softmax_loss: whether the loss is known to take the scores for logits: its gradient adds up to 0 over the
+            classes in every example. False: it is not, or not known.
+        plain_loss: whether it is known to be cross entropy with one label an example, each counting the same, up
+            to a constant factor.
+        evaluation_steps: integers (e,), optimizer steps made before each series of passes without gradients.
+        evaluation_answers: integers (e, classes), as `answers`, over a part of the passes if there are many.
+        evaluation_labels: integers (e, classes), as `labels`.
+    """
+
+    steps: Array
+    answers: Array
+    labels: Array
+    right: Array
+    cross_entropies: Array
+    softmax_loss: bool
+    plain_loss: bool
+    evaluation_steps: Array
+    evaluation_answers: Array
+    evaluation_labels: Array
+
+
+@dataclass(frozen=True)
+class ModeFacts:
+    """The mode of the layers that behave differently in training, at the backward passes of k steps looked at.
+
+    Attributes:
+        layers: names of these layers, dropout and batch norm, in the parts of the model that are trained.
+        keeps_statistics: for each, whether it changes a state of its own in a pass in training mode: batch norm.
+        steps: integers (k,), rising.
+        in_training: integers (k,), how many of the layers were in training mode.
+    """
+
+    layers: tuple[str, ...]
+    keeps_statistics: tuple[bool, ...]
+    steps: Array
+    in_training: Array
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """Whether the graphs of k forward passes are still held by somebody.
+
+    Attributes:
+        steps: integers (k,), rising: the steps whose first pass was looked at.
+        alive: bool (k,), whether the graph of its output is there now. At the end of a step nothing needs it any
+            more.
+    """
+
+    steps: Array
+    alive: Array
+
+
+@dataclass(frozen=True)
+class UnderflowFacts:
+    """How the gradients of a model that computes in float16 are rounded; the k latest steps looked at.
+
+    Attributes:
+        layers: names, as in `HistoryFacts`.
+        steps: integers (k,), rising.
+        least: float64 (k, layers), the least absolute value of the gradient that is not 0; NaN where the layer
+            got none, or too few numbers to say.
+        at_least: float64 (k, layers), how many of its numbers that are not 0 are exactly that, from 0 to 1.
+        zero_shares: float64 (k, layers), how many of its numbers are 0, from 0 to 1; NaN where it got none.
+    """
+
+    layers: tuple[str, ...]
+    steps: Array
+    least: Array
+    at_least: Array
+    zero_shares: Array
+
+
+@dataclass(frozen=True)
+class LayerActivity:
+    """One activation layer in the forward passes of the steps looked at more closely; the k latest ones.
+
+    Attributes:
+        layer: path of the module.
+        function: ``relu``, ``tanh``, ``sigmoid``, …
+        hidden: whether a layer with weights ran after it in one of these passes; the one that makes the
+            prediction is not followed by any.
+        steps: integers (k,), rising.
+        units: integers (k,), size of the channel or feature axis.
+        examples: integers (k,), in the batch.
+        dead: integers (k,), units that were zero for every example and position.
+        saturated: integers (k,), units that lay at a bound of the function; see `ActivationFacts`.
+    """
+
+    layer: str
+    function: str
+    hidden: bool
+    steps: Array
+    units: Array
+    examples: Array
+    dead: Array
+    saturated: Array
+
+
+@dataclass(frozen=True)
+class ActivityFacts:
+    """The activation layers that could be seen, in the order in which the model defines them."""
+
+    layers: tuple[LayerActivity, ...]
+
+
+PARTS = 16
+"""Parts that a sequence is divided into, to say how far back in it the gradient reaches."""
+
+
+@dataclass(frozen=True)
+class RecurrentLayer:
+    """How the gradient of the loss is spread over the positions of a recurrent layer's input.
+
+    Attributes:
+        module: path of the layer.
+        kind: class name: ``RNN``, ``LSTM``, ``GRU``.
+        steps: integers (k,), the steps looked at, rising; the latest ones.
+        lengths: integers (k,), positions in the sequences of that step.
+        profiles: float32 (k, PARTS), the largest absolute value of the gradient in each sixteenth of the sequence,
+            its beginning first.
+    """
+
+    module: str
+    kind: str
+    steps: Array
+    lengths: Array
+    profiles: Array
+
+
+@dataclass(frozen=True)
+class RecurrenceFacts:
+    """The recurrent layers of the model that were given sequences of at least `PARTS` positions."""
+
+    layers: tuple[RecurrentLayer, ...]
+
+
+WATCHED = (
+    HistoryFacts,
+    OriginFacts,
+    AnswerFacts,
+    ModeFacts,
+    GraphFacts,
+    RangeFacts,
+    ActivityFacts,
+    UnderflowFacts,
+    RecurrenceFacts,
+)
+"""What a watched run gives."""

@@ -1,1 +1,0 @@
-"""Probes know a framework and no rule: they turn what they see into facts."""

@@ -1,0 +1,339 @@
+"""A report as one page of HTML: no script, and nothing that is fetched from anywhere."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diagnostics.report.terminal import SENTENCE, in_short
+from diagnostics.rules.registry import all_rules
+from diagnostics.text.nonfinite import words
+from diagnostics.text.visible import escaped, shortened
+
+from . import charts as html_charts
+from . import heat_map as html_heat_map
+from .charts import Axis, Dots
+from .ranges import ranges_section
+
+if TYPE_CHECKING:
+    from diagnostics.engine.finding import Finding
+    from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.nonfinite import FrameFacts, OriginFacts
+    from diagnostics.facts.training import HistoryFacts, TraceFacts
+    from diagnostics.failed_batch import FailedBatch
+    from diagnostics.report.report import Report, StageResult
+
+CODE = r"<code>\1</code>"
+
+_MARK = {"passed": ("\N{CHECK MARK}", "passed"), "not judged": ("-", "other"), "not reached": ("\u00b7", "other")}
+_MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
+
+
+def page(report: Report) -> str:
+    """Render the report; see `Report.save`."""
+    style = resources.files(__package__).joinpath("html_report.css").read_text(encoding="utf-8")
+    body = "\n".join(part for part in _parts(report) if part)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{escaped(report.title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+{body}
+<footer>Made by diagnostics. <code>diagnose rules NAME</code> shows the page of a rule. Nothing on this page comes
+from elsewhere.</footer>
+</main>
+</body>
+</html>
+"""
+
+
+def _parts(report: Report) -> Iterator[str]:
+    yield f"<h1>{escaped(report.title[:1].upper() + report.title[1:])}</h1>{_verdict(report)}"
+    if report.crash is not None:
+        yield _section("The exception", _crash(report.crash))
+    if report.findings:
+        yield _section("Findings", "".join(map(_finding, report.findings)))
+    if report.stages:
+        yield _section("What was looked at", _stages(report.stages))
+    if report.origin is not None and (report.origin.frames or report.failed is not None):
+        yield _section("Up to the first NaN or infinity", _origin(report.origin, report.failed))
+    if report.traces:
+        yield _section("Traced steps", "".join(map(_trace, report.traces)))
+    if report.history is not None and len(report.history.steps):
+        yield _section("Course of the run", _course(report, report.history))
+    if report.ranges is not None and report.ranges.modules:
+        yield _section("How large the activations became", ranges_section(report.ranges))
+    if report.not_applicable:
+        yield _section("What could not be judged", _unjudged(report.not_applicable))
+    if report.ignored or report.ignored_in_vain:
+        yield _section("Ignored", _ignored(report))
+    if report.faults:
+        said = "These are faults of diagnostics itself, not of your program."
+        yield _section(
+            "Faults", f"<p>{said}</p><ul>{''.join(f'<li>{escaped(f)}</li>' for f in report.faults)}</ul>"
+        )
+
+
+def _ignored(report: Report) -> str:
+    found = [f"{rule} ({reason})" if reason else rule for rule, reason in report.ignored.items()]
+    items = [*found, *(f"{rule}: not found" for rule in report.ignored_in_vain)]
+    return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{escaped(title)}</h2>{body}</section>"
+
+
+def _verdict(report: Report) -> str:
+    counts = [
+        f"{count} {severity}{'s' if count > 1 else ''}"
+        for severity in ("error", "warning", "note")
+        if (count := sum(finding.severity == severity for finding in report.findings))
+    ]
+    tone: str
+    if counts:
+        tone, said = report.findings[0].severity, ", ".join(counts)
+    elif report.crash is not None:
+        tone, said = "warning", "No rule recognises this failure"
+    elif not report.ok:
+        tone, said = "warning", "No rule has anything to say, but a stage could not run"
+    else:
+        tone, said = "good", "Nothing found"
+    named = not report.script or report.script in report.title  # as `diagnose run` does
+    script = "" if named else f" in {escaped(report.script or '')}"
+    code = f", which ended with exit code {report.exit_code}" if report.exit_code and not named else ""
+    return f'<p class="verdict {tone}">{said}{script}{code}.</p>'
+
+
+def _finding(finding: Finding) -> str:
+    place = "" if finding.where is None else str(finding.where)
+    if finding.step is not None:
+        place = f"step {finding.step:,}" + (f", {place}" if place else "")
+    said, _, table = finding.message.partition("\n")
+    evidence = table_of(
+        ("name", "value"),
+        ((name, _plain(value)) for name, value in finding.evidence.items() if value not in (None, "", [])),
+        f"evidence for {finding.rule}",
+        wide=1,
+    )
+    return (
+        f'<article class="finding {finding.severity}"><header><h3><span class="severity">{finding.severity}:'
+        f"</span> {escaped(finding.rule)}</h3>"
+        f'<span class="place">{escaped(place)}</span></header><p>{escaped(said)}</p>'
+        + (f'<pre tabindex="0">{escaped(table)}</pre>' if table else "")
+        + f'<p class="label">What to change</p><pre class="fix"><code>{escaped(finding.fix)}</code></pre>'
+        + _consequences(finding)
+        + (f"<details><summary>Evidence</summary>{evidence}</details>" if finding.evidence else "")
+        + _why(finding.rule)
+        + "</article>"
+    )
+
+
+def _consequences(finding: Finding) -> str:
+    """List what follows from a finding, and say in how many other trainings the same was found."""
+    rows = [
+        f"<dt>{escaped(in_short(following))}</dt><dd>{escaped(following.message.partition(chr(10))[0])}</dd>"
+        for following in finding.consequences
+    ]
+    listed = f'<p class="label">It explains</p><dl>{"".join(rows)}</dl>' if rows else ""
+    others = f"<p>The same in {finding.other_trainings} other trainings of this script.</p>"
+    return listed + (others if finding.other_trainings else "")
+
+
+def _why(name: str) -> str:
+    """Quote from the rule's page why the pattern is bad; empty for a rule that is not the library's."""
+    rule = next((rule for rule in all_rules() if rule.name == name), None)
+    section = re.search(r"## Why it is bad\n(.*?)(?=\n## )", inspect.getdoc(rule) or "", re.DOTALL)
+    if rule is None or section is None:
+        return ""
+    paragraphs = escaped(section[1].strip()).split("\n\n")
+    prose = "".join(f"<p>{re.sub('`([^`]+)`', CODE, paragraph)}</p>" for paragraph in paragraphs)
+    return f"<details><summary>Why it is bad</summary>{prose}</details>"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {_plain(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ("\n" if any(isinstance(v, str) for v in value) else ", ").join(map(_plain, value))
+    return str(value)
+
+
+def table_of(
+    head: Sequence[str], rows: Iterable[Sequence[str]], label: str, *, wide: int | None = None, last: str = ""
+) -> str:
+    """Lay out a table of text, in a box that scrolls; the first cell of each row is its header.
+
+    Args:
+        head: of the columns.
+        rows: their cells; escaped here.
+        label: what it shows, for those who do not see it.
+        wide: the column whose text may be broken into lines.
+        last: class of the last row.
+    """
+    columns = "".join(f'<th scope="col">{escaped(name)}</th>' for name in head)
+    all_rows = list(rows)
+    body = ""
+    for number, row in enumerate(all_rows):
+        cells = "".join(
+            f"<td{' class=words' if column == wide else ''}>{_lines(cell)}</td>"
+            for column, cell in enumerate(row[1:], 1)
+        )
+        kind = f' class="{last}"' if last and number == len(all_rows) - 1 else ""
+        body += f'<tr{kind}><th scope="row">{_lines(row[0])}</th>{cells}</tr>'
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}"><table><thead><tr>{columns}'
+        f"</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _lines(text: str) -> str:
+    return escaped(text).replace("\n", "<br>")
+
+
+def _stages(stages: Sequence[StageResult]) -> str:
+    rows = ""
+    for stage in stages:
+        mark, kind = _MARK[stage.status]
+        said = stage.detail or stage.status
+        rows += (
+            f'<tr><td class="mark-{kind}" title="{stage.status}"><span role="img" aria-label="{stage.status}">'
+            f'{mark}</span></td><th scope="row">{escaped(stage.name)}</th><td>{escaped(said)}</td></tr>'
+        )
+    return f'<table class="stages"><tbody>{rows}</tbody></table>'
+
+
+def _crash(crash: CrashFacts) -> str:
+    frames = table_of(
+        ("place", "function", "code"),
+        ((f"{f.file}:{f.line}", f.function, f.code or "") for f in crash.frames),
+        "lines of the traceback, the outermost first",
+    )
+    own = f"<p>The last line of your own: <code>{escaped(str(crash.where))}</code></p>" if crash.where else ""
+    folded = f"<details><summary>The traceback</summary>{frames}</details>" if crash.frames else ""
+    sentence = shortened(crash.first_line, SENTENCE)
+    return f'<pre class="said">{escaped(crash.exception)}: {escaped(sentence)}</pre>{own}{folded}'
+
+
+def _origin(origin: OriginFacts, failed: FailedBatch | None) -> str:
+    last = f"{origin.module or 'the model itself'} ({origin.module_kind})"
+    begins = {"forward": "it began in the last of them", "gradient": "it began in the backward pass of the last"}
+    said = (
+        f"The module calls of step {origin.step:,}, run again on a copy, in order of execution; "
+        f"{begins[origin.kind]}, {last}."
+        if origin.kind in ("forward", "gradient")
+        else f"The first module calls of step {origin.step:,}, run again on a copy."
+    )
+    shown = f"<p>{escaped(said)}</p>{frames_table(origin.frames, 'origin')}" if origin.frames else ""
+    return shown + ("" if failed is None else f"<p>{escaped(_batch(failed))}</p>")
+
+
+def _batch(failed: FailedBatch) -> str:
+    known = [f"{failed.size:,} examples"] if failed.size else []
+    known += [f"fingerprint {failed.fingerprint}"] if failed.fingerprint is not None else []
+    if failed.rows:
+        known.append(f"concerned: {', '.join(map(str, failed.rows[:20]))}{', …' if failed.rows[20:] else ''}")
+    said = f"The batch of step {failed.step:,}" + (f" ({'; '.join(known)})" if known else "")
+    if failed.why_not:
+        return f"{said} was not kept: {failed.why_not}."
+    return f"{said} is kept as long as the watch is: report.batch().save('batch{failed.ending}')."
+
+
+def _trace(trace: TraceFacts) -> str:
+    said = f"Step {trace.step:,}: {len(trace.frames):,} module calls, in the order in which they ended"
+    return f"<details open><summary>{said}</summary>{frames_table(trace.frames)}</details>"
+
+
+def frames_table(frames: Sequence[FrameFacts], last: str = "") -> str:
+    """Lay out module calls with the smallest and largest absolute values of their numbers."""
+    return table_of(
+        ("module", "kind", "dtype", "weights", "inputs", "outputs"),
+        (
+            (f.module or "model", f.kind, f.dtype or "-", words(f.weights), words(f.inputs), words(f.outputs))
+            for f in frames
+        ),
+        "module calls, smallest to largest absolute values",
+        last=last,
+    )
+
+
+def _course(report: Report, history: HistoryFacts) -> str:
+    steps = history.steps
+    axis = Axis(int(steps[0]), max(int(steps[-1]), history.total_steps - 1))
+    marks = sorted({f.step for f in report.findings if f.step is not None and f.severity != "note"})
+    charts = []
+    said = []
+    if len(steps) < history.total_steps:
+        said.append(
+            f"Of the {history.total_steps:,} steps, {len(steps):,} were kept: all of the latest, and fewer the "
+            "longer ago."
+        )
+    if marks:
+        said.append(f"Dashed: the step of a finding ({', '.join(f'{step:,}' for step in marks[:6])}).")
+    if said:
+        charts.append(f'<p class="soft">{" ".join(said)}</p>')
+    if history.losses is not None and history.loss_known is not None:
+        dots = None
+        if history.evaluation_steps is not None and history.evaluation_losses is not None:
+            dots = Dots("evaluation", history.evaluation_steps, history.evaluation_losses)
+        known = history.loss_known
+        charts.append(html_charts.line("Loss", axis, steps[known], history.losses[known], marks=marks, dots=dots))
+    rates = history.learning_rates
+    if np.isfinite(rates).any():
+        known = np.asarray(np.isfinite(rates).any(axis=1))
+        title = "Learning rate" if rates.shape[1] == 1 else "Learning rate, the largest over parameter groups"
+        highest = np.nanmax(rates[known], axis=1)
+        charts.append(html_charts.line(title, axis, steps[known], highest, marks=marks, log=False))
+    known = history.gradient_known
+    if known.any():
+        norms = history.gradient_norms.astype(np.float64)
+        charts.append(html_charts.line("Gradient norm", axis, steps[known], norms[known], marks=marks))
+        layers, all_of_them = history.layer_gradient_norms[known], np.ones(len(history.layers), dtype=np.bool_)
+        charts.append(
+            html_heat_map.heat_map(
+                "Gradient norms by layer", "norm", axis, history.layers, steps[known], layers, all_of_them
+            )
+        )
+    ratios = history.update_ratios
+    if history.sampled_steps is not None and ratios is not None and len(ratios):
+        charts.append(
+            html_heat_map.heat_map(
+                "Updates by layer, as a share of the weights", "share", axis, history.layers,
+                history.sampled_steps, ratios, np.asarray(~np.isnan(ratios).all(axis=0)),
+            )
+        )  # fmt: skip
+    if history.sampled_steps is not None and history.memory_bytes is not None and _about_memory(report):
+        holder = "held on the accelerator" if history.memory_of == "accelerator" else "of the process"
+        charts.append(
+            html_charts.line(
+                f"Memory {holder}, in MiB", axis, history.sampled_steps, history.memory_bytes / 2**20, log=False
+            )
+        )
+    return "".join(charts)
+
+
+def _about_memory(report: Report) -> bool:
+    return any(finding.stage == "memory" for finding in report.findings)
+
+
+def _unjudged(reasons: Mapping[str, str]) -> str:
+    table = table_of(("rule", "why"), sorted(reasons.items()), "rules that could not be judged", wide=1)
+    count = len(reasons)
+    return (
+        f"<details><summary>{count} {'rule' if count == 1 else 'rules'} lacked evidence; this is not the same as "
+        f"clean</summary>{table}</details>"
+    )

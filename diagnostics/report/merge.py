@@ -1,0 +1,168 @@
+"""Makes one report of all that was said of a script: one finding for one cause, its consequences under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from diagnostics.engine.causality import explains
+from diagnostics.engine.finding import SEVERITIES, Finding, Severity
+
+from .report import Report, StageResult, Status
+
+LINES = 8  # trainings of one script that have a line of their own
+WORST: tuple[Status, ...] = ("failed", "stopped", "not judged", "not reached", "passed")
+
+
+@dataclass(frozen=True)
+class TrainingReports:
+    """What was said of one training.
+
+    Attributes:
+        examined: before it, or of its first step.
+        watched: of its course.
+    """
+
+    examined: Report | None
+    watched: Report | None
+
+    @property
+    def both(self) -> list[Report]:
+        """What there is of the two, in the order of time."""
+        return [report for report in (self.examined, self.watched) if report is not None]
+
+
+def merged(
+    title: str,
+    trainings: Sequence[TrainingReports],
+    explained: Report | None = None,
+    *,
+    ignores: Mapping[str, str] | None = None,
+    faults: Iterable[str] = (),
+) -> Report:
+    """Make one report of many.
+
+    What the same training shows twice, before it and while it runs, is told once. A finding that follows from
+    another of the same training is listed under it, and lends it its severity if that is worse. An exception
+    belongs to the last training.
+
+    Args:
+        title: what was looked at.
+        trainings: in the order in which they began.
+        explained: what was said of the exception that ended it all.
+        ignores: rule to reason; of rules whose findings are left out before anything else.
+        faults: what else went wrong in this library.
+    """
+    ignores = ignores or {}
+    parts = [training.both for training in trainings] or [[]]
+    if explained is not None:
+        parts[-1].append(explained)
+    reports = [report for part in parts for report in part]
+    found = {finding.rule for report in reports for finding in report.findings}
+    findings: list[Finding] = []
+    for part in parts:
+        told = [finding for report in part for finding in report.findings if finding.rule not in ignores]
+        for finding in _causes(_each_once(told)):
+            _tell(findings, finding)
+    main = max((t.watched for t in trainings if t.watched is not None), key=_weight, default=Report(title))
+    return Report(
+        title=title,
+        findings=tuple(findings),
+        stages=tuple(_stages(trainings)),
+        not_applicable=_judged_by_none(reports),
+        judged=frozenset[str]().union(*(report.judged for report in reports)),
+        crash=None if explained is None else explained.crash,
+        faults=tuple(dict.fromkeys([*(fault for report in reports for fault in report.faults), *faults])),
+        history=main.history,
+        origin=main.origin,
+        ranges=main.ranges,
+        traces=main.traces,
+        failed=main.failed,
+        ignored={rule: reason for rule, reason in ignores.items() if rule in found},
+        ignored_in_vain=tuple(sorted(set(ignores) - found)),
+    )
+
+
+def _each_once(findings: list[Finding]) -> list[Finding]:
+    """Tell what one rule found twice once, with the line and the step that either knows.
+
+    It is told as it was when it was worst, and of those first: a crash may name what a watch saw the effects of.
+    """
+    once: dict[str, Finding] = {}
+    for finding in findings:
+        first = once.setdefault(finding.rule, finding)
+        once[finding.rule] = replace(
+            min(first, finding, key=lambda one: SEVERITIES.index(one.severity)),
+            where=first.where or finding.where,
+            step=finding.step if first.step is None else first.step,
+        )
+    return list(once.values())
+
+
+def _causes(findings: list[Finding]) -> list[Finding]:
+    """Put each finding under the first other one that it follows from."""
+    under: dict[str, list[Finding]] = {}
+    causes: list[Finding] = []
+    for finding in findings:
+        roots = [one for one in findings if explains(one, finding) and not _has_cause(one, findings)]
+        if roots:
+            under.setdefault(roots[0].rule, []).append(finding)
+        else:
+            causes.append(finding)
+    return [_with(cause, under.get(cause.rule, [])) for cause in causes]
+
+
+def _has_cause(finding: Finding, among: list[Finding]) -> bool:
+    return any(explains(other, finding) for other in among)
+
+
+def _with(cause: Finding, consequences: list[Finding]) -> Finding:
+    severity = cause.severity
+    for consequence in consequences:
+        severity = min(severity, consequence.severity, key=SEVERITIES.index)
+    return replace(cause, severity=severity, consequences=tuple(consequences))
+
+
+def _tell(findings: list[Finding], finding: Finding) -> None:
+    """Add what one training shows; of a rule that spoke of an earlier one the number of trainings is told."""
+    for number, earlier in enumerate(findings):
+        if earlier.rule == finding.rule:
+            findings[number] = replace(
+                earlier, severity=_worse(earlier, finding), other_trainings=earlier.other_trainings + 1
+            )
+            return
+    findings.append(finding)
+
+
+def _worse(one: Finding, other: Finding) -> Severity:
+    return min(one.severity, other.severity, key=SEVERITIES.index)
+
+
+def _weight(report: Report) -> tuple[bool, int]:
+    """Of several courses that one is drawn in which something went wrong, or else the longest."""
+    return bool(report.findings), 0 if report.history is None else report.history.total_steps
+
+
+def _stages(trainings: Sequence[TrainingReports]) -> list[StageResult]:
+    """Show the walk through the only training, or one line for each."""
+    if len(trainings) == 1:
+        return [stage for report in trainings[0].both for stage in report.stages]
+    lines = [
+        StageResult(f"training {number}", _status(training), "; ".join(report.title for report in training.both))
+        for number, training in enumerate(trainings[:LINES], 1)
+    ]
+    if len(trainings) > LINES:
+        status = min((_status(training) for training in trainings[LINES:]), key=WORST.index)
+        lines.append(StageResult("trainings", status, f"and {len(trainings) - LINES} more"))
+    return lines
+
+
+def _status(training: TrainingReports) -> Status:
+    seen = {stage.status for report in training.both for stage in report.stages}
+    return next((status for status in WORST[:2] if status in seen), "passed")
+
+
+def _judged_by_none(reports: Sequence[Report]) -> dict[str, str]:
+    named = {rule: reason for report in reversed(reports) for rule, reason in report.not_applicable.items()}
+    judged = frozenset[str]().union(*(report.judged for report in reports))
+    return {rule: reason for rule, reason in named.items() if rule not in judged}

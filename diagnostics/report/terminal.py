@@ -1,0 +1,207 @@
+"""A report as a person sees it in a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from diagnostics.text.visible import shortened, visible
+
+if TYPE_CHECKING:
+    from diagnostics.engine.finding import Finding
+    from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.training import TraceFacts
+
+    from .report import Report, StageResult
+
+SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
+TRACED = 60  # module calls of one step; the report's page holds all
+FEW = 12  # rules that could not be judged, which are named even after a failure
+TEXT_WIDTH = 100  # columns; a longer line is hard to read, however wide the window is
+
+_COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+_MARK = {"passed": "✓", "stopped": "✗", "failed": "✗", "not judged": "-", "not reached": "·"}
+_MARK_COLOUR = {
+    "passed": "green",
+    "stopped": "red",
+    "failed": "red",
+    "not judged": "dim",
+    "not reached": "dim",
+}
+
+
+def as_text(report: Report) -> str:
+    """Render without colours, at most `TEXT_WIDTH` columns wide."""
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer, width=TEXT_WIDTH, color_system=None, highlight=False, emoji=False,
+        force_jupyter=False,  # in a notebook rich would show the text instead of returning it
+    )  # fmt: skip
+    for part in render(report, TEXT_WIDTH):
+        console.print(part)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def render(report: Report, width: int) -> Iterator[RenderableType]:
+    """Yield the parts of a report, top to bottom; no control character of the user's strings is among them."""
+    yield from map(_Visible, _parts(report, width))
+
+
+class _Visible:
+    """Shows what it is given with control and direction characters as escapes."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self._part = part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self._part, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
+def _parts(report: Report, width: int) -> Iterator[RenderableType]:
+    width = min(width, TEXT_WIDTH)
+    yield Text(shortened(report.title), style="bold")
+    if report.crash is not None:
+        yield _crash(report.crash)
+    if report.stages:
+        yield Padding(_walk(report.stages, width), (0, 0, 1, 0))
+    for finding in report.findings:
+        yield _finding(finding, width)
+    for trace in report.traces:
+        yield _trace(trace, width)
+    yield from _closing(report, width)
+
+
+def _walk(stages: tuple[StageResult, ...], width: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.width = width
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    unreached = [stage.name for stage in stages if stage.status == "not reached"]
+    for stage in stages:
+        if stage.status != "not reached":
+            mark = Text(_MARK[stage.status], style=_MARK_COLOUR[stage.status])
+            table.add_row(mark, stage.name, Text(shortened(stage.detail)))
+    if unreached:
+        table.add_row(
+            Text("·", style="dim"), Text("not reached", style="dim"), Text(", ".join(unreached), style="dim")
+        )
+    return table
+
+
+def _crash(crash: CrashFacts) -> Padding:
+    lines = Text()
+    lines.append(f"{crash.exception}: ", style="bold").append(shortened(crash.first_line, SENTENCE))
+    if crash.frames:
+        frame = crash.frames[-1]
+        lines.append(f"\nsurfaced at {frame.file}:{frame.line} in {frame.function}", style="dim")
+    if crash.where is not None:
+        code = next((f.code for f in reversed(crash.frames) if f.yours), None)
+        lines.append(f"\nyour line   {crash.where}" + (f": {code}" if code else ""), style="dim")
+    if crash.unhide is not None:
+        lines.append(f"\nThe graph hides the line that failed; {crash.unhide} shows it.", style="dim")
+    return Padding(lines, (0, 0, 1, 2))
+
+
+def _finding(finding: Finding, width: int) -> Padding:
+    head = Table.grid(expand=False)
+    head.width = width
+    head.add_column(ratio=1)
+    head.add_column(justify="right", no_wrap=True)
+    title = Text(f"{finding.severity}: ", style=_COLOUR[finding.severity]).append(finding.rule, style="bold")
+    place = "" if finding.where is None else str(finding.where)
+    if finding.step is not None:
+        place = f"step {finding.step}  {place}".rstrip()
+    head.add_row(title, Text(place, style="dim"))
+
+    body = Table.grid()
+    body.width = width
+    body.add_row(head)
+    body.add_row(Padding(Text(_laid_out(shortened(finding.message), width - 2)), (0, 0, 0, 2)))
+    rows = [("fix: ", shortened(finding.fix), "green")]
+    if finding.consequences:
+        rows.append(("hence: ", "; ".join(map(in_short, finding.consequences)), ""))
+    if finding.other_trainings:
+        trainings = "training" if finding.other_trainings == 1 else "trainings"
+        rows.append(("also: ", f"in {finding.other_trainings} other {trainings} of this script", ""))
+    for label, text, style in (*rows, ("read: ", finding.page, "dim")):
+        row = Table.grid()
+        row.add_column(no_wrap=True)
+        row.add_column()
+        row.add_row(Text(label, style="bold"), Text(text, style=style))
+        body.add_row(Padding(row, (0, 0, 0, 2)))
+    return Padding(body, (0, 0, 1, 0))
+
+
+def in_short(finding: Finding) -> str:
+    """Name a finding and its step."""
+    return finding.rule if finding.step is None else f"{finding.rule} (step {finding.step})"
+
+
+def _laid_out(message: str, width: int) -> str:
+    """Take apart the table of ranges in a message if it is wider than the window: values below their name."""
+    said, *table = message.split("\n")
+    if "\nsmallest to largest" not in message or all(len(line) <= width for line in table):
+        return message
+    if not table[0].endswith(":"):  # not taken apart yet
+        head, *rows = [re.split(" {2,}", line.strip()) for line in table]
+        table = [f"{head[0]}:"]
+        for first, *cells in rows:
+            named = [f"{name} {cell}" for name, cell in zip(head[1:], cells, strict=False) if cell != "-"]
+            table += [first, f"    {'; '.join(named)}"]
+    return "\n".join([said, *(textwrap.fill(line, width, subsequent_indent="    ") for line in table)])
+
+
+def _trace(trace: TraceFacts, width: int) -> Padding:
+    from diagnostics.text.nonfinite import frame_lines
+
+    frames = trace.frames[:TRACED]
+    text = Text(f"step {trace.step}, every module in the order in which it ended", style="bold")
+    for line in frame_lines(frames, width - 2, shorten=True):
+        text.append(f"\n  {line}", style="not bold")
+    if len(trace.frames) > len(frames):
+        rest = len(trace.frames) - len(frames)
+        text.append(f"\n  and {rest:,} more: report.traces, or report.save('report.html')", style="not bold")
+    return Padding(text, (0, 0, 1, 0))
+
+
+def _closing(report: Report, width: int) -> Iterator[RenderableType]:
+    counts = [
+        f"{count} {severity}{'s' if count > 1 else ''}"
+        for severity in ("error", "warning", "note")
+        if (count := sum(finding.severity == severity for finding in report.findings))
+    ]
+    if counts:
+        yield Text(", ".join(counts) + ".")
+    elif report.crash is not None:
+        own = " The line above is the last of your own that ran." if report.crash.where is not None else ""
+        yield Text(f"No rule recognises this failure.{own}")
+    elif report.stages and all(stage.status == "not judged" for stage in report.stages):
+        yield Text("There was nothing to judge.")
+    elif any(stage.status == "failed" for stage in report.stages):
+        yield Text("No rule has anything to say, but the examination could not go on, for the reason above.")
+    else:
+        yield Text("Nothing found.", style="green")
+    if report.failed is not None and not report.failed.why_not:
+        step, ending = report.failed.step, report.failed.ending
+        yield Text(f"The batch of step {step} is at hand: report.batch().save('batch{ending}').")
+    if report.stages and report.crash is not None and len(report.not_applicable) > FEW:
+        yield Text(f"{len(report.not_applicable)} rules could not be judged up to the failure.", style="dim")
+    elif report.stages and report.not_applicable:
+        names = ", ".join(sorted(report.not_applicable))
+        yield Text(f"Could not be judged here: {names}.", style="dim")
+    for rule, reason in report.ignored.items():
+        yield Text(f"Ignored: {rule}" + (f" ({reason})" if reason else "") + ".", style="dim")
+    for rule in report.ignored_in_vain:
+        yield Text(f"To be ignored, but not found: {rule}.", style="dim")
+    for fault in report.faults:
+        yield Text(f"A fault of diagnostics itself, not of your program: {shortened(fault)}", style="magenta")

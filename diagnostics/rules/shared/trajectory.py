@@ -1,0 +1,338 @@
+"""What the course of a run says: evidence that several rules share, and which of them speaks.
+
+One bad course has one cause, and is told once. Where steps are so large that they explain it,
+`learning-rate-too-high` speaks; where they are so small that nothing moves, `learning-rate-too-low`; only
+otherwise the rules that are named for the course itself: `loss-divergence`, `loss-plateau`, `loss-oscillation`,
+and last `constant-predictions`. All of them are silent where gradients are never zeroed, which explains any of
+it.
+
+The limits are ours. They were tried on simulated healthy losses of many shapes and on the healthy programs among
+the tests, and set so that none of these alarms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import AnswerFacts, HistoryFacts
+
+from .update_size import large_updates, warms_up
+
+FEWEST_LOSSES = 40
+LOOKS = 8  # steps looked at; fewer say little about a run
+EXAMPLES = 100  # whose labels were seen, to know how common each class is
+PURE = 0.95  # of a batch in one class: such batches say nothing about chance
+LEARNED = 0.9  # of the chance level, or of the first losses: who was ever below it has learned something
+AT_CHANCE = (0.95, 1.05)  # of the chance level
+FLAT = 0.02  # of the chance level: what a loss that is stuck may still fall from one half of the time to the next
+WIDE_OF_CHANCE = 2.0  # times the chance level: worse than any model that knows nothing needs to be
+ROSE = 1.5  # times the level at the beginning, and times the lowest
+SOARED = 100.0  # the same for a loss whose chance level is not known: some healthy losses grow tenfold
+SOARED_TO_NAN = 1000.0  # the same if the next loss was not finite
+WEIGHTS_GREW = 3.0  # times
+REPEATS = 100  # visits of one and the same batch
+TURNS = 0.9  # of the visits in the second half turn the loss round; of pure noise two thirds do
+SWINGS = 0.5  # of the loss on that batch: from the lowest tenth to the highest, against the mean
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a loss did.
+
+    Attributes:
+        began: level at the beginning.
+        lowest: level where it was lowest.
+        ended: level at the end; for a loss that swings its mean.
+        since: step from which it was so.
+        until: last step of it.
+        chance: loss of one and the same answer for every example, in nats; None if not known.
+        swings: lowest and highest tenth of the losses, for one that swings; None otherwise.
+    """
+
+    began: float
+    lowest: float
+    ended: float
+    since: int
+    until: int
+    chance: float | None = None
+    swings: tuple[float, float] | None = None
+
+
+def diverged(history: HistoryFacts, answers: AnswerFacts | None) -> Course | None:
+    """Say whether the loss rose for good.
+
+    Raises:
+        NotApplicable: there are too few losses to tell.
+    """
+    if _explained(history):
+        return None
+    course = None
+    if answers is not None and answers.plain_loss:
+        try:
+            course = _far_above_chance(answers)
+        except NotApplicable:
+            course = _soared(history)
+        return course
+    return _soared(history)
+
+
+def stuck(history: HistoryFacts, answers: AnswerFacts | None, fewest: int) -> Course | None:
+    """Say whether the loss has never left the chance level, or what is above it, and does not move.
+
+    Args:
+        history: of the run.
+        answers: of the classifier.
+        fewest: steps that the run must have.
+
+    Raises:
+        NotApplicable: the chance level is not known, or the run is too short.
+    """
+    if answers is None or not answers.plain_loss:
+        raise NotApplicable("needs a classifier whose loss is seen to be cross entropy without weights")
+    if history.total_steps < fewest:
+        raise NotApplicable(f"needs {fewest} steps")
+    if warms_up(history):
+        raise NotApplicable("needs a run whose learning rate has stopped rising")
+    chance = chance_level(answers)
+    if _explained(history):
+        return None
+    known = np.isfinite(answers.cross_entropies)
+    steps, losses = answers.steps[known], answers.cross_entropies[known]
+    weights = answers.labels.sum(axis=1)[known]
+    late = steps >= steps[-1] / 3
+    if late.sum() < LOOKS:
+        raise NotApplicable(f"needs {LOOKS} looks at what the model answers")
+    quarters = [
+        float(np.average(values, weights=counts))
+        for values, counts in zip(np.array_split(losses[late], 4), np.array_split(weights[late], 4), strict=True)
+    ]
+    if min(quarters) < AT_CHANCE[0] * chance or _ever_below(losses, LEARNED * chance):
+        return None
+    if sum(quarters[:2]) - sum(quarters[2:]) > 2 * FLAT * chance:
+        return None  # slow, but on its way
+    if _tells_apart(answers, late, known):
+        return None
+    return Course(
+        began=float(losses[0]),
+        lowest=min(quarters),
+        ended=float(np.average(losses[late], weights=weights[late])),
+        since=int(steps[late][0]),
+        until=int(steps[-1]),
+        chance=chance,
+    )
+
+
+def oscillates(history: HistoryFacts) -> Course | None:
+    """Say whether the loss of one and the same batch swings up and down and has not fallen.
+
+    Other losses say nothing: that of a small batch may swing as much because the batches differ.
+
+    Raises:
+        NotApplicable: no batch came often enough.
+    """
+    steps, losses = finite_losses(history)
+    prints = history.batch_fingerprints
+    if prints is None:
+        raise NotApplicable("needs to know which batches are the same")
+    prints = prints[np.isin(history.steps, steps)]
+    values, counts = np.unique(prints[prints != 0], return_counts=True)
+    if not values.size or counts.max() < REPEATS:
+        raise NotApplicable(f"needs a batch that came {REPEATS} times")
+    if _explained(history):
+        return None
+    same = prints == values[counts.argmax()]
+    of_batch, at = losses[same], steps[same]
+    half = of_batch[len(of_batch) // 2 :]
+    began, ended = float(of_batch[:6].mean()), float(half.mean())
+    low, high = (float(value) for value in np.quantile(half, (0.1, 0.9)))
+    if ended < LEARNED * began or high - low < SWINGS * abs(ended):
+        return None
+    if (np.diff(np.sign(np.diff(half))) != 0).mean() < TURNS:
+        return None
+    return Course(began, float(of_batch.min()), ended, int(at[len(of_batch) // 2]), int(at[-1]), None, (low, high))
+
+
+def worst_course(history: HistoryFacts, answers: AnswerFacts | None, fewest: int) -> tuple[str, Course] | None:
+    """Return the first of diverged, stuck, oscillates that holds, and its name; None if none does.
+
+    Raises:
+        NotApplicable: none of the three could be judged.
+    """
+    reasons = []
+    looks: dict[str, Callable[[], Course | None]] = {
+        "diverged": lambda: diverged(history, answers),
+        "stuck": lambda: stuck(history, answers, fewest),
+        "oscillates": lambda: oscillates(history),
+    }
+    for name, look in looks.items():
+        try:
+            course = look()
+        except NotApplicable as reason:
+            reasons.append(str(reason))
+            continue
+        if course is not None:
+            return name, course
+    if len(reasons) == 3:
+        raise NotApplicable(reasons[0])
+    return None
+
+
+def in_words(what: str, course: Course) -> str:
+    """Say what the loss did, in a sentence or two."""
+    if what == "diverged":
+        level = (
+            "" if course.chance is None else f"; one and the same answer for everything has {course.chance:.4g}"
+        )
+        return (
+            f"The loss rose for good: it began at {course.began:.4g}, was at {course.lowest:.4g} at its "
+            f"lowest, and from step {course.since:,} to {course.until:,} it is at {course.ended:.4g}{level}."
+        )
+    if what == "stuck":
+        return (
+            f"The model has learned nothing: from step {course.since:,} to {course.until:,} its cross entropy is "
+            f"{course.ended:.4g}, and one and the same answer for everything would have {course.chance:.4g}."
+        )
+    assert course.swings is not None
+    low, high = course.swings
+    return (
+        f"The loss of one and the same batch swings and does not fall: from step {course.since:,} to "
+        f"{course.until:,} it goes up and down between {low:.4g} and {high:.4g}, with a mean of "
+        f"{course.ended:.4g}, where it began with {course.began:.4g}."
+    )
+
+
+def finite_losses(history: HistoryFacts, fewest: int = FEWEST_LOSSES) -> tuple[Array, Array]:
+    """Return the steps (n,) and losses (n,) up to the first that is not finite.
+
+    Raises:
+        NotApplicable: the loop handed over none, or fewer than `fewest`.
+    """
+    if history.losses is None or history.loss_known is None:
+        raise NotApplicable("needs the loss of each step")
+    steps, losses = history.steps[history.loss_known], history.losses[history.loss_known]
+    bad = np.flatnonzero(~np.isfinite(losses))
+    end = int(bad[0]) if bad.size else len(losses)
+    if end < fewest:
+        raise NotApplicable(f"needs {fewest} losses that are finite")
+    return steps[:end], losses[:end]
+
+
+def chance_level(answers: AnswerFacts) -> float:
+    """Return the entropy of the labels in nats: the least loss of one and the same answer for every example.
+
+    Raises:
+        NotApplicable: too few labels were seen, or all of one class, or each batch holds one class only.
+    """
+    counts = answers.labels
+    total = counts.sum(axis=0)
+    if total.sum() < EXAMPLES or (total > 0).sum() < 2:
+        raise NotApplicable(f"needs the labels of {EXAMPLES} examples, not all of one class")
+    each = counts[counts.sum(axis=1) > 1]
+    if each.size and np.median(each.max(axis=1) / each.sum(axis=1)) > max(PURE, float(total.max() / total.sum())):
+        raise NotApplicable("needs batches in which classes are mixed")
+    shares = total[total > 0] / total.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def has_learned(answers: AnswerFacts | None) -> bool:
+    """Whether a classifier is seen to have told examples apart."""
+    if answers is None or not answers.plain_loss:
+        return False
+    try:
+        chance = chance_level(answers)
+    except NotApplicable:
+        return False
+    known = answers.cross_entropies[np.isfinite(answers.cross_entropies)]
+    return _ever_below(known, LEARNED * chance)
+
+
+def at_chance(answers: AnswerFacts | None) -> bool:
+    """Whether a classifier is seen to be at the chance level or above it, over the whole run."""
+    if answers is None or not answers.plain_loss:
+        return False
+    try:
+        chance = chance_level(answers)
+    except NotApplicable:
+        return False
+    known = np.isfinite(answers.cross_entropies)
+    weights = answers.labels.sum(axis=1)[known]
+    return bool(np.average(answers.cross_entropies[known], weights=weights) >= AT_CHANCE[0] * chance)
+
+
+def _far_above_chance(answers: AnswerFacts) -> Course | None:
+    known = np.isfinite(answers.cross_entropies)
+    steps, losses = answers.steps[known], answers.cross_entropies[known]
+    if len(losses) < LOOKS:
+        raise NotApplicable(f"needs {LOOKS} looks at what the model answers")
+    chance = chance_level(answers)
+    last = losses[-max(3, len(losses) // 4) :]
+    # The least of three: the first step may already have thrown the loss up.
+    began, ended = float(losses[:3].min()), float(np.median(last))
+    lowest = min(float(np.median(part)) for part in np.array_split(losses, max(1, len(losses) // 3)))
+    if ended < WIDE_OF_CHANCE * chance or ended < ROSE * max(began, lowest) or last.min() < chance:
+        return None
+    return Course(began, lowest, ended, int(steps[-len(last)]), int(steps[-1]), chance)
+
+
+def _soared(history: HistoryFacts) -> Course | None:
+    fewest = 5
+    steps, losses = finite_losses(history, fewest)
+    assert history.loss_known is not None  # or there would be no losses
+    broke = len(losses) < int(history.loss_known.sum())
+    if not broke and len(losses) < FEWEST_LOSSES:
+        raise NotApplicable(f"needs {FEWEST_LOSSES} losses")
+    began = float(np.median(losses[: max(1, min(10, len(losses) // 4))]))
+    if began <= 0:
+        return None  # of such a loss no multiple says anything
+    if broke and losses[-1] >= SOARED_TO_NAN * began and losses[-1] == losses.max() and _rising(losses[-4:]):
+        return Course(began, float(losses.min()), float(losses[-1]), int(steps[0]), int(steps[-1]))
+    if broke or not (_weights_grew(history) or large_updates(history, int(steps[len(steps) // 2]))):
+        return None
+    last = losses[-(len(losses) // 4) :]
+    blocks = np.array_split(losses, 8)
+    lowest = min(float(np.median(block)) for block in blocks)
+    ended = float(np.median(last))
+    if ended < SOARED * max(began, lowest) or last.min() < SOARED / 10 * max(began, lowest):
+        return None
+    return Course(began, lowest, ended, int(steps[-len(last)]), int(steps[-1]))
+
+
+def _rising(losses: Array) -> bool:
+    return bool((np.diff(losses) > 0).all())
+
+
+def _weights_grew(history: HistoryFacts) -> bool:
+    norms = history.weight_norms
+    if norms is None or len(norms) < 2:
+        return False
+    first, last = (np.sqrt(np.nansum(np.square(row, dtype=np.float64))) for row in (norms[0], norms[-1]))
+    return bool(math.isfinite(last) and first > 0 and last >= WEIGHTS_GREW * first)
+
+
+def _ever_below(losses: Array, level: float) -> bool:
+    """Whether four looks in a row were below a level on average; fewer may be luck."""
+    if len(losses) < 4:
+        return bool(losses.size) and bool(losses.mean() < level)
+    means = np.convolve(losses, np.ones(4) / 4, mode="valid")
+    return bool((means < level).any())
+
+
+def _tells_apart(answers: AnswerFacts, late: Array, known: Array) -> bool:
+    """Whether more answers are right than the commonest class explains, by three standard errors."""
+    labels = answers.labels[known][late]
+    count, right = labels.sum(), answers.right[known][late].sum()
+    share = labels.sum(axis=0).max() / count
+    return bool(right > count * share + 3 * math.sqrt(count * share * (1 - share)))
+
+
+def _explained(history: HistoryFacts) -> bool:
+    """Whether gradients are hardly ever zeroed: then nothing else needs to be wrong."""
+    seen = history.gradients_zeroed >= 0
+    left = history.gradients_zeroed == 0
+    return bool(seen.sum() >= 4 and left.sum() >= 0.9 * seen.sum())

@@ -1,0 +1,1 @@
+"""Runs a script that nobody changed, and reports on it."""

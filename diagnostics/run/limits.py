@@ -1,0 +1,102 @@
+"""Stops a long run politely after enough was seen: as Ctrl-C would, so that the script can tidy up."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from diagnostics.collectors.isolation.import_hooks import after_import
+from diagnostics.collectors.isolation.internal import is_own_run
+
+
+class Limits:
+    """Counts optimizer steps and seconds from `__enter__` to `__exit__`; interrupts the script at the first limit.
+
+    A script that takes the KeyboardInterrupt for a wish to end its training early may go on with what comes
+    after; if it trains on, it is interrupted again.
+
+    Attributes:
+        reached: which limit was, in words: ``500 steps``; None while none was.
+        steps: optimizer steps seen, of the optimizer that took the most.
+    """
+
+    def __init__(self, max_steps: int | None, time_limit: float | None) -> None:
+        """Set the limits.
+
+        Args:
+            max_steps: of one optimizer, or of one `fit`; None for no limit.
+            time_limit: seconds; None for no limit.
+        """
+        self._max_steps, self._time_limit = max_steps, time_limit
+        self.reached: str | None = None
+        self.steps = 0
+        self._timer: threading.Timer | None = None
+        self._undo: list[Callable[[], object]] = []
+
+    def was_reached(self) -> bool:
+        """Whether a limit ended the script, or is about to."""
+        return self.reached is not None
+
+    def __enter__(self) -> Limits:
+        if self._max_steps is None and self._time_limit is None:
+            return self
+        if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL):  # under nohup, or started with &
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._max_steps is not None:
+            self._undo.append(after_import("torch", self._with_torch))
+            self._undo.append(after_import("keras.src.callbacks.callback_list", self._with_keras))
+        if self._time_limit is not None:
+            self._timer = threading.Timer(self._time_limit, self._reach, [f"{self._time_limit:g} s"])
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        while self._undo:
+            self._undo.pop()()
+
+    def _with_torch(self, _torch: Any) -> None:
+        try:
+            from torch.optim.optimizer import register_optimizer_step_post_hook
+        except ImportError:  # a `torch.py` of the script's own
+            return
+
+        counts: dict[int, int] = {}
+
+        def stepped(optimizer: Any, *_: Any) -> None:
+            if not is_own_run():
+                counts[id(optimizer)] = counts.get(id(optimizer), 0) + 1
+                self._count(counts[id(optimizer)])
+
+        self._undo.append(register_optimizer_step_post_hook(stepped).remove)
+
+    def _with_keras(self, module: Any) -> None:
+        owner = module.CallbackList
+        plain = owner.on_train_batch_end
+
+        def on_train_batch_end(callbacks: Any, batch: int, logs: Any = None) -> None:
+            plain(callbacks, batch, logs=logs)
+            if not is_own_run():
+                self._in_fit += 1
+                self._count(self._in_fit)
+
+        self._in_fit = 0
+        owner.on_train_batch_end = on_train_batch_end
+        self._undo.append(lambda: setattr(owner, "on_train_batch_end", plain))
+
+    def _count(self, steps: int) -> None:
+        self.steps = max(self.steps, steps)
+        if self._max_steps is not None and steps >= self._max_steps:
+            self._reach(f"{self._max_steps:,} {'step' if self._max_steps == 1 else 'steps'}")
+
+    def _reach(self, limit: str) -> None:
+        self.reached = self.reached or limit
+        _thread.interrupt_main()

@@ -1,0 +1,419 @@
+"""Looks on at a script that nobody changed: examines, watches, and keeps what was said."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import diagnostics
+from diagnostics.collectors.isolation.exhaustion import ran_out_of_memory
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.import_hooks import after_import
+from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.errors import InvalidInput
+from diagnostics.report.report import Report, StageResult
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
+    from diagnostics.collectors.keras.discover.tape_watcher import KerasLoop
+    from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
+    from diagnostics.collectors.pytorch.discover.batch_replay import KeptBatches
+    from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStep
+    from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+    from diagnostics.collectors.shared.pipeline import Pipeline
+
+# Who watches, arguments and options to call a method with, and what to do at its end.
+_Joined = tuple[Any, Any, Any, Callable[[], object]]
+_Join = Callable[["Training", Any, Any, Any], _Joined]
+
+
+OFTEN = 4  # trainings of one model that are watched; to begin takes a second, and some call `fit` for each step
+
+
+@dataclass
+class Training:
+    """One training of the script.
+
+    Attributes:
+        examined: what was said of it before it began, or of its first step; None if it was not examined.
+        watching: whatever has a report of its course; None if it is not watched.
+        awaits_batch: whether it is to be examined once it has drawn a batch.
+    """
+
+    examined: Report | None = None
+    watching: Any = None
+    awaits_batch: bool = False
+
+
+@dataclass
+class _Over:
+    """Stands where somebody watched: holds what there was to say, and nothing of the training itself."""
+
+    said: Report
+
+    def report(self) -> Report:
+        """Return the last report."""
+        return self.said
+
+
+@dataclass
+class _TapeWatch:
+    """Reports on a loop of the script's own around one of Keras' optimizers."""
+
+    loop: KerasLoop
+
+    def report(self) -> Report:
+        """Say what was seen so far."""
+        from diagnostics.api.watch_report import watch_report
+
+        return watch_report(self.loop, self.loop.name)
+
+
+class Run:
+    """What the library sees of a script, from the moment when this is made until `close`.
+
+    A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, or once
+    `fit` has drawn a batch, where its data cannot be read unnoticed; both are watched from then on. A loop of your
+    own around Keras' optimizers is watched from its first step on; a plain PyTorch loop from its first forward
+    pass on, and its first step is examined as it is made. No framework is imported that the script does not
+    import, and nothing that goes wrong in here is raised into the script.
+
+    What calls `train` or `fit` again and again is examined once, and watched the first few times.
+
+    Attributes:
+        trainings: in the order in which they began.
+        faults: what went wrong in the library itself, as tracebacks.
+    """
+
+    def __init__(
+        self,
+        on_examined: Callable[[Report], object] = lambda report: None,
+        *,
+        keep_batches: bool = False,
+        first_batches: Path | None = None,
+    ) -> None:
+        """Look on from now on.
+
+        Args:
+            on_examined: is called with each report of an examination, before the training that it is about.
+            keep_batches: whether the latest batches of PyTorch's loaders are kept, for `save_batches`.
+            first_batches: a file that `save_batches` wrote: what the first loader gives first.
+        """
+        self.trainings: list[Training] = []
+        self.faults: list[str] = []
+        self._on_examined = on_examined
+        self._loops: LoopFinder[diagnostics.Watch] | None = None
+        self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by who watches
+        self._tapes: TapeFinder | None = None
+        self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
+        self._undo: list[Callable[[], object]] = []
+        self._keep_batches, self._first_batches = keep_batches, first_batches
+        self._kept: KeptBatches | None = None
+        self._undo += [
+            after_import("torch", self._with_torch),  # at once, if it was imported before
+            after_import("transformers.trainer", self._with_transformers),
+            after_import("keras.src.backend.tensorflow.trainer", self._with_keras),
+            after_import("keras.src.backend.torch.trainer", self._with_keras_on_torch),
+            after_import("keras.src.backend.jax.trainer", self._with_keras_on_jax),
+        ]
+
+    @property
+    def examined(self) -> list[Report]:
+        """One report for each training that was examined, in order."""
+        return [training.examined for training in self.trainings if training.examined is not None]
+
+    def watched(self) -> list[Report]:
+        """Report on every training that was watched, as far as it has come."""
+        return [report for training in self.trainings if (report := self.course(training)) is not None]
+
+    def course(self, training: Training) -> Report | None:
+        """Report on one training as far as it has come; None if it was not watched."""
+        try:
+            report: Report | None = training.watching and training.watching.report()
+        except Exception as fault:
+            self._fault(fault)
+            return None
+        return None if report is None else _unaided(report)
+
+    def save_batches(self, path: Path) -> int:
+        """Write the latest batches to a file; return how many; 0 if there are none to be written."""
+        return 0 if self._kept is None else self._kept.save(path)
+
+    def close(self) -> None:
+        """Take all hooks off. The reports can still be had."""
+        while self._undo:
+            self._undo.pop()()
+
+    def _with_torch(self, torch: ModuleType) -> None:
+        if not hasattr(torch, "nn"):  # a `torch.py` of the script's own
+            return
+        try:
+            self._with_loaders()
+            from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+
+            self._loops = LoopFinder(
+                self._watch, self._fault, self._examine_step, self._over, self._examine_evaluation
+            )
+            self._undo.append(self._loops.close)
+        except Exception as fault:
+            self._fault(fault)
+
+    def _with_loaders(self) -> None:
+        if self._keep_batches:
+            from diagnostics.collectors.pytorch.discover.batch_replay import KeptBatches
+
+            self._kept = KeptBatches()
+            self._undo.append(self._kept.close)
+        if self._first_batches is not None:
+            from diagnostics.collectors.pytorch.discover.batch_replay import GivenBatches
+
+            self._undo.append(GivenBatches(self._first_batches).close)
+
+    def _watch(self, model: Any, optimizers: list[Any]) -> diagnostics.Watch:
+        from diagnostics.collectors.isolation.weak_twin import stand_in
+
+        # A script that trains many models, one after the other, is to have room for the next.
+        watching = diagnostics.watch(stand_in(model), [stand_in(optimizer) for optimizer in optimizers])
+        self.trainings.append(Training(watching=watching))
+        self._of_loops[watching] = self.trainings[-1]
+        return watching
+
+    def _over(self, watching: Any) -> None:
+        training = self._of_loops[watching]
+        training.watching = _Over(watching.release())
+
+    def _examine_step(self, watching: Any, step: FirstStep) -> None:
+        from diagnostics.api.examine import walk
+
+        training = self._of_loops[watching]
+        training.examined = walk(step)
+        self._on_examined(training.examined)
+
+    def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
+        """Put the rules to what comes to light only when a model is evaluated."""
+        training = self._of_loops[watching]
+        if training.examined is not None:
+            training.examined = _with_facts(training.examined, facts)
+
+    def _with_transformers(self, module: ModuleType) -> None:
+        self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)
+
+    def _with_keras(self, module: ModuleType) -> None:
+        try:
+            from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
+
+            self._tapes = TapeFinder(self._watch_tape, self._fault)
+            self._undo.append(self._tapes.close)
+        except Exception as fault:
+            self._fault(fault)
+        self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
+
+    def _watch_tape(self, loop: KerasLoop) -> None:
+        self.trainings.append(Training(watching=_TapeWatch(loop)))
+
+    def _with_keras_on_torch(self, module: ModuleType) -> None:
+        self._look_on(module.TorchTrainer, "fit", _of_keras_fit, self._join_fit)
+
+    def _with_keras_on_jax(self, module: ModuleType) -> None:
+        self._look_on(module.JAXTrainer, "fit", _of_keras_fit, self._join_fit)
+
+    def _look_on(self, owner: Any, method: str, pipeline_of: Callable[..., Pipeline | None], join: _Join) -> None:
+        """Have each call of a method that trains examined first, and watched."""
+        train, run = getattr(owner, method), self
+
+        @functools.wraps(train)
+        def looked_at(*arguments: Any, **options: Any) -> Any:
+            times = run._times[arguments[0]] = run._times.get(arguments[0], 0) + 1
+            with contextlib.ExitStack() as until_it_ends:
+                for finder in (run._loops, run._tapes):
+                    if finder is not None:  # the loop within is the framework's, not one of the script's own
+                        until_it_ends.enter_context(finder.left_alone())
+                if times > OFTEN:
+                    return train(*arguments, **options)
+                training = Training()
+                run.trainings.append(training)
+                if times == 1:
+                    run._examine(training, pipeline_of, arguments, options)
+                try:
+                    training.watching, arguments, options, leave = join(training, train, arguments, options)
+                    until_it_ends.callback(leave)
+                except Exception as fault:
+                    run._fault(fault)
+                return train(*arguments, **options)
+
+        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
+        setattr(owner, method, looked_at)
+        self._undo.append(lambda: setattr(owner, method, train))
+
+    def _join_trainer(self, training: Training, _train: Any, arguments: Any, options: Any) -> _Joined:
+        callback, trainer = diagnostics.TrainerCallback(quiet=True), arguments[0]
+        if training.awaits_batch:
+            callback._on_first_step = functools.partial(self._look_at_first_step, training)
+        trainer.add_callback(callback)
+
+        def leave() -> None:
+            trainer.remove_callback(callback)
+            callback._safely("end", callback._close)  # a training that failed has had no end
+
+        return callback, arguments, options, leave
+
+    def _look_at_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:
+        """Examine the first step as it happens, where a Trainer's code must not be called beside its training."""
+        from diagnostics.api.examine import walk
+        from diagnostics.collectors.transformers.call_safety import objection
+        from diagnostics.collectors.transformers.first_step import FirstTrainerStep
+
+        def examine(step: Any) -> None:
+            training.examined = walk(step)
+            self._on_examined(training.examined)
+
+        return FirstTrainerStep(trainer, inputs, why=objection(trainer) or "", deliver=examine)
+
+    def _join_fit(self, training: Training, fit: Any, arguments: Any, options: Any) -> _Joined:
+        callback, call = diagnostics.KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
+        given: Any = call.arguments.get("callbacks") or []
+        if hasattr(given, "on_train_begin") and hasattr(given, "append"):  # a CallbackList
+            given.append(callback)
+        else:
+            given = [*given] if isinstance(given, list | tuple) else [given]
+            call.arguments["callbacks"] = [*given, callback]
+        if not training.awaits_batch:
+            return callback, call.args, call.kwargs, lambda: None
+        callback._first_batches = first = self._await_batches(training, *_given_to_fit(*arguments, **options))
+        return callback, call.args, call.kwargs, first.close
+
+    def _await_batches(
+        self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
+    ) -> FirstBatches:
+        from diagnostics.api.examine import walk
+        from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
+
+        def examine(pipeline: Pipeline) -> None:
+            training.examined = walk(pipeline)
+            self._on_examined(training.examined)
+
+        def add(facts: tuple[Any, ...], stage: str) -> None:
+            if training.examined is not None:
+                training.examined = _with_facts(training.examined, facts, stage)
+
+        def unseen(why: str) -> None:
+            training.examined = _not_examined(model, why)
+
+        return first_batches(model, data, class_weights, Listeners(examine, add, unseen, self._fault))
+
+    def _examine(
+        self, training: Training, pipeline_of: Callable[..., Pipeline | None], arguments: Any, options: Any
+    ) -> None:
+        from diagnostics.api.examine import walk
+
+        try:
+            pipeline = pipeline_of(*arguments, **options)
+            if pipeline is None:
+                training.awaits_batch = True
+                return
+            training.examined = walk(pipeline)
+            self._on_examined(training.examined)
+        except InvalidInput as reason:  # it trains in a way that cannot be examined
+            training.examined = _not_examined(arguments[0], str(reason))
+        except Exception as fault:
+            self._fault(fault)
+
+    def _fault(self, fault: Exception) -> None:
+        if ran_out_of_memory(fault):
+            return  # the script's failure, not ours
+        self.faults.append("".join(traceback.format_exception(fault)).strip())
+
+
+def _unaided(report: Report) -> Report:
+    """Leave out the advice to hand over the loss, which is for who calls `watch`: the script does not."""
+    from diagnostics.api.watch_report import NO_LOSS
+
+    stages = (
+        replace(stage, detail="none was seen") if stage.detail == NO_LOSS else stage for stage in report.stages
+    )
+    return replace(report, stages=tuple(stages))
+
+
+def _of_trainer(trainer: Any, *_: Any, **__: Any) -> Pipeline | None:
+    """Return what can be examined before the training; None if only its first step can be looked at."""
+    from diagnostics.collectors.transformers.call_safety import objection, objection_to_metric, objection_to_rows
+    from diagnostics.collectors.transformers.pipeline import TrainerPipeline
+
+    if objection(trainer) is not None:
+        return None
+    evaluation = trainer.eval_dataset
+    splits = evaluation.values() if isinstance(evaluation, dict) else (evaluation,)
+    return TrainerPipeline(
+        trainer,
+        objection_to_metric=objection_to_metric(trainer),
+        compares_splits=all(objection_to_rows(split) is None for split in splits),
+    )
+
+
+def _given_to_fit(
+    model: Any,
+    x: Any = None,
+    y: Any = None,
+    *others: Any,
+    validation_data: Any = None,
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    **_: Any,
+) -> tuple[Any, Any, Any, bool | None]:
+    """Return model, data, evaluation data, and whether there are class weights, from the arguments of `fit`."""
+    data = x if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
+    class_weights = True if class_weight else None if others else False  # who knows what was given by place
+    return model, data, validation_data, class_weights
+
+
+def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
+    """Return the pipeline of a `fit` whose data can be read unnoticed; None for any other."""
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return None
+    from diagnostics.collectors.keras.examine.build import keras_pipeline
+    from diagnostics.collectors.keras.replayable import can_be_read
+
+    model, data, evaluation, class_weights = _given_to_fit(*arguments, **options)
+    if not can_be_read(data):
+        return None
+    if not can_be_read(evaluation):
+        evaluation = None
+    pipeline = keras_pipeline(model, data, None, None, evaluation, class_weights)
+    pipeline.preprocesses = False  # a model of KerasHub has done so before it calls this `fit`
+    return pipeline
+
+
+def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
+    """Put the rules to facts that came to light after an examination; show the first of them with a stage."""
+    from diagnostics.engine.evaluate import Evaluator
+    from diagnostics.report.stage_summary import detail
+    from diagnostics.rules.registry import all_rules
+
+    evaluator, told = Evaluator(all_rules()), {finding.rule for finding in report.findings}
+    found = [finding for finding in evaluator.add(*facts) if finding.rule not in told]
+    stages = list(report.stages)
+    for place, result in enumerate(stages):
+        if result.name == stage:
+            told_there = detail(facts[0])
+            stages[place] = replace(result, detail="; ".join(filter(None, (result.detail, told_there))))
+    return replace(
+        report,
+        findings=(*report.findings, *found),
+        stages=tuple(stages),
+        judged=report.judged | evaluator.judged,
+        not_applicable={name: why for name, why in report.not_applicable.items() if name not in evaluator.judged},
+    )
+
+
+def _not_examined(target: Any, why: str) -> Report:
+    stage = StageResult("examination", "not judged", why)
+    return Report(f"examined {type(target).__name__}", stages=(stage,))

@@ -1,0 +1,102 @@
+"""Writes a report of `diagnose run` where it is wanted, whatever the script has done to the streams."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy.ma  # noqa: F401  np.median imports it when it is first called
+from rich.console import Console
+
+from diagnostics.api.explain import explain
+from diagnostics.engine.finding import Finding
+from diagnostics.facts.where import Where
+from diagnostics.report.html import page as html_report
+from diagnostics.report.report import Report, StageResult
+
+STANDARD_OUTPUT = Path("-")
+
+
+def as_kind(report: Report, kind: str) -> str:
+    """Render a report as ``text``, ``json`` or ``html``."""
+    if kind == "html":
+        return html_report.page(report)
+    return report.to_json() if kind == "json" else str(report)
+
+
+def say(what: str | Report) -> None:
+    """Print to the standard error that the process was started with, if it is still there.
+
+    `sys.stderr` may be a file of the script's. The script may have closed both, and `| head` may have gone.
+    """
+    stream = sys.__stderr__
+    if stream is None:
+        return
+    with contextlib.suppress(Exception, SystemExit):  # SystemExit is what rich makes of a closed pipe
+        if isinstance(what, str):
+            print(what, file=_Escaping(stream), flush=True)
+            return
+        console = Console(file=_Escaping(stream), stderr=True, highlight=False)  # type: ignore[arg-type]
+        console.print()
+        console.print(what)
+
+
+def print_out(text: str) -> bool:
+    """Print to the standard output that the process was started with, after all that the script printed.
+
+    Nothing is left in a buffer: what cannot be flushed at the interpreter's end changes the exit code.
+
+    Returns:
+        Whether that can be written to. A reader who has gone is no failure.
+    """
+    stream = sys.__stdout__
+    with contextlib.suppress(Exception):  # one of the script's own, whatever it is
+        sys.stdout.flush()
+    try:
+        stream.flush()  # type: ignore[union-attr]
+        descriptor, encoding = stream.fileno(), stream.encoding  # type: ignore[union-attr]
+        data = f"{text}\n".encode(encoding, "backslashreplace")
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except BrokenPipeError:
+        return True
+    except (AttributeError, OSError, ValueError):  # there is none, or it is closed
+        return False
+    return True
+
+
+def rehearse(kind: str) -> None:
+    """Render a report of everything, so that nothing is left to be imported when the script has run.
+
+    By then the path may lead to modules of the script's, or nowhere.
+    """
+    try:
+        raise RuntimeError("rehearsal")
+    except RuntimeError as error:
+        crash = explain(error).crash
+    finding = Finding("rehearsal", "note", "data", "message", "fix", where=Where(__file__, 1, "rehearse"))
+    report = Report("rehearsal", (finding,), (StageResult("data", "passed"),), crash=crash, faults=("none",))
+    Console(file=io.StringIO(), force_terminal=True, highlight=False).print(report)
+    for each in {"text", kind}:
+        as_kind(report, each)
+
+
+class _Escaping:
+    """A stream that writes what its encoding lacks as an escape, where the stream itself would raise."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return int(self._stream.write(text))
+        except UnicodeEncodeError:
+            encoding = self._stream.encoding or "ascii"
+            return int(self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -1,0 +1,199 @@
+"""One run of a script under `diagnose run`, from its start to the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from diagnostics.api.explain import explain
+from diagnostics.errors import message_of
+from diagnostics.report.merge import TrainingReports, merged
+from diagnostics.report.report import Report, StageResult
+from diagnostics.report.whole_file import write_whole
+
+from .cpu_rerun import run_again
+from .limits import Limits
+from .observer import Run
+from .output import STANDARD_OUTPUT, as_kind, print_out, rehearse, say
+from .own_modules import OwnModules
+from .ranks import Exchange, Rank
+from .script import Ending, Script, end_by_interrupt
+from .termination import Termination
+
+FAIL_ON = ("error", "warning", "never")
+FOUND = 1
+PATIENCE_S, SLOWER = 60, 10  # a run on the CPU is given a minute, and ten times what the first took
+NOTHING_TRAINED = StageResult(
+    "training",
+    "not judged",
+    "none was seen: no Trainer.train, no Keras fit, and no PyTorch optimizer that stepped with a model",
+)
+
+ONE_OF_MANY = "needs a script of one process; this one waits for the other ranks"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is asked of a visit.
+
+    Attributes:
+        kind: of the report: ``text``, ``json`` or ``html``.
+        output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
+        fail_on: the least severity of a finding that makes the exit code 1, ``error`` or ``warning``; ``never``.
+        ignores: by rule that shall say nothing, why.
+        max_steps: optimizer steps after which the script is stopped; None for no limit.
+        time_limit: seconds after which it is stopped; None for no limit.
+        replay_on_cpu: whether it is run once more on the CPU if a GPU fails.
+        first_batches: a file with the batches that its first loader gives first; None for the loader's own.
+        quiet: whether to print no report if there is nothing to fail on.
+        rank: which of a launcher's processes this is, whose exit code is the script's own; None if it is not one.
+    """
+
+    kind: str
+    output: Path | None
+    fail_on: str
+    ignores: dict[str, str]
+    max_steps: int | None
+    time_limit: float | None
+    replay_on_cpu: bool
+    first_batches: Path | None
+    quiet: bool
+    rank: Rank | None = None
+
+
+class Visit:
+    """One script, from its start to the report."""
+
+    def __init__(self, script: Script, wishes: Wishes) -> None:
+        """Prepare; nothing is run yet."""
+        self._script, self._wishes = script, wishes
+        self._limits = Limits(wishes.max_steps, wishes.time_limit)
+        self._folder = str(Path.cwd())
+        self._started = time.monotonic()
+        self._told = False
+
+    def make(self) -> int:
+        """Run the script, tell what was seen, and return the exit code.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C ended the script; it is to end this process, by SIGINT.
+        """
+        rehearse(self._wishes.kind)
+        self._ranks = None if self._wishes.rank is None else Exchange(self._wishes.rank)
+        self._run = Run(keep_batches=self._wishes.replay_on_cpu, first_batches=self._wishes.first_batches)
+        termination = Termination(self._terminated)
+        self._modules = OwnModules(self._script.folder)
+        self._modules.hide()
+        with self._limits:
+            ending = self._script.run(self._limits.was_reached)
+        fails = False
+        if not ending.forked:  # else a child of the script's at its end; the report is its parent's business
+            termination.set_aside()
+            fails = self._conclude(ending)
+        if ending.interrupted:
+            end_by_interrupt()
+        return ending.exit_code or (FOUND if fails and self._wishes.rank is None else 0)
+
+    def _terminated(self, number: int) -> None:
+        if not self._told:
+            self._conclude(Ending(128 + number))
+
+    def _conclude(self, ending: Ending) -> bool:
+        """Tell what was seen, and return whether that makes the run fail. Nothing in here raises."""
+        fails = False
+        try:
+            with self._modules.shown():
+                report = self._report(ending)
+                fails = self._fails(report)
+                self._tell(report)
+        except BaseException as fault:  # also Ctrl-C, and what the script left broken: its exit code stands
+            say(f"diagnose: making the report failed: {type(fault).__name__}: {message_of(fault)}")
+        return fails
+
+    def _report(self, ending: Ending) -> Report:
+        self._run.close()
+        trainings = [TrainingReports(t.examined, self._run.course(t)) for t in self._run.trainings]
+        explained, faults = None, list(self._run.faults)
+        if ending.error is not None and ending.error.__traceback__ is not None:
+            try:
+                explained = explain(ending.error)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as fault:  # ours, and no reason to say nothing at all
+                faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
+        report = merged(self._title(ending), trainings, explained, ignores=self._wishes.ignores, faults=faults)
+        stages = report.stages or (NOTHING_TRAINED,)
+        told = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
+        if self._wishes.replay_on_cpu and "asynchronous-error" in told:
+            alone = self._wishes.rank is None or self._wishes.rank.world == 1
+            again = self._again(trainings) if alone else StageResult("run again", "not judged", ONE_OF_MANY)
+            stages = (*stages, again)
+        return dataclasses.replace(report, stages=stages, script=self._script.name, exit_code=ending.exit_code)
+
+    def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
+        """Run the script once more where its line can be trusted."""
+        courses = [t.watched.history for t in trainings if t.watched is not None and t.watched.history is not None]
+        steps = max((course.total_steps for course in courses), default=0)
+        patience = PATIENCE_S + SLOWER * (time.monotonic() - self._started)
+        try:
+            again = run_again(self._script.command, self._folder, steps, patience, self._run.save_batches)
+        except KeyboardInterrupt:
+            return StageResult("run again", "not judged", "interrupted")
+        return StageResult("run again", "stopped" if again.failed else "passed", again.told)
+
+    def _title(self, ending: Ending) -> str:
+        if isinstance(ending.error, SyntaxError) and ending.error.__traceback__ is None:
+            return f"{self._script.name} does not compile, and was not run"
+        rank = self._wishes.rank
+        of_ranks = [] if rank is None or rank.world == 1 else [f"rank {rank.number} of {rank.world}"]
+        said = [f"ran {self._script.name}", *of_ranks, _duration(time.monotonic() - self._started)]
+        if self._limits.reached is not None:
+            said.append(f"stopped after {self._limits.reached}, as asked")
+        elif ending.exit_code:
+            said.append(f"exit code {ending.exit_code}")
+        return ", ".join(said)
+
+    def _tell(self, report: Report) -> None:
+        self._told = True
+        if self._ranks is None or self._wishes.rank is None or self._wishes.rank.number == 0:
+            self._print(report)
+        else:
+            if self._wishes.output is not None and self._wishes.output != STANDARD_OUTPUT:
+                self._print(report)
+            elif report.crash is not None and self._ranks.is_first_to_crash():
+                say(report)
+        for line in [] if self._ranks is None else self._ranks.leave(report):
+            say(f"diagnose: {line}")
+
+    def _print(self, report: Report) -> None:
+        output, kind = self._wishes.output, self._wishes.kind
+        quiet = self._wishes.quiet and not self._fails(report) and report.crash is None
+        if output == STANDARD_OUTPUT:
+            if quiet or print_out(as_kind(report, kind)):
+                return
+            say("diagnose: standard output cannot be written to.")
+        elif output is not None:
+            try:
+                write_whole(output, as_kind(report, kind) + "\n")
+            except OSError as error:
+                say(f"diagnose: {output} cannot be written: {error.strerror}.")
+            else:
+                if not quiet:
+                    say(f"diagnose: the report is in {output}")
+                return
+        if not quiet:
+            say(report.to_json() if kind == "json" else report)
+
+    def _fails(self, report: Report) -> bool:
+        if self._wishes.fail_on == "never":
+            return False
+        bad = FAIL_ON[: FAIL_ON.index(self._wishes.fail_on) + 1]
+        return any(finding.severity in bad for finding in report.findings)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

@@ -1,0 +1,1 @@
+"""Words that rules and reports share."""
