@@ -37,10 +37,10 @@ class Diagnosis:
             everywhere: rule to reason, of rules whose findings are left out in all tests.
             here: the same for this test; such a rule that finds nothing is named in the report.
         """
-        from .run.observer import Run
+        from .run.observer import ScriptObserver
 
         self._name, self._everywhere, self._here = name, everywhere, here
-        self._run = Run()
+        self._run = ScriptObserver()
         self._explained: Report | None = None
 
     @property

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.training import HistoryFacts, PredictionFacts
 
 EVERY = 20  # steps between two that are looked at
 
@@ -52,4 +52,4 @@ def answers(losses, labels=(16, 16), *, given=None, right=None, plain=True, soft
         "evaluation_answers": none,
         "evaluation_labels": none,
     }
-    return AnswerFacts(**(given_facts | known))
+    return PredictionFacts(**(given_facts | known))

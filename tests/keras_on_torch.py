@@ -8,7 +8,7 @@ import random
 import sys
 import warnings
 
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 
 ROWS, FEATURES, CLASSES = 320, 12, 3
 
@@ -84,7 +84,7 @@ CASES = {
 
 
 def looked_at(changes):
-    run = Run()
+    run = ScriptObserver()
     try:
         noticed = fit(**changes)
     finally:

@@ -1,6 +1,6 @@
 import pytest
 
-from diagnostics.collectors.isolation.exhaustion import ran_out_of_memory
+from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
 
 
 class TestRanOutOfMemory:
@@ -16,8 +16,8 @@ class TestRanOutOfMemory:
         ],
     )
     def test_knows_each_frameworks_words(self, error):
-        assert ran_out_of_memory(error)
+        assert is_out_of_memory(error)
 
     @pytest.mark.parametrize("error", [ValueError("no such rule"), KeyError("memory"), RuntimeError("")])
     def test_another_fault_is_one(self, error):
-        assert not ran_out_of_memory(error)
+        assert not is_out_of_memory(error)

@@ -13,7 +13,7 @@ from torch import nn
 import diagnostics
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.training import HistoryFacts
-from diagnostics.report.loggers import Handover
+from diagnostics.report.loggers import MetricLogger
 
 ERROR = Finding("non-finite-loss", "error", "numerics", "The loss is NaN.", "lower it")
 
@@ -42,7 +42,7 @@ def history(count, groups=1, **known):
 def handed(*histories, findings=()):
     """All that a function is given, and the faults."""
     given, faults = [], {}
-    handover = Handover(lambda values, step: given.append((step, values)), faults)
+    handover = MetricLogger(lambda values, step: given.append((step, values)), faults)
     for one in histories:
         handover.take(lambda one=one: one)
     handover.end(lambda: findings)
@@ -94,7 +94,7 @@ class TestFunction:
             calls.append(step)
             raise ConnectionError("the server is gone")
 
-        handover = Handover(logger, faults)
+        handover = MetricLogger(logger, faults)
         handover.take(lambda: history(2))
         handover.take(lambda: history(3))
         handover.end(lambda: (ERROR,))
@@ -125,7 +125,7 @@ class Writer:
 class TestTensorBoard:
     def test_gets_scalars_by_step_and_the_findings_as_text(self):
         writer, faults = Writer(), {}
-        handover = Handover(writer, faults)
+        handover = MetricLogger(writer, faults)
         handover.take(lambda: history(2))
         handover.end(lambda: (ERROR,))
         assert ("watch/loss", 1.0, 0) in writer.scalars
@@ -138,7 +138,7 @@ class TestTensorBoard:
 
     def test_is_told_if_nothing_was_found(self):
         writer = Writer()
-        Handover(writer, {}).end(tuple)
+        MetricLogger(writer, {}).end(tuple)
         assert writer.texts == [("watch/findings", "Nothing found.", 0)]
 
     @pytest.mark.parametrize("method", ["add_scalar", "add_text", "flush"])
@@ -177,7 +177,7 @@ class Run:
 class TestWeightsAndBiases:
     def test_gets_a_row_for_a_reading_with_the_step_in_it(self):
         run, faults = Run(), {}
-        handover = Handover(run, faults)
+        handover = MetricLogger(run, faults)
         handover.take(lambda: history(2))
         handover.take(lambda: history(4))
         handover.end(lambda: (ERROR,))
@@ -190,7 +190,7 @@ class TestWeightsAndBiases:
     @pytest.mark.parametrize("explicit", [True, False])
     def test_loses_no_row_that_the_loop_logs_itself(self, explicit):
         run = Run()
-        handover = Handover(run, {})
+        handover = MetricLogger(run, {})
         for step in range(20):
             run.log({"mine": step}, **({"step": step} if explicit else {}))
             if step % 4 == 1:

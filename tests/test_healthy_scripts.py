@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 
 HEALTHY = Path(__file__).parent / "healthy"
 LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
@@ -32,7 +32,7 @@ def run(path):
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_program_gets_no_error_and_no_warning_and_the_same_results(path):
     alone = run(path)
-    looking = Run()
+    looking = ScriptObserver()
     observed = run(path)
     looking.close()
     assert observed == alone

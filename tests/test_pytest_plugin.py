@@ -10,7 +10,7 @@ from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 import diagnostics
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 
 pytest_plugins = ["pytester"]
 
@@ -46,7 +46,7 @@ EVAL_MODE = LOOP + "\n\ndef test_training():\n    assert train(training=False) <
 @pytest.fixture(scope="module", autouse=True)
 def imported():
     """Import what a diagnosis does: pytester forgets what it is the first to import; there would be two of it."""
-    run = Run()
+    run = ScriptObserver()
     model = nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model(torch.ones(1, 2)).sum().backward()
@@ -69,7 +69,7 @@ def diagnosed(pytester):
 
 
 def hooks():
-    """What a `Run` replaces: as they are, these have been left alone."""
+    """What a `ScriptObserver` replaces: as they are, these have been left alone."""
     return (
         nn.Module.__call__,
         torch.optim.Optimizer.__init__,

@@ -2,11 +2,11 @@
 
 import itertools
 
-from diagnostics.collectors.shared.sampling import OFTEN, SELDOM, looks_closer
+from diagnostics.collectors.shared.sampling import OFTEN, SELDOM, is_sampled_step
 
 
 def looks(every, until):
-    return [step for step in range(until) if looks_closer(step, every)]
+    return [step for step in range(until) if is_sampled_step(step, every)]
 
 
 class TestLooksCloser:

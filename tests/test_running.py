@@ -13,7 +13,7 @@ from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 
 INPUTS = torch.randn(64, 8, generator=torch.Generator().manual_seed(0))
 LABELS = INPUTS[:, :3].argmax(1)
@@ -128,7 +128,7 @@ MEANWHILE = [
 class TestRun:
     def same(self, **training):
         """Train alone and looked at, and return what was watched."""
-        alone, run = train(**training), Run()
+        alone, run = train(**training), ScriptObserver()
         try:
             assert train(**training) == alone
             reports = run.watched()
@@ -152,7 +152,7 @@ class TestRun:
         def fails(model, inputs):
             raise ValueError(f"before the first loss of {len(model(inputs))}")
 
-        run = Run()
+        run = ScriptObserver()
         try:
             with pytest.raises(ValueError, match="before the first loss"):
                 train(forward=fails)
@@ -180,7 +180,7 @@ class TestFit:
         indices = keras.losses.SparseCategoricalCrossentropy
         loss = indices(from_logits=True) if loss is None else loss(indices)(from_logits=True)
         model.compile(keras.optimizers.Adam(1e-2), loss)
-        run = Run()
+        run = ScriptObserver()
         try:
             model.fit(*given, verbose=0, **options)
         finally:

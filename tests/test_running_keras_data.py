@@ -1,4 +1,4 @@
-"""`fit` under `Run` reads its data as often, and in the same order, as without, whatever the data is made of."""
+"""`fit` under `ScriptObserver` reads its data as often, and in the same order, as without, whatever the data is made of."""
 
 import random
 import warnings
@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 from tests.keras_programs import CLASSES, FEATURES, ROWS, X, Y, from_logits, keras, layers, tf
 
 BATCH = 16
@@ -191,7 +191,7 @@ def fit(kind, labels=Y, model=built, epochs=1, validation=None):
 
 @pytest.fixture
 def run():
-    run = Run()
+    run = ScriptObserver()
     try:
         yield run
     finally:
@@ -205,7 +205,7 @@ def found(run):
 
 
 def looked_at(*arguments, **options):
-    run = Run()
+    run = ScriptObserver()
     try:
         return fit(*arguments, **options), run
     finally:

@@ -166,7 +166,7 @@ class TestSignals:
                 import os, signal, threading, time
                 import diagnostics.run.termination, diagnostics.run.session
                 diagnostics.run.termination.GRACE_S = 0.5
-                diagnostics.run.session.Visit._report = lambda *_: threading.Event().wait()
+                diagnostics.run.session.RunSession._report = lambda *_: threading.Event().wait()
                 os.kill(os.getpid(), signal.SIGTERM)
                 """)
         )

@@ -1,4 +1,4 @@
-"""A Trainer that counts, whatever it counts in: `examine` and `Run` leave no trace in it, nor in its logs."""
+"""A Trainer that counts, whatever it counts in: `examine` and `ScriptObserver` leave no trace in it, nor in its logs."""
 
 import collections
 import itertools
@@ -15,7 +15,7 @@ from torch.utils.data import Dataset, IterableDataset
 from transformers import Trainer, TrainingArguments, default_data_collator
 
 import diagnostics
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 
 ROWS, FEATURES, CLASSES = 48, 6, 3
 LOST = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "eval_runtime",
@@ -294,7 +294,7 @@ class TestNothingIsNoticed:
         plain = make(tmp_path, **CASES[case])
         plain.train()
         expected, printed = state_of(plain), lines(capsys.readouterr())
-        run = Run()
+        run = ScriptObserver()
         try:
             trainer = make(tmp_path, **CASES[case])
             trainer.train()
@@ -345,7 +345,7 @@ class TestABugIsStillFound:
     """In a Trainer whose code is not called beside its training."""
 
     def found(self, folder, **options):
-        run = Run()
+        run = ScriptObserver()
         try:
             trainer = make(folder, kind=CountingTrainer, **options)
             trainer.train()
@@ -370,7 +370,7 @@ class TestABugIsStillFound:
         assert "metric-on-logits" in self.found(tmp_path, metric=lambda: metric_of_logits)
 
     def test_with_a_first_step_that_fails_the_hook_is_off(self, tmp_path):
-        run = Run()
+        run = ScriptObserver()
         try:
             trainer = make(tmp_path, kind=CountingTrainer, data=beyond)
             with pytest.raises(IndexError):
@@ -406,7 +406,7 @@ class TestSeveralRanks:
         assert forward.detail.startswith(self.WHY)
 
     def test_a_run_is_looked_at_as_it_happens(self, tmp_path, two_ranks):
-        run = Run()
+        run = ScriptObserver()
         try:
             pipeline = diagnostics.run.observer._of_trainer(make(tmp_path))
         finally:

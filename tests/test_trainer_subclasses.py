@@ -23,7 +23,7 @@ from transformers import (
 )
 
 import diagnostics
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 from tests.tiny_bert import WORDS, tokenizer
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -51,8 +51,8 @@ def rules(report):
 
 
 def looked_at(trainer):
-    """Train under `Run`, and return all that was said."""
-    run = Run()
+    """Train under `ScriptObserver`, and return all that was said."""
+    run = ScriptObserver()
     try:
         trainer.train()
     finally:

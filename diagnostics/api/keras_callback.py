@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from diagnostics.errors import message_of
-from diagnostics.report.loggers import Handover, check_logger
+from diagnostics.report.loggers import MetricLogger, check_logger
 from diagnostics.report.report import Report
 
 from .watch import check_rhythm
@@ -56,7 +56,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         check_rhythm("KerasCallback", every, stop_after)
         check_logger("KerasCallback", logger)
         self._logger = logger
-        self._handover: Handover | None = None
+        self._handover: MetricLogger | None = None
         self._every = every
         self._stop_after = stop_after
         self._quiet = quiet
@@ -120,7 +120,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._run = run = self._observe(backend)
         run.first_batches = getattr(self._first_batches, "take", None)
         if self._logger is not None:
-            self._handover = handover = Handover(self._logger, self._faults)
+            self._handover = handover = MetricLogger(self._logger, self._faults)
             run.on_read = lambda: handover.take(run.history)
 
     def _observe(self, backend: str) -> KerasRun | KerasTorchRun:

@@ -15,7 +15,7 @@ from diagnostics.report.report import Report
 if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
     from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
-    from diagnostics.report.loggers import Handover
+    from diagnostics.report.loggers import MetricLogger
 
 USAGE = "It takes a PyTorch model and its optimizer, or a list of them: watch(model, optimizer)."
 
@@ -39,7 +39,7 @@ class Watch:
         name: str,
         facts: tuple[Any, ...],
         stop_after: int | None,
-        logger: Handover | None,
+        logger: MetricLogger | None,
     ) -> None:
         self._probe = probe
         self._name = name
@@ -150,7 +150,7 @@ def watch(
             absolute value of its weights, inputs and outputs, in the first forward pass. They are in the printed
             report and in ``report.traces``. Such a step waits for the device at every module.
         logger: what is read is also handed to it: a function, called as ``logger({"watch/loss": 0.7, …}, step)``;
-            a TensorBoard ``SummaryWriter``; or a Weights & Biases run. `diagnostics.report.loggers.Handover` lists
+            a TensorBoard ``SummaryWriter``; or a Weights & Biases run. `diagnostics.report.loggers.MetricLogger` lists
             the names. If it raises, that is a line in the report, and it is left alone.
 
     Returns:
@@ -169,11 +169,11 @@ def watch(
 
     from diagnostics.collectors.pytorch.model import uncompiled
     from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
-    from diagnostics.report.loggers import Handover, check_logger
+    from diagnostics.report.loggers import MetricLogger, check_logger
 
     check_logger("watch", logger)
     faults: dict[str, str] = {}
-    handover = None if logger is None else Handover(logger, faults)
+    handover = None if logger is None else MetricLogger(logger, faults)
     probe = TorchWatch(model, optimizers, every, trace_steps=traced, faults=faults)
     facts = _facts(model, optimizers)
     return Watch(probe, type(uncompiled(model)).__name__, facts, stop_after, handover)

@@ -14,7 +14,7 @@ from diagnostics.errors import InvalidInput
 from diagnostics.run.output import STANDARD_OUTPUT
 from diagnostics.run.ranks import Rank, rank_of_this_process
 from diagnostics.run.script import Script
-from diagnostics.run.session import FAIL_ON, Visit, Wishes
+from diagnostics.run.session import FAIL_ON, RunOptions, RunSession
 
 FORMATS = ("text", "json", "html")
 
@@ -81,11 +81,11 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def run_script(options: argparse.Namespace) -> int:
-    """Run the script; see `Visit.make`."""
+    """Run the script; see `RunSession.make`."""
     if (options.script is None) == (options.module is None):
         raise InvalidInput("nothing to run was named. Name a script, or a module after -m: diagnose run train.py")
     rank = rank_of_this_process()
-    wishes = Wishes(
+    wishes = RunOptions(
         kind=_format(options),
         output=_output(options.output, rank),
         fail_on=options.fail_on,
@@ -98,7 +98,7 @@ def run_script(options: argparse.Namespace) -> int:
         rank=rank,
     )
     script = Script(options.module or options.script, options.arguments, module=options.module is not None)
-    return Visit(script, wishes).make()
+    return RunSession(script, wishes).make()
 
 
 def _format(options: argparse.Namespace) -> str:

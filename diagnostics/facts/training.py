@@ -137,7 +137,7 @@ class RangeFacts:
 
 
 @dataclass(frozen=True)
-class AnswerFacts:
+class PredictionFacts:
     """What a classifier answered, and what was right: in m of the steps looked at, and in e evaluations.
 
     There where the model's output is one tensor of scores (examples, classes), or holds it as `logits`; a single
@@ -174,7 +174,7 @@ class AnswerFacts:
 
 
 @dataclass(frozen=True)
-class ModeFacts:
+class TrainModeFacts:
     """The mode of the layers that behave differently in training, at the backward passes of k steps looked at.
 
     Attributes:
@@ -291,8 +291,8 @@ class RecurrenceFacts:
 WATCHED = (
     HistoryFacts,
     OriginFacts,
-    AnswerFacts,
-    ModeFacts,
+    PredictionFacts,
+    TrainModeFacts,
     GraphFacts,
     RangeFacts,
     ActivityFacts,

@@ -21,7 +21,7 @@ Rows = list[tuple[Values, int]]
 Function = Callable[[Values, int], object]
 
 
-class Handover:
+class MetricLogger:
     """Gives every step to a logger once, a whole reading at a time.
 
     Names are ``watch/loss``, ``watch/learning_rate`` (with a number behind it where there are several parameter

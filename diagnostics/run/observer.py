@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import diagnostics
-from diagnostics.collectors.isolation.exhaustion import ran_out_of_memory
+from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import FROZEN
@@ -76,7 +76,7 @@ class _TapeWatch:
         return watch_report(self.loop, self.loop.name)
 
 
-class Run:
+class ScriptObserver:
     """What the library sees of a script, from the moment when this is made until `close`.
 
     A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, or once
@@ -234,7 +234,7 @@ class Run:
             with contextlib.ExitStack() as until_it_ends:
                 for finder in (run._loops, run._tapes):
                     if finder is not None:  # the loop within is the framework's, not one of the script's own
-                        until_it_ends.enter_context(finder.left_alone())
+                        until_it_ends.enter_context(finder.suspended())
                 if times > OFTEN:
                     return train(*arguments, **options)
                 training = Training()
@@ -326,7 +326,7 @@ class Run:
             self._fault(fault)
 
     def _fault(self, fault: Exception) -> None:
-        if ran_out_of_memory(fault):
+        if is_out_of_memory(fault):
             return  # the script's failure, not ours
         self.faults.append("".join(traceback.format_exception(fault)).strip())
 

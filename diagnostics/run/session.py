@@ -16,7 +16,7 @@ from diagnostics.report.whole_file import write_whole
 
 from .cpu_rerun import run_again
 from .limits import Limits
-from .observer import Run
+from .observer import ScriptObserver
 from .output import STANDARD_OUTPUT, as_kind, print_out, rehearse, say
 from .own_modules import OwnModules
 from .ranks import Exchange, Rank
@@ -36,7 +36,7 @@ ONE_OF_MANY = "needs a script of one process; this one waits for the other ranks
 
 
 @dataclass(frozen=True)
-class Wishes:
+class RunOptions:
     """What is asked of a visit.
 
     Attributes:
@@ -64,10 +64,10 @@ class Wishes:
     rank: Rank | None = None
 
 
-class Visit:
+class RunSession:
     """One script, from its start to the report."""
 
-    def __init__(self, script: Script, wishes: Wishes) -> None:
+    def __init__(self, script: Script, wishes: RunOptions) -> None:
         """Prepare; nothing is run yet."""
         self._script, self._wishes = script, wishes
         self._limits = Limits(wishes.max_steps, wishes.time_limit)
@@ -83,7 +83,9 @@ class Visit:
         """
         rehearse(self._wishes.kind)
         self._ranks = None if self._wishes.rank is None else Exchange(self._wishes.rank)
-        self._run = Run(keep_batches=self._wishes.replay_on_cpu, first_batches=self._wishes.first_batches)
+        self._run = ScriptObserver(
+            keep_batches=self._wishes.replay_on_cpu, first_batches=self._wishes.first_batches
+        )
         termination = Termination(self._terminated)
         self._modules = OwnModules(self._script.folder)
         self._modules.hide()

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 
 FEATURES = torch.randn(256, 4, generator=torch.Generator().manual_seed(0))
 CLASSES = FEATURES.argmax(1)
@@ -19,7 +19,7 @@ RARE = (torch.arange(256) % 64 > 59).long()
 @pytest.fixture
 def run():
     torch.manual_seed(0)
-    made = Run()
+    made = ScriptObserver()
     yield made
     made.close()
     assert made.faults == []
@@ -284,7 +284,7 @@ class TestScript:
     def test_gets_the_same_bits(self):
         def trained(observed):
             torch.manual_seed(0)
-            run = Run() if observed else None
+            run = ScriptObserver() if observed else None
             model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Dropout(0.3), nn.Linear(16, 4))
             optimizer = torch.optim.Adam(model.parameters())
             for _ in range(2):

@@ -13,7 +13,7 @@ import diagnostics
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.discover import loops
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
-from diagnostics.run.observer import Run
+from diagnostics.run.observer import ScriptObserver
 
 INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))
 LABELS = INPUTS[:, :3].argmax(1)
@@ -199,7 +199,7 @@ class TestOptimizerOfAnotherModel:
 class TestLeftAlone:
     def test_what_somebody_else_watches(self, finder):
         model = network()
-        with finder.left_alone():
+        with finder.suspended():
             train(lambda: model(INPUTS), sgd(model))
         assert finder.watches == []
 
@@ -281,7 +281,7 @@ class TestScript:
 class TestOver:
     @pytest.fixture
     def run(self):
-        run = Run()
+        run = ScriptObserver()
         yield run
         run.close()
         assert run.faults == []

@@ -158,7 +158,7 @@ class TestLeftAlone:
     def test_fit_is_somebody_elses(self, loops):
         model = network()
         model.compile(keras.optimizers.SGD(0.1), LOSS)
-        with loops.left_alone():
+        with loops.suspended():
             model.fit(INPUTS, LABELS, verbose=0)
         assert loops.found == []
 

@@ -32,7 +32,7 @@ class TestFaults:
         def no_room(*_):
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 295424 bytes.")
 
-        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.record.step_log.Table.read", no_room)
+        monkeypatch.setattr("diagnostics.collectors.pytorch.watch.record.step_log.StepLog.read", no_room)
         watch = TorchWatch(model := mlp(), [optimizer := torch.optim.SGD(model.parameters(), lr=0.05)], 2)
         for step in range(4):
             inputs, labels = batch(step)

@@ -18,7 +18,7 @@ def seeded():
 
 def answers(watch):
     return next(
-        (facts for facts in watch.course() if isinstance(facts, diagnostics.facts.training.AnswerFacts)), None
+        (facts for facts in watch.course() if isinstance(facts, diagnostics.facts.training.PredictionFacts)), None
     )
 
 
@@ -217,7 +217,9 @@ class Normed(nn.Module):
 class TestModes:
     def modes(self, change=None):
         watch = run(Normed(), 12, every=4, change=change)
-        return next(facts for facts in watch.course() if isinstance(facts, diagnostics.facts.training.ModeFacts))
+        return next(
+            facts for facts in watch.course() if isinstance(facts, diagnostics.facts.training.TrainModeFacts)
+        )
 
     def test_of_the_layers_that_learn_and_mind(self):
         facts = self.modes()
@@ -241,7 +243,7 @@ class TestModes:
                     loss = cross_entropy(model.train(learns)(inputs.requires_grad_()), labels)
                     loss.backward()
                 optimizer.step()
-        facts = next(f for f in watch._probe.course() if isinstance(f, diagnostics.facts.training.ModeFacts))
+        facts = next(f for f in watch._probe.course() if isinstance(f, diagnostics.facts.training.TrainModeFacts))
         assert facts.in_training.tolist() == [2] * 6
 
 

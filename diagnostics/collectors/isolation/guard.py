@@ -10,7 +10,7 @@ import torch
 
 from diagnostics.errors import message_of
 
-from .exhaustion import ran_out_of_memory
+from .exhaustion import is_out_of_memory
 from .user_modes import call_without_user_modes
 
 # What every call raises once a kernel has failed. Before PyTorch 2.8 it was a RuntimeError like many others.
@@ -34,7 +34,7 @@ Part = Literal[
 ]
 
 
-class Parts:
+class FaultGuard:
     """Does the work of each part until it fails.
 
     Attributes:
@@ -67,7 +67,7 @@ class Parts:
     def ended(self, part: Part, fault: Exception) -> None:
         """Switch a part off, and say why."""
         failed = isinstance(fault, DEVICE_FAILED)
-        if failed or ran_out_of_memory(fault):  # the script's failure, not ours
+        if failed or is_out_of_memory(fault):  # the script's failure, not ours
             lacking = "the device failed, and nothing can be read from it now" if failed else "memory ran out"
             self.faults[part], self.uncovered[part] = "", lacking
             return

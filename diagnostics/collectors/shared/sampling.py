@@ -6,7 +6,7 @@ OFTEN = 32  # looks, after which only every eighth is taken: of a long run that 
 SELDOM = 8
 
 
-def looks_closer(step: int, every: int) -> bool:
+def is_sampled_step(step: int, every: int) -> bool:
     """Whether weights, updates and activations are looked at in a step.
 
     Steps 0, 1, 2, 4, 8, … up to the first multiple of `every`, each multiple of it, and after `OFTEN` of those

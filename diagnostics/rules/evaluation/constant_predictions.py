@@ -7,7 +7,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.rules.optimizer import loss_plateau
 from diagnostics.rules.shared import trajectory, update_size
 
@@ -67,7 +67,7 @@ class ConstantPredictions(Rule):
 
     severity = "warning"
 
-    def from_answers(self, history: HistoryFacts, answers: AnswerFacts) -> Finding | None:
+    def from_answers(self, history: HistoryFacts, answers: PredictionFacts) -> Finding | None:
         """Look at the answers over the second half of the run, and in the last evaluations."""
         if not answers.softmax_loss:
             raise NotApplicable("needs a classifier whose loss is seen to take its outputs for logits")
@@ -101,7 +101,7 @@ class ConstantPredictions(Rule):
             step=first,
         )
 
-    def _of_the_commonest(self, history: HistoryFacts, answers: AnswerFacts, late: Array) -> Finding | None:
+    def _of_the_commonest(self, history: HistoryFacts, answers: PredictionFacts, late: Array) -> Finding | None:
         """Look whether a model whose examples are nearly all of one class never answers another."""
         given, labels, step = answers.answers[late].sum(axis=0), answers.labels[late].sum(axis=0), None
         answer = int(labels.argmax())
@@ -131,7 +131,7 @@ class ConstantPredictions(Rule):
             severity="note",
         )
 
-    def _in_evaluation(self, answers: AnswerFacts, given: Array) -> Finding | None:
+    def _in_evaluation(self, answers: PredictionFacts, given: Array) -> Finding | None:
         """Look whether the last evaluations had one answer only, where training has several."""
         if given.sum() - given.max() < VARIED * given.sum():
             return None
@@ -175,7 +175,7 @@ def _check_moved(history: HistoryFacts) -> None:
         raise NotApplicable("needs a run whose weights have moved by their own size, at a rate that rises no more")
 
 
-def _knows_more(answers: AnswerFacts, late: Array) -> bool:
+def _knows_more(answers: PredictionFacts, late: Array) -> bool:
     """Whether the scores tell examples apart, although the highest is always that of the same class."""
     sizes, losses = answers.labels[late].sum(axis=1), answers.cross_entropies[late]
     known = np.isfinite(losses) & (sizes > 0)
@@ -185,7 +185,7 @@ def _knows_more(answers: AnswerFacts, late: Array) -> bool:
     return bool(known.any()) and float(np.average(losses[known], weights=sizes[known])) < SAME_FOR_ALL * chance
 
 
-def _told_already(history: HistoryFacts, answers: AnswerFacts) -> bool:
+def _told_already(history: HistoryFacts, answers: PredictionFacts) -> bool:
     """Whether another rule has said why."""
     try:
         return trajectory.worst_course(history, answers, loss_plateau.STEPS) is not None

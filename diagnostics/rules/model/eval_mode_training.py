@@ -7,7 +7,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
 from diagnostics.facts.pipeline import ModelFacts
-from diagnostics.facts.training import ModeFacts
+from diagnostics.facts.training import TrainModeFacts
 
 STEPS = 8  # looked at in a watched run, all in evaluation mode
 NAMED = 3  # layers named in the message; which ones matters less than that there are some
@@ -78,7 +78,7 @@ class EvalModeTraining(Rule):
             severity="note",
         )
 
-    def from_modes(self, modes: ModeFacts) -> Finding | None:
+    def from_modes(self, modes: TrainModeFacts) -> Finding | None:
         """Look at the mode of the layers that mind while the model learns."""
         layers = modes.layers
         if not layers:

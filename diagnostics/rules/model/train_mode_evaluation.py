@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
-from diagnostics.facts.training import HistoryFacts, ModeFacts
+from diagnostics.facts.training import HistoryFacts, TrainModeFacts
 
 STEPS = 20
 ROUNDS = 2  # of passes without gradients, between steps
@@ -59,7 +59,7 @@ class TrainModeEvaluation(Rule):
     severity = "warning"
     no_exhibit = "it makes figures worse by an amount that varies with the seed: too little to fail on every run"
 
-    def from_modes(self, history: HistoryFacts, modes: ModeFacts) -> Finding | None:
+    def from_modes(self, history: HistoryFacts, modes: TrainModeFacts) -> Finding | None:
         """Count the passes without gradients that ran in training mode."""
         if not modes.layers:
             return None

@@ -7,7 +7,7 @@ import math
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import lr_trial, trajectory
 from diagnostics.rules.shared import update_size as step_sizes
@@ -93,7 +93,7 @@ class DefaultLearningRate(Rule):
         self,
         optimizer: OptimizerFacts,
         history: HistoryFacts,
-        answers: AnswerFacts | None = None,
+        answers: PredictionFacts | None = None,
         model: ModelFacts | None = None,
     ) -> Finding | None:
         """Ask of a default rate whether the run showed that it is too high."""

@@ -7,7 +7,7 @@ import math
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import lr_trial, trajectory
 from diagnostics.rules.shared import update_size as step_sizes
@@ -105,7 +105,7 @@ class LearningRateTooHigh(Rule):
     def from_history(
         self,
         history: HistoryFacts,
-        answers: AnswerFacts | None = None,
+        answers: PredictionFacts | None = None,
         model: ModelFacts | None = None,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule
-from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.rules.shared import trajectory
 from diagnostics.rules.shared import update_size as step_sizes
 
@@ -51,7 +51,7 @@ class LossDivergence(Rule):
     severity = "warning"
     no_exhibit = "in the zoo's cages a loss that rises for good does so at a learning rate that is too high"
 
-    def from_history(self, history: HistoryFacts, answers: AnswerFacts | None = None) -> Finding | None:
+    def from_history(self, history: HistoryFacts, answers: PredictionFacts | None = None) -> Finding | None:
         """Look at the end of the run, against its beginning and its best."""
         course = trajectory.diverged(history, answers)
         if course is None or step_sizes.large_updates(history, course.since):

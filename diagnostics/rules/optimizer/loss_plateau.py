@@ -8,7 +8,7 @@ import statistics
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import lr_trial, trajectory, update_size
 
@@ -108,7 +108,7 @@ class LossPlateau(Rule):
             },
         )
 
-    def from_answers(self, history: HistoryFacts, answers: AnswerFacts) -> Finding | None:
+    def from_answers(self, history: HistoryFacts, answers: PredictionFacts) -> Finding | None:
         """Look whether a classifier has stayed at the chance level, however far its weights have moved."""
         course = trajectory.stuck(history, answers, STEPS)
         moved = update_size.moved(history)

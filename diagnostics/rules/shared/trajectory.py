@@ -20,7 +20,7 @@ import numpy as np
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import AnswerFacts, HistoryFacts
+from diagnostics.facts.training import HistoryFacts, PredictionFacts
 
 from .update_size import large_updates, warms_up
 
@@ -64,7 +64,7 @@ class Course:
     swings: tuple[float, float] | None = None
 
 
-def diverged(history: HistoryFacts, answers: AnswerFacts | None) -> Course | None:
+def diverged(history: HistoryFacts, answers: PredictionFacts | None) -> Course | None:
     """Say whether the loss rose for good.
 
     Raises:
@@ -82,7 +82,7 @@ def diverged(history: HistoryFacts, answers: AnswerFacts | None) -> Course | Non
     return _soared(history)
 
 
-def stuck(history: HistoryFacts, answers: AnswerFacts | None, fewest: int) -> Course | None:
+def stuck(history: HistoryFacts, answers: PredictionFacts | None, fewest: int) -> Course | None:
     """Say whether the loss has never left the chance level, or what is above it, and does not move.
 
     Args:
@@ -158,7 +158,7 @@ def oscillates(history: HistoryFacts) -> Course | None:
     return Course(began, float(of_batch.min()), ended, int(at[len(of_batch) // 2]), int(at[-1]), None, (low, high))
 
 
-def worst_course(history: HistoryFacts, answers: AnswerFacts | None, fewest: int) -> tuple[str, Course] | None:
+def worst_course(history: HistoryFacts, answers: PredictionFacts | None, fewest: int) -> tuple[str, Course] | None:
     """Return the first of diverged, stuck, oscillates that holds, and its name; None if none does.
 
     Raises:
@@ -223,7 +223,7 @@ def finite_losses(history: HistoryFacts, fewest: int = FEWEST_LOSSES) -> tuple[A
     return steps[:end], losses[:end]
 
 
-def chance_level(answers: AnswerFacts) -> float:
+def chance_level(answers: PredictionFacts) -> float:
     """Return the entropy of the labels in nats: the least loss of one and the same answer for every example.
 
     Raises:
@@ -240,7 +240,7 @@ def chance_level(answers: AnswerFacts) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def has_learned(answers: AnswerFacts | None) -> bool:
+def has_learned(answers: PredictionFacts | None) -> bool:
     """Whether a classifier is seen to have told examples apart."""
     if answers is None or not answers.plain_loss:
         return False
@@ -252,7 +252,7 @@ def has_learned(answers: AnswerFacts | None) -> bool:
     return _ever_below(known, LEARNED * chance)
 
 
-def at_chance(answers: AnswerFacts | None) -> bool:
+def at_chance(answers: PredictionFacts | None) -> bool:
     """Whether a classifier is seen to be at the chance level or above it, over the whole run."""
     if answers is None or not answers.plain_loss:
         return False
@@ -265,7 +265,7 @@ def at_chance(answers: AnswerFacts | None) -> bool:
     return bool(np.average(answers.cross_entropies[known], weights=weights) >= AT_CHANCE[0] * chance)
 
 
-def _far_above_chance(answers: AnswerFacts) -> Course | None:
+def _far_above_chance(answers: PredictionFacts) -> Course | None:
     known = np.isfinite(answers.cross_entropies)
     steps, losses = answers.steps[known], answers.cross_entropies[known]
     if len(losses) < LOOKS:
@@ -323,7 +323,7 @@ def _ever_below(losses: Array, level: float) -> bool:
     return bool((means < level).any())
 
 
-def _tells_apart(answers: AnswerFacts, late: Array, known: Array) -> bool:
+def _tells_apart(answers: PredictionFacts, late: Array, known: Array) -> bool:
     """Whether more answers are right than the commonest class explains, by three standard errors."""
     labels = answers.labels[known][late]
     count, right = labels.sum(), answers.right[known][late].sum()

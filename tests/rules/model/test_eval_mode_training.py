@@ -6,7 +6,7 @@ from torch import nn
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ModelFacts
-from diagnostics.facts.training import ModeFacts
+from diagnostics.facts.training import TrainModeFacts
 from diagnostics.rules.model.eval_mode_training import EvalModeTraining
 from tests.watched import batch
 
@@ -53,7 +53,9 @@ def test_not_applicable_where_the_loop_decides_the_mode():
 
 class TestWhileTraining:
     def modes(self, in_training, layers=("bn", "drop")):
-        return ModeFacts(layers, (True, False)[: len(layers)], np.arange(len(in_training)), np.array(in_training))
+        return TrainModeFacts(
+            layers, (True, False)[: len(layers)], np.arange(len(in_training)), np.array(in_training)
+        )
 
     def test_fires_where_the_mode_was_never_set(self):
         finding = EvalModeTraining().from_modes(self.modes([0] * 12))

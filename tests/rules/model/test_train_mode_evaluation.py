@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.training import ModeFacts
+from diagnostics.facts.training import TrainModeFacts
 from diagnostics.rules.model.train_mode_evaluation import TrainModeEvaluation
 from tests.courses import history
 
 RULE = TrainModeEvaluation()
-DROPOUT = ModeFacts(("drop",), (False,), np.arange(8), np.ones(8, int))
-NORM = ModeFacts(("bn", "drop"), (True, False), np.arange(8), np.full(8, 2))
+DROPOUT = TrainModeFacts(("drop",), (False,), np.arange(8), np.ones(8, int))
+NORM = TrainModeFacts(("bn", "drop"), (True, False), np.arange(8), np.full(8, 2))
 
 
 def run(passes=20, wrong=20, rounds=4, steps=400, **known):
@@ -57,7 +57,7 @@ class TestSilent:
         assert RULE.from_modes(run(passes=400, wrong=400, rounds=400), NORM) is None
 
     def test_where_no_layer_minds(self):
-        assert RULE.from_modes(run(), ModeFacts((), (), np.arange(8), np.zeros(8, int))) is None
+        assert RULE.from_modes(run(), TrainModeFacts((), (), np.arange(8), np.zeros(8, int))) is None
 
 
 @pytest.mark.parametrize("known", [{"rounds": 1}, {"steps": 19}])

@@ -51,7 +51,7 @@ class TapeFinder:
         self._around(Function, "__call__", self._call)
 
     @contextlib.contextmanager
-    def left_alone(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Notice nothing meanwhile: `fit` is watched by a callback."""
         self._paused += 1
         try:

@@ -13,7 +13,7 @@ from diagnostics.collectors.keras.watch.history_fields import sample_fields
 from diagnostics.collectors.keras.watch.watcher import memory_held
 from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
-from diagnostics.collectors.shared.sampling import looks_closer
+from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.training import HistoryFacts
 
@@ -55,7 +55,7 @@ class KerasLoop:
 
     def before(self) -> None:
         """Take the weights before a step that is to be looked at more closely."""
-        wanted = looks_closer(self.steps, self._every) and self._weights.small
+        wanted = is_sampled_step(self.steps, self._every) and self._weights.small
         self._values = self._weights.read() if wanted else None
 
     def after(self, loss: Any, grads: list[Any]) -> None:

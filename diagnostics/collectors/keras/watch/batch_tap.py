@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 
-class Tap:
+class BatchTap:
     """Stands in for `model.train_function` while a model is fitted.
 
     Args:
@@ -108,8 +108,8 @@ def _nothing() -> None:
 class _Step:
     """What the model calls; does nothing of its own once it is closed."""
 
-    def __init__(self, tap: Tap) -> None:
-        self.tap: Tap | None = tap
+    def __init__(self, tap: BatchTap) -> None:
+        self.tap: BatchTap | None = tap
         self.original = tap._original
 
     def __call__(self, iterator: Any) -> Any:

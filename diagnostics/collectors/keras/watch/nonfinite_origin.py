@@ -19,7 +19,7 @@ from .replay import Replayed, replay
 
 
 @dataclass
-class Kept:
+class StepSnapshot:
     """What a step started from.
 
     Attributes:
@@ -44,8 +44,8 @@ class Kept:
 def locate(
     model: keras.Model,
     weights: Weights,
-    last: Kept,
-    earlier: list[Kept],
+    last: StepSnapshot,
+    earlier: list[StepSnapshot],
     *,
     noticed: int,
     no_batch: str,
@@ -63,7 +63,7 @@ def locate(
         no_values: why weights were not kept, in words.
     """
 
-    def facts(kept: Kept, kind: Any, replayed: bool, **more: Any) -> OriginFacts:
+    def facts(kept: StepSnapshot, kind: Any, replayed: bool, **more: Any) -> OriginFacts:
         known = {
             "step": kept.step,
             "num_parameters": weights.trainable,
@@ -74,7 +74,7 @@ def locate(
         }
         return OriginFacts(kind=kind, replayed=replayed, noticed=noticed, **(known | more))
 
-    def told(kept: Kept, found: Replayed) -> OriginFacts:
+    def told(kept: StepSnapshot, found: Replayed) -> OriginFacts:
         return facts(
             kept, found.kind, True, module=found.module, module_kind=found.module_kind, frames=found.frames,
             inputs=found.inputs, rows=found.rows, parameters=found.gradients,
@@ -134,7 +134,7 @@ class KerasBatch(FailedBatch):
         return Path(path)
 
 
-def failed_batch(origin: OriginFacts, steps: list[Kept]) -> KerasBatch | None:
+def failed_batch(origin: OriginFacts, steps: list[StepSnapshot]) -> KerasBatch | None:
     """Return the batch of the step that an origin names, from among these; None where no batch is to blame."""
     kept = next((kept for kept in steps if kept.step == origin.step), None)
     if kept is None or origin.kind == "weights":

@@ -12,12 +12,12 @@ import keras
 import numpy as np
 import torch
 
-from diagnostics.collectors.isolation.exhaustion import ran_out_of_memory
+from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.batch import as_array, fingerprint, named, unpack
 from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
 from diagnostics.collectors.shared.history import History
-from diagnostics.collectors.shared.sampling import looks_closer
+from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.system.held_memory import process_memory
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.pipeline import Array
@@ -168,7 +168,7 @@ class KerasTorchRun:
     def _before(self) -> None:
         if not self._variables and has_weights(self._model):
             self._build()
-        wanted = self._compares and looks_closer(self.steps, self._every)
+        wanted = self._compares and is_sampled_step(self.steps, self._every)
         self._before_step = [_current(v) for v in self._variables] if wanted else None
 
     def _after(self, batch: Any, logs: Any) -> None:
@@ -201,7 +201,7 @@ class KerasTorchRun:
             with torch.no_grad():
                 work(*given)
         except Exception as fault:  # ours: a line in the report, never an exception in the user's `fit`
-            if ran_out_of_memory(fault):  # the script's failure, not ours
+            if is_out_of_memory(fault):  # the script's failure, not ours
                 self.faults[part], self.uncovered[part] = "", "memory ran out"
                 return
             self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"

@@ -12,12 +12,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.isolation.exhaustion import ran_out_of_memory
+from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
 from diagnostics.collectors.keras.batch import fingerprint
 from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, current, not_finite
 from diagnostics.collectors.shared.history import History
-from diagnostics.collectors.shared.sampling import looks_closer
+from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import message_of
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array
@@ -25,9 +25,9 @@ from diagnostics.facts.training import HistoryFacts
 from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
-from .batch_tap import Tap
+from .batch_tap import BatchTap
 from .history_fields import STEP_FIELDS, sample_fields
-from .nonfinite_origin import Kept, failed_batch, locate
+from .nonfinite_origin import StepSnapshot, failed_batch, locate
 from .replay import batch_size
 
 EVALUATIONS = 4096  # evaluation losses remembered
@@ -77,19 +77,19 @@ class KerasRun:
         self._begun_at = _iterations(model)
         self._rows = History(STEP_FIELDS)
         self._samples = History(sample_fields(0))
-        self._pending: list[tuple[Kept, Any]] = []
-        self._begun: list[Kept] = []  # the batches of the step that is under way
-        self._read_of: list[Kept] = []  # the same, of the step that is being read
-        self._current: Kept | None = None
-        self._previous: Kept | None = None
-        self._suspect: Kept | None = None  # the first step whose batch held NaN or inf
+        self._pending: list[tuple[StepSnapshot, Any]] = []
+        self._begun: list[StepSnapshot] = []  # the batches of the step that is under way
+        self._read_of: list[StepSnapshot] = []  # the same, of the step that is being read
+        self._current: StepSnapshot | None = None
+        self._previous: StepSnapshot | None = None
+        self._suspect: StepSnapshot | None = None  # the first step whose batch held NaN or inf
         self._unsound = False  # whether the weights were seen not to be finite
         self.on_read: Callable[[], None] | None = None
         self.first_batches: Callable[[Any, str], bool] | None = None
         self._handed = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._closed = False
-        self._tap = Tap(model, self._guarded("steps", self._before), self._guarded("steps", self._after))
+        self._tap = BatchTap(model, self._guarded("steps", self._before), self._guarded("steps", self._after))
         self._tap.open()
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class KerasRun:
             try:
                 work(given)
             except Exception as fault:  # ours: a line in the report, never an exception in the user's `fit`
-                if ran_out_of_memory(fault):  # the script's failure, not ours
+                if is_out_of_memory(fault):  # the script's failure, not ours
                     self.faults[part], self.uncovered[part] = "", "memory ran out"
                     return
                 self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {message_of(fault)}"
@@ -183,7 +183,7 @@ class KerasRun:
         keeps = self.origin is None and not self._deferred
         parts = [] if batch is None else [np.asarray(part) for part in keras.tree.flatten(batch)]  # not copied
         wanted = keeps or (not self._begun and self._sampled(self.steps))
-        self._current = Kept(
+        self._current = StepSnapshot(
             step=self.steps,
             batch=batch if keeps else None,
             values=weights.read() if wanted and weights is not None and weights.small else None,
@@ -226,7 +226,7 @@ class KerasRun:
             self.forwards = self.steps
 
     def _sampled(self, step: int) -> bool:
-        return looks_closer(step // self._at_once, self._every)
+        return is_sampled_step(step // self._at_once, self._every)
 
     def _build(self) -> None:
         model = self._model
@@ -264,7 +264,7 @@ class KerasRun:
             self._handed = self._rows.total
             self.on_read()
 
-    def _keep(self, group: list[Kept]) -> None:
+    def _keep(self, group: list[StepSnapshot]) -> None:
         """Write a step into the history; its loss is the mean over its batches."""
         losses = [kept.loss for kept in group if kept.loss is not None]
         last = group[-1]
@@ -275,7 +275,7 @@ class KerasRun:
             )
         )  # fmt: skip
 
-    def _locate(self, kept: Kept) -> None:
+    def _locate(self, kept: StepSnapshot) -> None:
         assert self._weights is not None
         earlier = [self._suspect] if self._suspect is not None and self._suspect.step < kept.step else []
         if self._previous is not None and self._previous not in earlier:
@@ -295,7 +295,7 @@ class KerasRun:
             return
         values = self._weights.read()
         if not_finite(self._weights.names, values):
-            self._locate(Kept(self.steps, None, values))
+            self._locate(StepSnapshot(self.steps, None, values))
 
 
 def _rate_of(optimizer: Any, own_step: bool) -> Callable[[], Any]:

@@ -65,7 +65,7 @@ class FirstSteps:
         self,
         deliver: Callable[[nn.Module, FirstPass], bool],
         fault: Callable[[Exception], None],
-        left_alone: Callable[[], bool],
+        suspended: Callable[[], bool],
     ) -> None:
         """Prepare; nothing is touched until a module is called.
 
@@ -74,7 +74,7 @@ class FirstSteps:
             fault: is given what goes wrong while a loss is heard.
             left_alone: whether to notice nothing at the moment.
         """
-        self._deliver, self._left_alone = deliver, left_alone
+        self._deliver, self._left_alone = deliver, suspended
         self.loaders = LoaderBatches()
         self._losses = LossCalls(self._before_loss, fault)
         self._done: IdentityMap[nn.Module, None] = IdentityMap()

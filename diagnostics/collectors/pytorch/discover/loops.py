@@ -1,7 +1,7 @@
 """Finds the training loops of a script that nobody changed, by looking on at what PyTorch is called with.
 
 A loop is an optimizer that steps, the modules whose parameters it holds, and the losses whose backward passes led
-to the step. A Trainer's loop is no business of this: see `LoopFinder.left_alone`.
+to the step. A Trainer's loop is no business of this: see `LoopFinder.suspended`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class LoopFinder(Generic[W]):
         self._attach()
 
     @contextlib.contextmanager
-    def left_alone(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Notice nothing meanwhile: somebody else watches this training."""
         self._paused += 1
         try:

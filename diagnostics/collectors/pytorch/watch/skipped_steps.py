@@ -11,7 +11,7 @@ from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
-from diagnostics.collectors.pytorch.watch.record.step_log import SKIPPED, Failure, Gradient
+from diagnostics.collectors.pytorch.watch.record.step_log import SKIPPED, Gradient, NonFiniteStep
 
 
 class SkippedSteps:
@@ -47,14 +47,14 @@ class SkippedSteps:
             ends = functools.partial(self._safely, "backward passes", self._ends, held)
             torch.autograd.Variable._execution_engine.queue_callback(ends)
 
-    def failure(self, kept: Pass | None) -> Failure | None:
+    def failure(self, kept: Pass | None) -> NonFiniteStep | None:
         """Return the step that is not made, with the size of the batch of `kept`; None if there is none."""
         if self._latest is None or not bool(self._bad):
             return None
         bad = ~torch.as_tensor(self._latest.norms).isfinite()
         which = tuple(number for number, one in zip(self._latest.which, bad.tolist(), strict=True) if one)
         size = 0 if kept is None else kept.size
-        return Failure(self._step, None, False, which, 0, size, None, self.count)
+        return NonFiniteStep(self._step, None, False, which, 0, size, None, self.count)
 
     def _ends(self, held: list[Any]) -> None:
         gradients, which = self._layers.gradients(held)

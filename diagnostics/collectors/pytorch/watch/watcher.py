@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagnostics.collectors.isolation.guard import Parts
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
@@ -30,11 +30,17 @@ from diagnostics.collectors.pytorch.watch.metrics.train_mode import Modes
 from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken
-from diagnostics.collectors.pytorch.watch.record.step_log import Failure, Gradient, Row, Table, loss_number
+from diagnostics.collectors.pytorch.watch.record.step_log import (
+    Gradient,
+    NonFiniteStep,
+    StepLog,
+    StepRecord,
+    loss_number,
+)
 from diagnostics.collectors.pytorch.watch.record.update_size import UpdateMeasure
-from diagnostics.collectors.pytorch.watch.replay.replay_buffer import Evidence
+from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 from diagnostics.collectors.pytorch.watch.replay.trace import Trace
-from diagnostics.collectors.shared.sampling import looks_closer
+from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import what
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import HistoryFacts, RangeFacts, TraceFacts
@@ -76,7 +82,7 @@ class TorchWatch:
         self._device = device_of(self._inner)
         self.steps = 0
         self.on_read: Callable[[], None] | None = None
-        parts = Parts(faults)
+        parts = FaultGuard(faults)
         self.faults, self.uncovered = parts.faults, parts.uncovered
         self._safely, self._hook = parts.run, parts.hook
         self.compiled = self._inner is not model
@@ -85,7 +91,7 @@ class TorchWatch:
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
         # Where no optimizer holds anything of the model, all of it is looked at, to see that nothing changes.
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
-        self._table = Table(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
+        self._table = StepLog(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
         self._samples = Samples(self._inner, self._layers, self._safely)
         self._trace = Trace(self._inner, trace_steps, lambda fault: parts.ended("trace", fault))
         if trace_steps and self.compiled:
@@ -96,9 +102,9 @@ class TorchWatch:
         self._skipped = SkippedSteps(self._layers, self._safely)
         self._labels: Any = None
         self._leader: int | None = None
-        self._rows: list[Row] = []
-        self._next = Row()
-        self._open: Row | None = None  # the latest step, which may still get its loss
+        self._rows: list[StepRecord] = []
+        self._next = StepRecord()
+        self._open: StepRecord | None = None  # the latest step, which may still get its loss
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
         self._updates = [UpdateMeasure(self._layers, moved) for moved in self._moved]
         shard = "of the shards of this process" if any(map(is_sharded, self._layers.parameters.values())) else ""
@@ -114,9 +120,9 @@ class TorchWatch:
         self._closed = self._unreadable = False
         self._thread = threading.current_thread()  # the one that trains
         self._reading = threading.RLock()
-        self._failure: Failure | None = None  # that another thread has read of
+        self._failure: NonFiniteStep | None = None  # that another thread has read of
         always = self._deferred or not self._optimizers
-        self._evidence = Evidence(self._model, self._layers, self._device, self._deferred, always)
+        self._evidence = ReplayBuffer(self._model, self._layers, self._device, self._deferred, always)
         if self._evidence.why_not:
             self.uncovered["weights"] = self._evidence.why_not
         self._attach()
@@ -352,7 +358,7 @@ class TorchWatch:
             self.read()
             if "readings" in self.faults:
                 self._rows.clear()
-        row, self._next = self._next, Row()
+        row, self._next = self._next, StepRecord()
         row.step = self.steps
         row.rates = [
             rate if type(rate) is float else rate.detach().clone() if isinstance(rate, Tensor) else float(rate)
@@ -362,7 +368,7 @@ class TorchWatch:
         self._rows.append(row)
         self._open = row
 
-    def _measure(self, row: Row, held: list[Any], optimizer: Any) -> None:
+    def _measure(self, row: StepRecord, held: list[Any], optimizer: Any) -> None:
         gradients, which = self._layers.gradients(held)
         if not gradients:
             return
@@ -396,7 +402,7 @@ class TorchWatch:
         self._look = self._sampled(self.steps)
 
     def _sampled(self, step: int) -> bool:
-        return looks_closer(step, self._every)
+        return is_sampled_step(step, self._every)
 
     # Reading.
 
@@ -435,7 +441,7 @@ class TorchWatch:
             self._evidence.copy_now()  # no step has changed them since
             self._find(failure)
 
-    def _find(self, failure: Failure) -> None:
+    def _find(self, failure: NonFiniteStep) -> None:
         self._detach_from_model()  # or the copy might call it
         self._samples.close()
         self._trace.abandon()

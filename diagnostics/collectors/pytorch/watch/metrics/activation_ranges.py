@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, Look, ModuleHooks
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
 from diagnostics.facts.training import RangeFacts
 
 STEPS = 1024  # remembered; what was seen at others counts all the same
 
 
-class Ranges(Look):
+class Ranges(ScopedHooks):
     """Hooks on all modules without children, for one pass at a time; the largest values stay on the device.
 
     What the model shows by `diagnostics.probe` counts as a module of that name.

@@ -20,7 +20,7 @@ from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import AnswerFacts
+from diagnostics.facts.training import PredictionFacts
 
 ROWS = 256  # examples looked at in one pass
 MOST_CLASSES = 1024  # of a wider output nothing is kept
@@ -132,7 +132,7 @@ class Predictions:
             assert answers is not None
             self._answered(look.step, answers, labels)
 
-    def facts(self) -> AnswerFacts | None:
+    def facts(self) -> PredictionFacts | None:
         """Return what was counted; None if no classifier was seen at work."""
         if self._rows is None or not self._num_outputs:
             return None
@@ -140,7 +140,7 @@ class Predictions:
         evaluations = sorted(self._evaluations.items())
         answers = [counts for _, (counts, _) in evaluations]
         right = [labels for _, (_, labels) in evaluations]
-        return AnswerFacts(
+        return PredictionFacts(
             steps=rows["steps"],
             answers=rows["answers"],
             labels=rows["labels"],

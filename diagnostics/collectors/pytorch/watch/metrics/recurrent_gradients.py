@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, Look, ModuleHooks
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
 from diagnostics.facts.training import PARTS, RecurrenceFacts, RecurrentLayer
 
 STEPS = 64  # remembered, of each layer
@@ -21,7 +21,7 @@ STEPS = 64  # remembered, of each layer
 Listener = Callable[[Tensor], None]
 
 
-class Recurrences(Look):
+class Recurrences(ScopedHooks):
     """Hooks on RNN, LSTM and GRU layers for one pass at a time; the profiles stay on the device.
 
     Wanted is the gradient with respect to the layer's input, position by position. Where the input asks for none,

@@ -7,7 +7,7 @@ from torch import nn
 
 from diagnostics.collectors.pytorch.model import has_modes
 from diagnostics.collectors.shared.history import History
-from diagnostics.facts.training import ModeFacts
+from diagnostics.facts.training import TrainModeFacts
 
 
 class Modes:
@@ -32,11 +32,11 @@ class Modes:
         else:
             self._rows.append((step, count))
 
-    def facts(self) -> ModeFacts | None:
+    def facts(self) -> TrainModeFacts | None:
         """Return what was seen; None if nothing was."""
         if self._layers and not self._rows.total:
             return None
-        return ModeFacts(
+        return TrainModeFacts(
             layers=tuple(name for name, _ in self._layers),
             keeps_statistics=tuple(
                 isinstance(module, nn.modules.batchnorm._BatchNorm) for _, module in self._layers

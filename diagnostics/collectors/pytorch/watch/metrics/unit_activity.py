@@ -11,14 +11,14 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.activations import has_bounds, is_relu_like, unit_count
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, Look, ModuleHooks
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
 from diagnostics.facts.training import ActivityFacts, LayerActivity
 
 STEPS = 64  # remembered, of each layer
 FOLLOWED = 4  # looks in which it is noted down which of them other layers follow
 
 
-class Activity(Look):
+class Activity(ScopedHooks):
     """Hooks on the activation modules for one pass at a time; the counts stay on the device."""
 
     def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:

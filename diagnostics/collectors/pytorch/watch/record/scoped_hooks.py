@@ -51,7 +51,7 @@ def _called(works: list[tuple[Guard, Work]], module: nn.Module, args: Any, *rest
         guard(work, module, args, named, rest[-1])
 
 
-class Look:
+class ScopedHooks:
     """What the looks of one kind have in common.
 
     Args:

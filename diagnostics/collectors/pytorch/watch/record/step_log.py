@@ -49,7 +49,7 @@ class Gradient:
 
 
 @dataclass(slots=True)
-class Row:
+class StepRecord:
     """One step, as far as it is known; tensors stay where they are until the row is read."""
 
     passes: int = 0
@@ -65,7 +65,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Failure:
+class NonFiniteStep:
     """The first step whose loss or gradient was not finite.
 
     Attributes:
@@ -85,7 +85,7 @@ class Failure:
     left_out: int = 0
 
 
-class Table:
+class StepLog:
     """Reads rows into the history, and notices the first that is not finite."""
 
     def __init__(self, layers: Layers, groups: int) -> None:
@@ -120,7 +120,7 @@ class Table:
         self._left_out = 0  # of them, the latest in a row
         self.scaled = False
 
-    def read(self, rows: list[Row], device: torch.device) -> Failure | None:
+    def read(self, rows: list[StepRecord], device: torch.device) -> NonFiniteStep | None:
         """Bring rows to the host and keep them. Return the first failure among them."""
         reader = _Reader(to_host({id(tensor): tensor for tensor in _tensors(rows)}))
         kept = [row.kept for row in rows]
@@ -151,30 +151,30 @@ class Table:
         for place, row in enumerate(rows):
             loss_bad = bool(losses[place]) and not math.isfinite(means[place])
             if loss_bad or bad[place]:
-                return Failure(
+                return NonFiniteStep(
                     row.step, means[place] if losses[place] else None, loss_bad, bad[place], found[place],
                     row.kept.size if row.kept is not None else 0, max(rates[place], default=None),
                 )  # fmt: skip
             self._left_out = self._left_out + 1 if row.gradients and not known[place] else 0
         return self._never_made(rows[-1], reader) if self._left_out > SKIPPED else None
 
-    def _never_made(self, row: Row, reader: _Reader) -> Failure:
+    def _never_made(self, row: StepRecord, reader: _Reader) -> NonFiniteStep:
         """Describe the latest of many steps in a row that a fused optimizer was told to leave out."""
         bad = [
             np.asarray(gradient.which)[~np.isfinite(reader.array(gradient.norms))] for gradient in row.gradients
         ]
         size = row.kept.size if row.kept is not None else 0
         which = tuple(int(number) for number in np.concatenate(bad))
-        return Failure(row.step, None, False, which, 0, size, None, self._left_out)
+        return NonFiniteStep(row.step, None, False, which, 0, size, None, self._left_out)
 
-    def unfinished(self, row: Row, step: int, latest: int) -> Failure | None:
+    def unfinished(self, row: StepRecord, step: int, latest: int) -> NonFiniteStep | None:
         """Look at the latest losses of a step that no optimizer has taken yet, as loss scalers leave them out."""
         losses = list(row.losses)[-latest:]
         host = to_host({place: loss for place, loss in enumerate(losses) if isinstance(loss, Tensor)})
         values = [float(host[place].mean()) if place in host else float(loss) for place, loss in enumerate(losses)]
         broken = [value for value in values if not math.isfinite(value)]
         size = row.kept.size if row.kept is not None else 0
-        return Failure(step, broken[0], True, (), 0, size, None) if broken else None
+        return NonFiniteStep(step, broken[0], True, (), 0, size, None) if broken else None
 
     def facts(
         self, *, passes_seen: bool, memory_of: Literal["accelerator", "process"], **known: Any
@@ -204,7 +204,9 @@ class Table:
             **known,
         )
 
-    def _gradients(self, rows: list[Row], reader: _Reader) -> tuple[Array, list[bool], list[tuple[int, ...]]]:
+    def _gradients(
+        self, rows: list[StepRecord], reader: _Reader
+    ) -> tuple[Array, list[bool], list[tuple[int, ...]]]:
         """Return for each row: norms (n, layers), whether they are known, which parameters' are not finite."""
         norms = np.zeros((len(rows), len(self.layers.names)))
         known = [False] * len(rows)
@@ -229,7 +231,7 @@ class Table:
             )
         return norms, known, bad
 
-    def _gradient(self, row: Row, reader: _Reader) -> tuple[Array, tuple[int, ...], bool]:
+    def _gradient(self, row: StepRecord, reader: _Reader) -> tuple[Array, tuple[int, ...], bool]:
         layers: Array | None = None
         bad: list[int] = []
         for gradient in row.gradients:
@@ -247,7 +249,7 @@ class Table:
         known = layers is not None
         return np.zeros(len(self.layers.names)) if layers is None else layers, tuple(bad), known
 
-    def _read_samples(self, rows: list[Row], reader: _Reader, device: torch.device) -> None:
+    def _read_samples(self, rows: list[StepRecord], reader: _Reader, device: torch.device) -> None:
         if not any(row.updates for row in rows):
             return
         memory = process_memory()
@@ -257,7 +259,7 @@ class Table:
             for update in row.updates:
                 self._sample(row, update, reader, memory)
 
-    def _sample(self, row: Row, update: Update, reader: _Reader, memory: float) -> None:
+    def _sample(self, row: StepRecord, update: Update, reader: _Reader, memory: float) -> None:
         scales = np.array(update.scales)
         moved = reader.array(update.change) * scales
         if update.sampled is not None:
@@ -270,7 +272,7 @@ class Table:
         ratios[unseen] = weights[unseen] = np.nan
         self.samples.append((row.step, ratios, weights, memory))
 
-    def _unseen(self, row: Row, update: Update, moved: Array, reader: _Reader) -> list[int]:
+    def _unseen(self, row: StepRecord, update: Update, moved: Array, reader: _Reader) -> list[int]:
         """Return the places of tensors whose gradient missed what was compared of them, as of rare tokens it may.
 
         That nothing moved there does not say that nothing moved.
@@ -298,7 +300,7 @@ def loss_number(loss: Any) -> float | Tensor | None:
         return None
 
 
-def _zeroed(row: Row, reader: _Reader) -> int:
+def _zeroed(row: StepRecord, reader: _Reader) -> int:
     """Return 1 if the gradients were zeroed before the backward pass, 0 if not, -1 if that is not known."""
     if row.clean or not row.leftovers:
         return 1 if row.clean else -1
@@ -324,7 +326,7 @@ class _Reader:
         return float(self.array(value).mean()) if isinstance(value, Tensor) else float(value)
 
 
-def _tensors(rows: list[Row]) -> list[Tensor]:
+def _tensors(rows: list[StepRecord]) -> list[Tensor]:
     """List every tensor of the rows."""
     found: list[object] = []
     for row in rows:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.local_tensors import all_finite
 from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass
-from diagnostics.collectors.pytorch.watch.record.step_log import Failure
+from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep
 from diagnostics.facts.nonfinite import OriginFacts
 
 from .overflow import in_float32
@@ -18,7 +18,7 @@ from .replay import search, twin
 
 
 def locate(
-    failure: Failure,
+    failure: NonFiniteStep,
     model: nn.Module,
     parameters: Mapping[str, nn.Parameter],
     weights: Mapping[str, Tensor] | None,

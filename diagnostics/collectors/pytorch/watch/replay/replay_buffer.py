@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass, fingerprints
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
-from diagnostics.collectors.pytorch.watch.record.step_log import Failure, Table
+from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog
 from diagnostics.collectors.system.free_memory import free_memory
 from diagnostics.collectors.system.held_memory import process_memory
 from diagnostics.facts.nonfinite import OriginFacts
@@ -30,7 +30,7 @@ PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
 PASSES_OF_SKIPPED = 4  # that are run again, of a step that is left out again and again: the first may be as usual
 
 
-class Evidence:
+class ReplayBuffer:
     """What is held of the last steps, for as long as all is finite.
 
     Args:
@@ -149,7 +149,7 @@ class Evidence:
         """Take note that the latest loss is not finite: what led there is held, and no more is needed."""
         self._noticed = True
 
-    def find(self, failure: Failure, noticed: int, table: Table, copied: bool) -> None:
+    def find(self, failure: NonFiniteStep, noticed: int, table: StepLog, copied: bool) -> None:
         """Find where the NaN or inf of a step began. No hook of the watcher may be on the model.
 
         Args:
@@ -185,11 +185,11 @@ class Evidence:
             self._set_aside()
             self.passes.clear()
 
-    def _led_to(self, failure: Failure) -> list[Pass]:
+    def _led_to(self, failure: NonFiniteStep) -> list[Pass]:
         passes = [kept for kept in self.passes if kept.step == failure.step]
         return passes[-PASSES_OF_SKIPPED:] if failure.left_out else passes
 
-    def look_at_weights(self, last: int, table: Table) -> None:
+    def look_at_weights(self, last: int, table: StepLog) -> None:
         """Look, at the end of a run, at the weights that no later pass has used."""
         broken = not_finite(self._layers.parameters)
         if broken and last >= 0 and self.origin is None:
@@ -229,7 +229,7 @@ class Evidence:
         self._snapshot.take(True)
 
 
-def _known_at(step: int, table: Table) -> dict[str, Any]:
+def _known_at(step: int, table: StepLog) -> dict[str, Any]:
     """Look up what the history has on a step."""
     rows = table.steps.arrays()
     known: dict[str, Any] = {}
