@@ -1,4 +1,4 @@
-"""`fit` under `ScriptObserver` reads its data as often, and in the same order, as without, whatever the data is made of."""
+"""`fit` reads its data as often and in the same order when it is observed, whatever the data is made of."""
 
 import random
 import warnings

@@ -1,4 +1,4 @@
-"""A Trainer that counts, whatever it counts in: `examine` and `ScriptObserver` leave no trace in it, nor in its logs."""
+"""`examine` and `ScriptObserver` leave no trace in what a Trainer counts, nor in its logs."""
 
 import collections
 import itertools

@@ -150,8 +150,8 @@ def watch(
             absolute value of its weights, inputs and outputs, in the first forward pass. They are in the printed
             report and in ``report.traces``. Such a step waits for the device at every module.
         logger: what is read is also handed to it: a function, called as ``logger({"watch/loss": 0.7, …}, step)``;
-            a TensorBoard ``SummaryWriter``; or a Weights & Biases run. `diagnostics.report.loggers.MetricLogger` lists
-            the names. If it raises, that is a line in the report, and it is left alone.
+            a TensorBoard ``SummaryWriter``; or a Weights & Biases run. `diagnostics.report.loggers` lists the
+            names. If it raises, that is a line in the report, and it is left alone.
 
     Returns:
         A `Watch`. Memory stays constant over runs of any length: on an accelerator the weights are held twice

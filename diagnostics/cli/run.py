@@ -85,7 +85,7 @@ def run_script(options: argparse.Namespace) -> int:
     if (options.script is None) == (options.module is None):
         raise InvalidInput("nothing to run was named. Name a script, or a module after -m: diagnose run train.py")
     rank = rank_of_this_process()
-    wishes = RunOptions(
+    session_options = RunOptions(
         kind=_format(options),
         output=_output(options.output, rank),
         fail_on=options.fail_on,
@@ -98,7 +98,7 @@ def run_script(options: argparse.Namespace) -> int:
         rank=rank,
     )
     script = Script(options.module or options.script, options.arguments, module=options.module is not None)
-    return RunSession(script, wishes).make()
+    return RunSession(script, session_options).make()
 
 
 def _format(options: argparse.Namespace) -> str:

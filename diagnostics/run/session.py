@@ -67,10 +67,10 @@ class RunOptions:
 class RunSession:
     """One script, from its start to the report."""
 
-    def __init__(self, script: Script, wishes: RunOptions) -> None:
+    def __init__(self, script: Script, options: RunOptions) -> None:
         """Prepare; nothing is run yet."""
-        self._script, self._wishes = script, wishes
-        self._limits = Limits(wishes.max_steps, wishes.time_limit)
+        self._script, self._options = script, options
+        self._limits = Limits(options.max_steps, options.time_limit)
         self._folder = str(Path.cwd())
         self._started = time.monotonic()
         self._told = False
@@ -81,10 +81,10 @@ class RunSession:
         Raises:
             KeyboardInterrupt: Ctrl-C ended the script; it is to end this process, by SIGINT.
         """
-        rehearse(self._wishes.kind)
-        self._ranks = None if self._wishes.rank is None else Exchange(self._wishes.rank)
+        rehearse(self._options.kind)
+        self._ranks = None if self._options.rank is None else Exchange(self._options.rank)
         self._run = ScriptObserver(
-            keep_batches=self._wishes.replay_on_cpu, first_batches=self._wishes.first_batches
+            keep_batches=self._options.replay_on_cpu, first_batches=self._options.first_batches
         )
         termination = Termination(self._terminated)
         self._modules = OwnModules(self._script.folder)
@@ -97,7 +97,7 @@ class RunSession:
             fails = self._conclude(ending)
         if ending.interrupted:
             end_by_interrupt()
-        return ending.exit_code or (FOUND if fails and self._wishes.rank is None else 0)
+        return ending.exit_code or (FOUND if fails and self._options.rank is None else 0)
 
     def _terminated(self, number: int) -> None:
         if not self._told:
@@ -126,11 +126,11 @@ class RunSession:
                 raise
             except BaseException as fault:  # ours, and no reason to say nothing at all
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
-        report = merged(self._title(ending), trainings, explained, ignores=self._wishes.ignores, faults=faults)
+        report = merged(self._title(ending), trainings, explained, ignores=self._options.ignores, faults=faults)
         stages = report.stages or (NOTHING_TRAINED,)
         told = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
-        if self._wishes.replay_on_cpu and "asynchronous-error" in told:
-            alone = self._wishes.rank is None or self._wishes.rank.world == 1
+        if self._options.replay_on_cpu and "asynchronous-error" in told:
+            alone = self._options.rank is None or self._options.rank.world == 1
             again = self._again(trainings) if alone else StageResult("run again", "not judged", ONE_OF_MANY)
             stages = (*stages, again)
         return dataclasses.replace(report, stages=stages, script=self._script.name, exit_code=ending.exit_code)
@@ -149,7 +149,7 @@ class RunSession:
     def _title(self, ending: Ending) -> str:
         if isinstance(ending.error, SyntaxError) and ending.error.__traceback__ is None:
             return f"{self._script.name} does not compile, and was not run"
-        rank = self._wishes.rank
+        rank = self._options.rank
         of_ranks = [] if rank is None or rank.world == 1 else [f"rank {rank.number} of {rank.world}"]
         said = [f"ran {self._script.name}", *of_ranks, _duration(time.monotonic() - self._started)]
         if self._limits.reached is not None:
@@ -160,10 +160,10 @@ class RunSession:
 
     def _tell(self, report: Report) -> None:
         self._told = True
-        if self._ranks is None or self._wishes.rank is None or self._wishes.rank.number == 0:
+        if self._ranks is None or self._options.rank is None or self._options.rank.number == 0:
             self._print(report)
         else:
-            if self._wishes.output is not None and self._wishes.output != STANDARD_OUTPUT:
+            if self._options.output is not None and self._options.output != STANDARD_OUTPUT:
                 self._print(report)
             elif report.crash is not None and self._ranks.is_first_to_crash():
                 say(report)
@@ -171,8 +171,8 @@ class RunSession:
             say(f"diagnose: {line}")
 
     def _print(self, report: Report) -> None:
-        output, kind = self._wishes.output, self._wishes.kind
-        quiet = self._wishes.quiet and not self._fails(report) and report.crash is None
+        output, kind = self._options.output, self._options.kind
+        quiet = self._options.quiet and not self._fails(report) and report.crash is None
         if output == STANDARD_OUTPUT:
             if quiet or print_out(as_kind(report, kind)):
                 return
@@ -190,9 +190,9 @@ class RunSession:
             say(report.to_json() if kind == "json" else report)
 
     def _fails(self, report: Report) -> bool:
-        if self._wishes.fail_on == "never":
+        if self._options.fail_on == "never":
             return False
-        bad = FAIL_ON[: FAIL_ON.index(self._wishes.fail_on) + 1]
+        bad = FAIL_ON[: FAIL_ON.index(self._options.fail_on) + 1]
         return any(finding.severity in bad for finding in report.findings)
 
 

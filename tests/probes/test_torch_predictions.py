@@ -8,6 +8,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 import diagnostics
 from diagnostics.collectors.pytorch.watch.metrics import predictions
+from diagnostics.facts.training import GraphFacts, PredictionFacts, TrainModeFacts
 from tests.watched import batch, mlp, run
 
 
@@ -17,9 +18,7 @@ def seeded():
 
 
 def answers(watch):
-    return next(
-        (facts for facts in watch.course() if isinstance(facts, diagnostics.facts.training.PredictionFacts)), None
-    )
+    return next((facts for facts in watch.course() if isinstance(facts, PredictionFacts)), None)
 
 
 def labels_of(steps, classes=3):
@@ -217,9 +216,7 @@ class Normed(nn.Module):
 class TestModes:
     def modes(self, change=None):
         watch = run(Normed(), 12, every=4, change=change)
-        return next(
-            facts for facts in watch.course() if isinstance(facts, diagnostics.facts.training.TrainModeFacts)
-        )
+        return next(facts for facts in watch.course() if isinstance(facts, TrainModeFacts))
 
     def test_of_the_layers_that_learn_and_mind(self):
         facts = self.modes()
@@ -243,7 +240,7 @@ class TestModes:
                     loss = cross_entropy(model.train(learns)(inputs.requires_grad_()), labels)
                     loss.backward()
                 optimizer.step()
-        facts = next(f for f in watch._probe.course() if isinstance(f, diagnostics.facts.training.TrainModeFacts))
+        facts = next(f for f in watch._probe.course() if isinstance(f, TrainModeFacts))
         assert facts.in_training.tolist() == [2] * 6
 
 
@@ -261,7 +258,7 @@ class TestGraphs:
                 kept.append(keep(loss))
                 watch.step(loss)
             del loss
-        return next(f for f in watch._probe.course() if isinstance(f, diagnostics.facts.training.GraphFacts)), kept
+        return next(f for f in watch._probe.course() if isinstance(f, GraphFacts)), kept
 
     def test_are_dead_after_a_step(self):
         facts, _ = self.graphs(torch.Tensor.item)

@@ -72,9 +72,9 @@ class FirstSteps:
         Args:
             deliver: takes the pass of a module; returns whether it knows its loop yet.
             fault: is given what goes wrong while a loss is heard.
-            left_alone: whether to notice nothing at the moment.
+            suspended: whether to notice nothing at the moment.
         """
-        self._deliver, self._left_alone = deliver, suspended
+        self._deliver, self._suspended = deliver, suspended
         self.loaders = LoaderBatches()
         self._losses = LossCalls(self._before_loss, fault)
         self._done: IdentityMap[nn.Module, None] = IdentityMap()
@@ -191,7 +191,7 @@ class FirstSteps:
         # Within `torch.func` a tensor stands for many, and in a CUDA graph for what will be: neither can be read.
         within = torch._C._functorch.peek_interpreter_stack() is not None
         captured = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
-        return self._thread == threading.get_ident() and not (within or captured or self._left_alone())
+        return self._thread == threading.get_ident() and not (within or captured or self._suspended())
 
     def _before_loss(self, heard: LossCall) -> None:
         """Speak before a loss fails: on an accelerator nothing can be asked after that."""
