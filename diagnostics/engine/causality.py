@@ -1,94 +1,83 @@
-"""Which bad patterns follow from which: a report tells the cause, and lists under it what came of it.
+"""Which findings follow from which: a report names the cause, and lists under it what came of it.
 
-The table holds what follows at once; `follows` knows that a consequence has consequences of its own. Only what
-explains another finding wholly stands here: a doubtful pair is better told as two findings.
+Each rule declares in `Rule.causes` what follows from it at once; consequences may have consequences of their own. Only
+what explains another finding wholly stands there: a doubtful pair is better reported as two findings.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from .finding import Finding
+from .finding import SEVERITIES, Finding
 
-# The loss does not fall, and the model has nothing to say. Almost every silent bug ends so.
-_NO_LEARNING = ("loss-plateau", "constant-predictions", "cannot-overfit-one-batch")
-_NAN = ("non-finite-activations", "non-finite-loss", "non-finite-gradients")
-_TOO_LARGE_STEPS = ("exploding-gradients", "loss-divergence", "loss-oscillation", *_NO_LEARNING, *_NAN)
+if TYPE_CHECKING:
+    from .rule import Rule
 
-LEADS_TO: Final[Mapping[str, tuple[str, ...]]] = {
-    # data and batch
-    "non-finite-inputs": (*_NAN, *_NO_LEARNING),
-    "unscaled-inputs": ("initial-loss-off", "saturated-activations", "dead-units", *_TOO_LARGE_STEPS),
-    "constant-inputs": ("ignores-input", *_NO_LEARNING),
-    "single-class-labels": ("constant-predictions", "class-imbalance", "unused-classes"),
-    "class-imbalance": ("constant-predictions",),
-    "sorted-by-label": ("loss-oscillation", "constant-predictions"),
-    "unstable-batch": ("loss-divergence", "loss-oscillation", "ragged-batch", "truncated-inputs"),
-    "repeated-batch": ("overfitting", "constant-predictions"),
-    # model
-    "labels-out-of-range": ("asynchronous-error", "initial-loss-off", *_NO_LEARNING, *_NAN),
-    "token-ids-out-of-range": ("asynchronous-error", *_NAN),
-    "probabilities-as-logits": ("initial-loss-off", "learning-rate-too-low", "vanishing-gradients", *_NO_LEARNING),
-    "logits-as-probabilities": ("initial-loss-off", *_TOO_LARGE_STEPS),
-    "broadcast-loss": _NO_LEARNING,
-    "ignores-input": _NO_LEARNING,
-    "dead-units": ("vanishing-gradients", "unchanged-parameters", *_NO_LEARNING),
-    "saturated-activations": ("vanishing-gradients", *_NO_LEARNING),
-    "symmetric-initialization": _NO_LEARNING,
-    # gradient and numerics
-    "no-gradient": ("unreached-parameters", "unchanged-parameters", *_NO_LEARNING),
-    "unreached-parameters": ("unchanged-parameters", *_NO_LEARNING),
-    "vanishing-gradients": ("learning-rate-too-low", "unchanged-parameters", *_NO_LEARNING),
-    "exploding-gradients": ("loss-divergence", "loss-oscillation", *_NAN),
-    "gradients-not-zeroed": ("learning-rate-too-high", *_TOO_LARGE_STEPS),
-    "half-precision-overflow": (*_NAN, *_NO_LEARNING),
-    "half-precision-underflow": ("vanishing-gradients", "unchanged-parameters", *_NO_LEARNING),
-    "non-finite-activations": ("non-finite-loss", "non-finite-gradients", *_NO_LEARNING),
-    "non-finite-loss": ("non-finite-gradients", "unchanged-parameters", *_NO_LEARNING),
-    "non-finite-gradients": ("unchanged-parameters", *_NO_LEARNING),
-    # optimizer
-    "default-learning-rate": ("learning-rate-too-high", "learning-rate-too-low"),
-    "learning-rate-too-high": ("dead-units", *_TOO_LARGE_STEPS),
-    "learning-rate-too-low": ("unchanged-parameters", *_NO_LEARNING),
-    "optimizer-misses-parameters": ("unchanged-parameters", "learning-rate-too-low", *_NO_LEARNING),
-    "unchanged-parameters": _NO_LEARNING,
-    "loss-divergence": ("constant-predictions",),
-    "loss-plateau": ("constant-predictions", "cannot-overfit-one-batch"),
-    # memory
-    "growing-memory": ("out-of-memory",),
-    "tensorflow-holds-gpu": ("out-of-memory",),
-    "crowded-gpu": ("out-of-memory",),
-}
+# What almost every silent bug ends in: the loss does not fall, and the model has nothing to say.
+NO_LEARNING = ("loss-plateau", "constant-predictions", "cannot-overfit-one-batch")
+NAN = ("non-finite-activations", "non-finite-loss", "non-finite-gradients")
+TOO_LARGE_STEPS = ("exploding-gradients", "loss-divergence", "loss-oscillation", *NO_LEARNING, *NAN)
 
 
-@functools.cache
-def _all_of(cause: str) -> frozenset[str]:
-    found: set[str] = set()
-    waiting = [cause]
-    while waiting:
-        new = set(LEADS_TO.get(waiting.pop(), ())) - found
-        found |= new
-        waiting += new
-    return frozenset(found - {cause})
+class Causality:
+    """What follows from what, by the declarations of some rules."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._causes = {rule.name: rule.causes for rule in rules}
+        self._all: dict[str, frozenset[str]] = {}
+
+    def follows(self, rule: str, cause: str) -> bool:
+        """Whether what `rule` finds follows from what `cause` finds, at once or by steps between.
+
+        Where two cause each other, neither follows: they are reported as two.
+        """
+        return rule in self._caused_by(cause) and cause not in self._caused_by(rule)
+
+    def explains(self, cause: Finding, finding: Finding) -> bool:
+        """Whether one finding follows from another of the same training, as far as what was measured allows it."""
+        if not self.follows(finding.rule, cause.rule):
+            return False
+        if (cause.rule, finding.rule) == ("growing-memory", "out-of-memory"):
+            return _ran_full(cause.evidence, finding.evidence)
+        return True
+
+    def grouped(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Put each finding of one training under the first other one that it follows from.
+
+        A cause takes the severity of its worst consequence.
+        """
+        under: dict[str, list[Finding]] = {}
+        causes: list[Finding] = []
+        for finding in findings:
+            roots = [one for one in findings if self.explains(one, finding) and not self._has_cause(one, findings)]
+            if roots:
+                under.setdefault(roots[0].rule, []).append(finding)
+            else:
+                causes.append(finding)
+        return [_with(cause, under.get(cause.rule, [])) for cause in causes]
+
+    def _has_cause(self, finding: Finding, among: Sequence[Finding]) -> bool:
+        return any(self.explains(other, finding) for other in among)
+
+    def _caused_by(self, cause: str) -> frozenset[str]:
+        if cause not in self._all:
+            found: set[str] = set()
+            waiting = [cause]
+            while waiting:
+                new = set(self._causes.get(waiting.pop(), ())) - found
+                found |= new
+                waiting += new
+            self._all[cause] = frozenset(found - {cause})
+        return self._all[cause]
 
 
-def follows(rule: str, cause: str) -> bool:
-    """Whether what `rule` finds follows from what `cause` finds, at once or by steps between.
-
-    Where two lead to each other, neither follows: they are told as two.
-    """
-    return rule in _all_of(cause) and cause not in _all_of(rule)
-
-
-def explains(cause: Finding, finding: Finding) -> bool:
-    """Whether one finding follows from another of the same training, as far as what was measured allows it."""
-    if not follows(finding.rule, cause.rule):
-        return False
-    if (cause.rule, finding.rule) == ("growing-memory", "out-of-memory"):
-        return _ran_full(cause.evidence, finding.evidence)
-    return True
+def _with(cause: Finding, consequences: list[Finding]) -> Finding:
+    if not consequences:
+        return cause
+    worst = min((cause, *consequences), key=lambda finding: SEVERITIES.index(finding.severity))
+    return replace(cause, severity=worst.severity, consequences=tuple(consequences))
 
 
 def _ran_full(growth: Mapping[str, object], end: Mapping[str, object]) -> bool:

@@ -1,66 +1,46 @@
-"""Puts rules to the facts."""
+"""Evaluates rules on the facts as they come in."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-import types
-import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diagnostics.errors import message_of
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.pipeline import ModelFacts
 
 from .finding import Finding
-from .rule import NotApplicable, Rule
+from .rule import Need, NotApplicable, Rule
 
-Check = Callable[..., Finding | None]
-
-
-@functools.cache
-def _checks(rules: tuple[Rule, ...]) -> tuple[tuple[Rule, Check, dict[str, tuple[type, bool]]], ...]:
-    """List every ``from_*`` method with the facts it takes: {parameter: (type, required)}."""
-    checks = []
-    for rule in rules:
-        for name, method in inspect.getmembers(rule, inspect.ismethod):
-            if name.startswith("from_"):
-                hints = typing.get_type_hints(method)
-                hints.pop("return", None)
-                checks.append((rule, method, {p: _fact_type(hint) for p, hint in hints.items()}))
-    return tuple(checks)
-
-
-def _fact_type(hint: Any) -> tuple[type, bool]:
-    if isinstance(hint, types.UnionType):
-        (kind,) = (arg for arg in typing.get_args(hint) if arg is not type(None))
-        return kind, False
-    return hint, True
+_Check = tuple[Rule, str, Mapping[str, Need]]
 
 
 class Evaluator:
-    """Puts every rule to the facts as they come in, each check once, as soon as it has what it needs."""
+    """Calls each check of each rule once, when the facts that it takes are known.
+
+    Attributes:
+        faults: what went wrong in the rules themselves.
+    """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)
         self._facts: dict[type, Any] = {}
-        self._waiting = list(_checks(self._rules))
+        self._waiting: list[_Check] = [
+            (rule, name, needs) for rule in self._rules for name, needs in rule.checks().items()
+        ]
         self._judged: set[str] = set()
         self._reasons: dict[str, str] = {}
         self._named: set[str] = set()
         self.faults: list[str] = []
 
     def add(self, *facts: Any) -> list[Finding]:
-        """Take more facts and return what can be found now that could not be before."""
+        """Take more facts, and return the findings of the checks that now have all they take."""
         self._facts.update((type(fact), fact) for fact in facts)
-        ready = [c for c in self._waiting if self._has_all(c[2])]
-        self._waiting = [c for c in self._waiting if not self._has_all(c[2])]
-        findings = []
-        for rule, check, needs in ready:
-            finding = self._call(rule, check, needs)
-            if finding is not None and rule.name not in self._named:
-                self._named.add(rule.name)
-                findings.append(finding)
-        return findings
+        return self._evaluate(lambda need: need.kind in self._facts)
+
+    def close_phase(self) -> list[Finding]:
+        """Return the findings of the checks that do without what is not known by now."""
+        return self._evaluate(lambda need: need.kind in self._facts or not need.required)
 
     @property
     def judged(self) -> frozenset[str]:
@@ -71,25 +51,33 @@ class Evaluator:
         """Say why, by name, for each rule that could not be judged.
 
         Args:
-            kinds: the facts that this way in can give: rules that no such facts would do for are not its business.
+            kinds: the facts that this entry can give: rules that need any other are left out.
         """
-        business = {
-            rule.name
-            for rule, _, needs in _checks(self._rules)
-            if all(kind in kinds for kind, required in needs.values() if required)
-        }
         return {
             rule.name: self._reasons.get(rule.name) or self._unmet(rule)
             for rule in self._rules
-            if rule.name in business - self._judged
+            if rule.name not in self._judged
+            and any(
+                all(need.kind in kinds for need in needs.values() if need.required)
+                for needs in rule.checks().values()
+            )
         }
 
-    def _has_all(self, needs: dict[str, tuple[type, bool]]) -> bool:
-        return all(kind in self._facts for kind, required in needs.values() if required)
+    def _evaluate(self, is_met: Any) -> list[Finding]:
+        ready = [c for c in self._waiting if all(map(is_met, c[2].values()))]
+        self._waiting = [c for c in self._waiting if c not in ready]
+        findings = []
+        for rule, name, needs in ready:
+            finding = self._call(rule, name, needs)
+            if finding is not None and rule.name not in self._named:
+                self._named.add(rule.name)
+                findings.append(finding.for_library(self._library()))
+        return findings
 
-    def _call(self, rule: Rule, check: Check, needs: dict[str, tuple[type, bool]]) -> Finding | None:
+    def _call(self, rule: Rule, name: str, needs: Mapping[str, Need]) -> Finding | None:
+        facts = {parameter: self._facts.get(need.kind) for parameter, need in needs.items()}
         try:
-            finding = check(**{name: self._facts.get(kind) for name, (kind, _) in needs.items()})
+            finding: Finding | None = getattr(rule, name)(**facts)
         except NotApplicable as reason:
             self._reasons[rule.name] = str(reason)
             return None
@@ -100,12 +88,18 @@ class Evaluator:
         self._judged.add(rule.name)
         return finding
 
+    def _library(self) -> str:
+        model, crash = self._facts.get(ModelFacts), self._facts.get(CrashFacts)
+        if model is not None:
+            return str(model.library)
+        return "keras" if crash is not None and crash.in_keras else "torch"
+
     def _unmet(self, rule: Rule) -> str:
         """Name the facts that the most nearly satisfied check of a rule still lacks."""
         lacking = [
-            [kind.__name__ for kind, required in needs.values() if required and kind not in self._facts]
+            [need.kind.__name__ for need in needs.values() if need.required and need.kind not in self._facts]
             for owner, _, needs in self._waiting
             if owner is rule
         ]
         lacking.sort(key=len)
-        return f"needs {' and '.join(lacking[0])}" if lacking else "needs facts that no probe gives yet"
+        return f"needs {' and '.join(lacking[0])}" if lacking else "needs facts that no collector gives yet"

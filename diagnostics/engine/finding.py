@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from diagnostics.facts.where import Where
@@ -40,10 +40,12 @@ class Finding:
         message: what was seen, with the numbers, and why that cannot work.
         evidence: the numbers by name; plain values that JSON can hold.
         fix: what to change, as code where a line of code says it.
+        alternatives: what else to try, the likeliest first.
         where: a line in the user's code, if one is known.
         step: the training step, counted from 0, if there is one.
         consequences: what was found as well, and follows from this.
         other_trainings: of the same script, in which the same rule spoke, too.
+        fixes: fix and alternatives by library, for the evaluator to choose from.
     """
 
     rule: str
@@ -56,6 +58,14 @@ class Finding:
     step: int | None = None
     consequences: tuple[Finding, ...] = ()
     other_trainings: int = 0
+    alternatives: tuple[str, ...] = ()
+    fixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def for_library(self, library: str) -> Finding:
+        """Return the finding with the fix for a library; PyTorch's where there is none of its own."""
+        if not (chosen := self.fixes.get(library)):
+            return self
+        return replace(self, fix=chosen[0], alternatives=chosen[1:])
 
     @property
     def page(self) -> str:
@@ -78,6 +88,7 @@ class Finding:
             "where": where,
             "step": self.step,
             "fix": self.fix,
+            "alternatives": list(self.alternatives),
             "page": self.page,
             "consequences": [consequence.as_dict() for consequence in self.consequences],
             "other_trainings": self.other_trainings,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Any, ClassVar
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from diagnostics.errors import InvalidInput
 from diagnostics.facts.where import Where
 
-from .finding import STAGES, Finding, Severity, Stage
+from .finding import SEVERITIES, STAGES, Finding, Severity, Stage
 
 SECTIONS = (
     "What it does",
@@ -21,35 +25,90 @@ SECTIONS = (
 )
 """The sections of a rule's docstring, in order. The docstring is the rule's page in the book."""
 
+Fix = str | Sequence[str]
+"""What to change; several are alternatives, the likeliest first."""
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
 
 class NotApplicable(Exception):
-    """Raised by a rule whose evidence was not there; the message says what was missing."""
+    """Raised by a check whose evidence was not there; the message says what was missing."""
+
+
+class Need(NamedTuple):
+    """A fact that a check takes, and whether it can do without it."""
+
+    kind: type
+    required: bool
+
+
+CheckMethod = TypeVar("CheckMethod", bound=Callable[..., Finding | None])
+
+
+def check(method: CheckMethod) -> CheckMethod:
+    """Mark a method of a rule as a check: it is called once, as soon as the facts that it names are known."""
+    method.__is_check__ = True  # type: ignore[attr-defined]
+    return method
 
 
 class Rule:
     """One bad pattern, found on facts alone.
 
-    A subclass stands alone in `diagnostics/rules/<stage>/<name>.py` and takes its name and stage from there.
-    Its ``from_*`` methods each name, by annotation, the facts that they need. They return a `Finding`, or
-    None for "clean", or raise `NotApplicable`. A parameter annotated ``X | None`` gets None while `X` is not
-    known.
+    The methods marked with `check` each name, by annotation, the facts that they take. They return a `Finding`,
+    or None for "clean", or raise `NotApplicable`. A parameter annotated ``X | None`` is waited for until the phase
+    is over (a stage of an examination, the report of a watched run), and is None if `X` is not known by then.
+
+        class StaleTokenizer(Rule):
+            '''The tokenizer is older than the checkpoint.'''
+
+            stage = "data"
+            severity = "warning"
+
+            @check
+            def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
+                ...
+
+    A rule of this library stands alone in `diagnostics/rules/<stage>/<name>.py` and takes its stage and its name
+    from there. Any other declares its stage; its name is that of the class, in lower case with hyphens, unless it
+    declares one. Rules in the entry point group ``diagnostics.rules`` are evaluated along with these.
 
     Attributes:
+        name: the only id: in reports, in ignores, of the page.
         severity: of its findings, unless a finding says otherwise.
-        no_exhibit: why no cage in the zoo shows this bug; empty if one does.
+        causes: rules whose findings follow from this one's: they are listed under it.
+        FIXES: by library (``torch``, ``transformers``, ``keras``), where the fix depends on nothing else.
+        no_exhibit: why no exhibit of the zoo shows this bug; empty if one does.
     """
 
     name: ClassVar[str]
     stage: ClassVar[Stage]
     severity: ClassVar[Severity]
+    causes: ClassVar[tuple[str, ...]] = ()
+    FIXES: ClassVar[Mapping[str, Fix]] = {}
     no_exhibit: ClassVar[str] = ""
+    _needs: ClassVar[Mapping[str, Mapping[str, Need]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Take name and stage from the place of the file."""
-        *_, stage, name = cls.__module__.split(".")
-        cls.name = name.replace("_", "-")
-        if stage in STAGES:
-            cls.stage = stage
+        """Read name, stage and checks.
+
+        Raises:
+            InvalidInput: the rule cannot work as it is declared.
+        """
+        super().__init_subclass__()
+        *_, folder, file = ("", "", *cls.__module__.split("."))
+        of_library = cls.__module__.startswith(f"{__name__.partition('.')[0]}.rules.")
+        if "name" not in vars(cls):
+            cls.name = file.replace("_", "-") if of_library else _hyphenated(cls.__name__)
+        if of_library and folder in STAGES:
+            cls.stage = typing.cast(Stage, folder)
+        own = {name: _needs_of(cls, method) for name, method in vars(cls).items() if _is_check(cls, name, method)}
+        cls._needs = {**cls._needs, **own}
+        if own:
+            _validate(cls)
+
+    def checks(self) -> Mapping[str, Mapping[str, Need]]:
+        """Return the names of this rule's checks, each with the facts it takes, by parameter."""
+        return self._needs
 
     def summary(self) -> str:
         """Return the first sentence of the page: the pattern in a few words."""
@@ -59,20 +118,87 @@ class Rule:
         self,
         message: str,
         *,
-        fix: str,
+        fix: Fix | Mapping[str, Fix] | None = None,
         evidence: Mapping[str, Any] | None = None,
         where: Where | None = None,
         severity: Severity | None = None,
         step: int | None = None,
     ) -> Finding:
-        """Build the finding, with this rule's name, stage and severity."""
+        """Build the finding, with this rule's name, stage and severity.
+
+        Args:
+            message: what was seen, with the numbers, and why that cannot work.
+            fix: what to change; by library where that differs; None for that of `FIXES`.
+            evidence: the numbers by name; plain values that JSON can hold.
+            where: a line in the user's code, if one is known.
+            severity: if it is not the rule's own.
+            step: the training step, counted from 0, if there is one.
+        """
+        fixes = self.FIXES if fix is None else fix if isinstance(fix, Mapping) else {"torch": fix}
+        by_library = {library: (one,) if isinstance(one, str) else tuple(one) for library, one in fixes.items()}
+        first, *others = by_library.get("torch") or next(iter(by_library.values()))
         return Finding(
             rule=self.name,
             severity=severity or self.severity,
             stage=self.stage,
             message=message,
-            fix=fix,
+            fix=first,
+            alternatives=tuple(others),
+            fixes=by_library,
             evidence=evidence or {},
             where=where,
             step=step,
         )
+
+
+def _hyphenated(name: str) -> str:
+    """Return a class's name as a rule's: ``StaleTokenizer`` as ``stale-tokenizer``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name.strip("_")).lower()
+
+
+def _is_check(cls: type[Rule], name: str, method: Any) -> bool:
+    marked = getattr(method, "__is_check__", False)
+    if not marked and name.startswith("from_") and inspect.isfunction(method):
+        raise InvalidInput(
+            f"{cls.__name__}.{name} looks like a check and is not marked as one. Put @check above it."
+        )
+    return bool(marked)
+
+
+def _needs_of(cls: type[Rule], method: Any) -> dict[str, Need]:
+    named = f"{cls.__name__}.{method.__name__}"
+    try:
+        hints = typing.get_type_hints(method)
+    except NameError as missing:
+        raise InvalidInput(
+            f"{named}: an annotation cannot be read ({missing}). Import the facts at the top of the module, and not "
+            "under TYPE_CHECKING."
+        ) from None
+    parameters = list(inspect.signature(method).parameters)[1:]
+    if not parameters:
+        raise InvalidInput(f"{named} takes no facts. Name some: def {method.__name__}(self, batch: BatchFacts).")
+    return {parameter: _need(f"{named}, {parameter}", hints.get(parameter)) for parameter in parameters}
+
+
+def _need(place: str, hint: Any) -> Need:
+    kinds = [hint]
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        kinds = [kind for kind in typing.get_args(hint) if kind is not types.NoneType]
+    if len(kinds) != 1 or not inspect.isclass(kinds[0]):
+        raise InvalidInput(f"{place}: annotated with {hint}. A check takes one kind of facts, X or X | None.")
+    return Need(kinds[0], required=kinds[0] is hint)
+
+
+def _validate(cls: type[Rule]) -> None:
+    if _NAME.fullmatch(cls.name) is None:
+        raise InvalidInput(f"The rule {cls.__name__} is named {cls.name!r}. It takes words joined by hyphens.")
+    for attribute, allowed in (("stage", STAGES), ("severity", SEVERITIES)):
+        if (given := getattr(cls, attribute, None)) not in allowed:
+            was = "declares none" if given is None else f"declares {given!r}"
+            raise InvalidInput(
+                f"The rule {cls.__name__} {was} as its {attribute}. It takes: {', '.join(allowed)}."
+            )
+    if not (inspect.getdoc(cls) or "").strip() or inspect.getdoc(cls) == inspect.getdoc(Rule):
+        raise InvalidInput(f"The rule {cls.__name__} has no docstring. Its first sentence names the pattern.")
+    if not all(any(need.required for need in needs.values()) for needs in cls._needs.values()):
+        raise InvalidInput(f"The rule {cls.__name__} has a check whose facts are all optional. Require one.")

@@ -1,4 +1,4 @@
-"""Finds every rule of the library."""
+"""Every rule: those of this library, and those that installed packages add."""
 
 from __future__ import annotations
 
@@ -6,19 +6,74 @@ import functools
 import importlib
 import inspect
 import pkgutil
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any
 
 from diagnostics import rules
+from diagnostics.engine.causality import Causality
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import Rule
+from diagnostics.errors import InvalidInput, message_of, what
+
+GROUP = "diagnostics.rules"
+"""Entry points of this group name a `Rule`, or a module that holds some."""
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Return every rule, ordered by stage and name."""
+    return _everything()[0]
+
+
+def faults() -> tuple[str, ...]:
+    """Say which entry points could not be used, and why."""
+    return _everything()[1]
 
 
 @functools.cache
-def all_rules() -> tuple[Rule, ...]:
-    """Return every rule, ordered by stage and name."""
-    found = []
+def causality_of(of: tuple[Rule, ...]) -> Causality:
+    """Return what follows from what, by the declarations of these rules."""
+    return Causality(of)
+
+
+@functools.cache
+def _everything() -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    found = {rule.name: rule for rule in _own()}
+    problems = []
+    for entry in entry_points(group=GROUP):
+        try:
+            for rule in _of_entry_point(entry):
+                if rule.name in found:
+                    raise InvalidInput(f"there is a rule {rule.name} already")
+                found[rule.name] = rule
+        except Exception as fault:
+            kind = "" if isinstance(fault, InvalidInput) else f"{type(fault).__name__}: "
+            problems.append(f"the rules of {entry.name} ({entry.value}) are left out: {kind}{message_of(fault)}")
+    ordered = sorted(found.values(), key=lambda rule: (STAGES.index(rule.stage), rule.name))
+    return tuple(ordered), tuple(problems)
+
+
+def _own() -> list[Rule]:
+    found: list[Rule] = []
     for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
         if not module.ispkg:
-            members = vars(importlib.import_module(module.name)).values()
-            found += [m for m in members if inspect.isclass(m) and m.__module__ == module.name]
-    chosen = [cls() for cls in found if issubclass(cls, Rule)]
-    return tuple(sorted(chosen, key=lambda rule: (STAGES.index(rule.stage), rule.name)))
+            found += _in_module(importlib.import_module(module.name))
+    return found
+
+
+def _of_entry_point(entry: EntryPoint) -> list[Rule]:
+    loaded: Any = entry.load()
+    if isinstance(loaded, ModuleType):
+        if not (found := _in_module(loaded)):
+            raise InvalidInput("the module holds no rule")
+        return found
+    if not (inspect.isclass(loaded) and issubclass(loaded, Rule)):
+        raise InvalidInput(f"it names {what(loaded)}, and not a subclass of diagnostics.engine.rule.Rule")
+    return [loaded()]
+
+
+def _in_module(module: ModuleType) -> list[Rule]:
+    """Return the rules that a module defines; a class without checks is a base for others."""
+    own = [member for member in vars(module).values() if inspect.isclass(member)]
+    kinds = [member for member in own if member.__module__ == module.__name__ and issubclass(member, Rule)]
+    return [kind() for kind in kinds if kind._needs]

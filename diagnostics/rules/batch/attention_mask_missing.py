@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 
 # A single pad id at the edge may be a real token: GPT-2's end of text is often made the pad token as well.
@@ -56,6 +56,7 @@ class AttentionMaskMissing(Rule):
     severity = "warning"
     no_exhibit = "the harm is a small loss of accuracy, too small to show it the same way every time"
 
+    @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for padding in a batch that holds no mask."""
         if "attention_mask" not in model.input_names:

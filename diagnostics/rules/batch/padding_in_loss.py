@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 
 SMALL = 0.05  # of the positions in the loss: below it the padding hardly pulls
@@ -55,6 +55,7 @@ class PaddingInLoss(Rule):
     severity = "warning"
     no_exhibit = "the zoo classifies whole texts, which have one label each"
 
+    @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
         """Count the labels at padding that the loss looks at."""
         labels, ids, mask = batch.labels, batch.token_ids, batch.attention_mask

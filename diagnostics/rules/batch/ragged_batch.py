@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts, RaggedColumns
 
 PAD = (
@@ -63,6 +63,7 @@ class RaggedBatch(Rule):
 
     severity = "error"
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: RaggedColumns) -> Finding | None:
         """Name columns and lengths, or say what the text leaves open."""
         rectangular = "A tensor is rectangular, and nothing here pads the shorter ones"

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
 from diagnostics.facts.training import HistoryFacts
 
@@ -65,8 +65,10 @@ class RepeatedBatch(Rule):
     """
 
     severity = "warning"
+    causes = ("overfitting", "constant-predictions")
     no_exhibit = "the loss falls as it should, so a script of it would show nothing until it is evaluated"
 
+    @check
     def from_dataset(self, dataset: DatasetFacts) -> Finding | None:
         """Look whether all rows read are the same."""
         distinct, rows = _counted(dataset)
@@ -80,6 +82,7 @@ class RepeatedBatch(Rule):
             evidence={"distinct_rows": distinct, "rows_read": rows, "size": dataset.size},
         )
 
+    @check
     def from_batch(self, dataset: DatasetFacts, batch: BatchFacts) -> Finding | None:
         """Look whether all rows read are those of one batch."""
         distinct, rows = _counted(dataset)
@@ -103,6 +106,7 @@ class RepeatedBatch(Rule):
             },
         )
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Look whether the model was given the same in every step."""
         prints = history.batch_fingerprints

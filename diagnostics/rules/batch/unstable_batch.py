@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding, Severity
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, ModelFacts, RereadFacts
 
 LABELS = ("labels", "label", "label_ids")  # which a loss takes, though the model may not
@@ -60,7 +60,9 @@ class UnstableBatch(Rule):
     """
 
     severity = "warning"
+    causes = ("loss-divergence", "loss-oscillation", "ragged-batch", "truncated-inputs")
 
+    @check
     def from_reread(self, reread: RereadFacts, model: ModelFacts | None = None) -> Finding | None:
         """Hold the two batches against each other."""
         if reread.unjudged is not None:

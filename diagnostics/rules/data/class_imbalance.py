@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import DatasetFacts, LossFacts, OutputFacts
 
 # Ours: from here on the answer that never changes scores what many would report as a good accuracy.
@@ -57,7 +57,9 @@ class ClassImbalance(Rule):
     """
 
     severity = "warning"
+    causes = ("constant-predictions",)
 
+    @check
     def from_dataset(self, dataset: DatasetFacts, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
         """Count the labels of the rows that were read."""
         labels = dataset.labels

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
 
 MIN_EXAMPLES = 8  # fewer may be alike by chance
@@ -64,8 +65,10 @@ class ConstantInputs(Rule):
     """
 
     severity = "error"
+    causes = ("ignores-input", *NO_LEARNING)
     no_exhibit = "the data of the zoo is text, where a constant input would be one sentence over and over"
 
+    @check
     def from_batch(self, batch: BatchFacts, dataset: DatasetFacts | None = None) -> Finding | None:
         """Compare the examples of one batch."""
         arrays = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts import crash as crash_facts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
@@ -66,6 +66,7 @@ class LabelsInInputs(Rule):
 
     severity = "error"
 
+    @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for labels among the inputs of a batch that has no target."""
         if model.computes_loss is None:
@@ -83,6 +84,7 @@ class LabelsInInputs(Rule):
             evidence={"inputs": list(batch.inputs), "labels": name},
         )
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: crash_facts.LabelsInInputs) -> Finding | None:
         """Say what the framework's message leaves out: that the loss got no target."""
         inputs = symptom.inputs or ()

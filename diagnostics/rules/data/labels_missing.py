@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
@@ -61,6 +61,7 @@ class LabelsMissing(Rule):
     severity = "error"
     no_exhibit = "the error names the inputs that the model got, so the cause is one step from the symptom"
 
+    @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for labels in a batch whose loss the model is to compute."""
         if model.library != "transformers" or "labels" not in model.input_names:
@@ -78,6 +79,7 @@ class LabelsMissing(Rule):
             evidence={"inputs": list(batch.inputs)},
         )
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: LossMissing) -> Finding | None:
         """Name what the model was given and what it gave back."""
         if "labels" in symptom.received:
@@ -92,6 +94,7 @@ class LabelsMissing(Rule):
             where=crash.where,
         )
 
+    @check
     def from_fit(self, crash: CrashFacts, symptom: TargetMissing) -> Finding | None:
         """Say that `fit` was given inputs and nothing else."""
         inputs = f" ({', '.join(symptom.inputs)})" if symptom.inputs else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import DatasetFacts, SplitFacts
 
 SHARE = 0.01  # ours: from here on a reported score can be off by a point
@@ -63,6 +63,7 @@ class LeakedEvaluationRows(Rule):
 
     severity = "warning"
 
+    @check
     def from_splits(self, splits: SplitFacts, dataset: DatasetFacts | None = None) -> Finding | None:
         """Look at how many evaluation rows were found among the training rows."""
         compared = splits.evaluation_rows

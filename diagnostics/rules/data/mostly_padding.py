@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts
 
 MOST = 0.5  # ours: past one half, more is computed on nothing than on text
@@ -48,6 +48,7 @@ class MostlyPadding(Rule):
     severity = "note"
     no_exhibit = "nothing breaks: training is right and slow; exhibit 02 begins where someone wanted it faster"
 
+    @check
     def from_batch(self, batch: BatchFacts) -> Finding | None:
         """Compare the number of tokens with the number of positions."""
         mask = batch.attention_mask

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array, BatchFacts, GradientFacts, LossFacts
 from diagnostics.text.nonfinite import examples
@@ -55,8 +56,10 @@ class NonFiniteInputs(Rule):
     """
 
     severity = "error"
+    causes = (*NAN, *NO_LEARNING)
     no_exhibit = "once the rows are named nothing is left to find out; how a NaN spreads has its own exhibit"
 
+    @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:
         """Look for the rows that made the loss of a batch NaN or infinite."""
         rows = _rows(batch)
@@ -69,6 +72,7 @@ class NonFiniteInputs(Rule):
             f", and the loss is {loss.value}. One step with this gradient makes every weight NaN.",
         )
 
+    @check
     def from_gradients(self, batch: BatchFacts, loss: LossFacts, gradients: GradientFacts) -> Finding | None:
         """Look for them behind a gradient that is not finite, where the loss is: a ReLU may have made NaN a 0."""
         rows = _rows(batch)
@@ -84,6 +88,7 @@ class NonFiniteInputs(Rule):
             "not show it.",
         )
 
+    @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Look whether the first NaN of a watched run came with its batch."""
         if origin.kind != "input":

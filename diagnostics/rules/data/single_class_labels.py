@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, DatasetFacts, OutputFacts
 
 # With two classes of equal share, 20 rows drawn at random all agree once in 500,000 times; where one class has
@@ -49,8 +49,10 @@ class SingleClassLabels(Rule):
     """
 
     severity = "error"
+    causes = ("constant-predictions", "class-imbalance", "unused-classes")
     no_exhibit = "one look at the labels shows it; cage 18, where one class has nearly all, teaches that look"
 
+    @check
     def from_dataset(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
         """Compare the labels of the rows that were read with each other."""
         labels = dataset.labels

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import HistoryFacts, PredictionFacts
 
@@ -64,8 +64,10 @@ class SortedByLabel(Rule):
     """
 
     severity = "warning"
+    causes = ("loss-oscillation", "constant-predictions")
     no_exhibit = "the zoo's corpus is generated in random order, and Trainer shuffles by itself"
 
+    @check
     def from_dataset(self, dataset: DatasetFacts, model: ModelFacts) -> Finding | None:
         """Compare the first batches with the labels that the rows read carry."""
         pure = _batches_of_one_class(dataset)
@@ -82,6 +84,7 @@ class SortedByLabel(Rule):
             return None
         return self._sorted(dataset, pure, int(classes.size), "the rows read carry", model)
 
+    @check
     def from_outputs(self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
         """Compare the first batches with the model's outputs, where only the first labels are known, all alike."""
         pure = _batches_of_one_class(dataset)
@@ -96,6 +99,7 @@ class SortedByLabel(Rule):
             return None  # with two outputs, one class may simply be rare
         return self._sorted(dataset, pure, outputs.num_classes, "the model has", model)
 
+    @check
     def from_answers(self, answers: PredictionFacts, history: HistoryFacts, model: ModelFacts) -> Finding | None:
         """Compare the batches that were learned from with the labels of all of them together."""
         if (history.passes > 1).any():

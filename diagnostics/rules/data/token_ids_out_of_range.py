@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NAN
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, TokenBeyondEmbedding
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
@@ -69,8 +70,10 @@ class TokenIdsOutOfRange(Rule):
     """
 
     severity = "error"
+    causes = ("asynchronous-error", *NAN)
     no_exhibit = "the same mistake in the input as labels-out-of-range is in the target, which exhibit 04 shows"
 
+    @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Compare the token ids of one batch with the rows of the token embedding."""
         ids = batch.token_ids
@@ -81,6 +84,7 @@ class TokenIdsOutOfRange(Rule):
         why = "the tokenizer knows more tokens than the model was built for"
         return self._compare(ids, model.embedding_rows, "token ids", why)
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: TokenBeyondEmbedding) -> Finding | None:
         """Read ids and rows out of the frames, or say what the text leaves open."""
         if symptom.ids is not None and symptom.rows is not None:

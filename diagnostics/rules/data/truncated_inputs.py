@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import DatasetFacts
 
 AT_LIMIT = 0.5  # ours: texts of natural length do not agree on one length this often; those cut off do
@@ -48,6 +48,7 @@ class TruncatedInputs(Rule):
     severity = "note"
     no_exhibit = "it costs accuracy only where the lost text matters, and the zoo's short sentences are never cut"
 
+    @check
     def from_dataset(self, dataset: DatasetFacts) -> Finding | None:
         """Count the rows that are exactly as long as the longest."""
         lengths = dataset.token_lengths

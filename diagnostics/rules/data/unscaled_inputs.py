@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.model.initial_loss_off import InitialLossOff
@@ -72,8 +73,10 @@ class UnscaledInputs(Rule):
     """
 
     severity = "warning"
+    causes = ("initial-loss-off", "saturated-activations", "dead-units", *TOO_LARGE_STEPS)
     no_exhibit = "the exhibits train on text, whose token ids have no scale"
 
+    @check
     def from_loss(
         self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, model: ModelFacts
     ) -> Finding | None:
@@ -94,6 +97,7 @@ class UnscaledInputs(Rule):
             evidence=scale.evidence() | {"loss": first, "chance": chance},
         )
 
+    @check
     def from_trial(
         self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, trial: TrialFacts, model: ModelFacts
     ) -> Finding | None:

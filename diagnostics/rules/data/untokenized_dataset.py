@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, TextInInputs, TokensMissing
 from diagnostics.facts.pipeline import BatchFacts, DatasetFacts, ModelFacts
 
@@ -66,6 +66,7 @@ class UntokenizedDataset(Rule):
 
     severity = "error"
 
+    @check
     def from_dataset(self, dataset: DatasetFacts, model: ModelFacts) -> Finding | None:
         """Look for tokens among the columns that reach the collator."""
         _require_tokens(model)
@@ -79,6 +80,7 @@ class UntokenizedDataset(Rule):
             raise NotApplicable("needs a batch: the text reaches the collator, which may tokenize it")
         return self._raw(dataset.columns, dataset.text_columns, "reaches the collator")
 
+    @check
     def from_batch(self, dataset: DatasetFacts, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for tokens in the batch that the collator made of rows with text."""
         _require_tokens(model)
@@ -91,6 +93,7 @@ class UntokenizedDataset(Rule):
         arrived = (*batch.inputs, batch.labels_name) if batch.labels_name else tuple(batch.inputs)
         return self._raw(arrived, dataset.text_columns, "is in the batch")
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: TokensMissing) -> Finding | None:
         """Name what arrived instead of tokens, or say what the text leaves open."""
         received = symptom.received
@@ -98,6 +101,7 @@ class UntokenizedDataset(Rule):
             return None
         return self._raw(received, symptom.text_columns, "arrived", crash)
 
+    @check
     def from_text(self, crash: CrashFacts, symptom: TextInInputs) -> Finding | None:
         """Say that a string reached a layer."""
         held = f"plain text ({', '.join(symptom.columns)})" if symptom.columns else "plain text"

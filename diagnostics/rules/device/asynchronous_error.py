@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import AsynchronousError as Symptom
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.where import Where
@@ -75,6 +75,7 @@ class AsynchronousError(Rule):
 
     severity = "error"
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: Symptom) -> Finding | None:
         """Say why the line is not to be trusted, which calls remain, and how to get the one that failed."""
         if symptom.kind == "library":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts, DevicesDiffer
 
 MAX_TENSORS_NAMED = 6  # a forward can hold dozens of tensors; the evidence holds them all
@@ -59,6 +59,7 @@ class DeviceMismatch(Rule):
     severity = "error"
     no_exhibit = "it takes a second device to show, and the error says nearly all there is to say"
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding | None:
         """Name the tensors and their devices, or the devices alone."""
         devices = symptom.devices or tuple(dict.fromkeys(symptom.tensors.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.rules.optimizer import loss_plateau
@@ -67,6 +67,7 @@ class ConstantPredictions(Rule):
 
     severity = "warning"
 
+    @check
     def from_answers(self, history: HistoryFacts, answers: PredictionFacts) -> Finding | None:
         """Look at the answers over the second half of the run, and in the last evaluations."""
         if not answers.softmax_loss:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
 
@@ -59,6 +59,7 @@ class MetricOnLogits(Rule):
 
     severity = "error"
 
+    @check
     def from_metric(self, metric: MetricFacts) -> Finding | None:
         """Compare the metric's two answers about predictions that are all correct."""
         if metric.on_classes is None:
@@ -85,6 +86,7 @@ class MetricOnLogits(Rule):
                 )
         return None
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: MetricGotLogits) -> Finding | None:
         """Say what the metric was given, as far as it is known."""
         shape = symptom.shape

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import HistoryFacts
 
@@ -69,6 +69,7 @@ class Overfitting(Rule):
     severity = "warning"
     no_exhibit = "it is no bug of a script: the same script is right with more data, or stopped earlier"
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Hold the evaluation losses since the best one against the training losses."""
         steps, losses = history.evaluation_steps, history.evaluation_losses

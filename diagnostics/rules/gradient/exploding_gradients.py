@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NAN
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.shared.loss_course import FIRST, has_fallen
@@ -65,8 +66,10 @@ class ExplodingGradients(Rule):
     """
 
     severity = "warning"
+    causes = ("loss-divergence", "loss-oscillation", *NAN)
     no_exhibit = "a rate too high and a recurrent net do it at once; the exhibits of both stop short of it"
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Compare the gradients of the end, and of each spike, with those before."""
         broken = np.flatnonzero(history.gradient_known & ~np.isfinite(history.gradient_norms))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.training import HistoryFacts
 
 ENOUGH = 4  # steps looked at: fewer could be a loop that is only being set up
@@ -52,7 +53,9 @@ class GradientsNotZeroed(Rule):
     """
 
     severity = "error"
+    causes = ("learning-rate-too-high", *TOO_LARGE_STEPS)
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Count the steps that began on the gradients of the step before."""
         seen = history.gradients_zeroed >= 0

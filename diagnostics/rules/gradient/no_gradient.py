@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts, NoPathToParameters
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 
@@ -66,8 +67,10 @@ class NoGradient(Rule):
     """
 
     severity = "error"
+    causes = ("unreached-parameters", "unchanged-parameters", *NO_LEARNING)
     no_exhibit = "the framework names this bug itself, at the line where it strikes; there is little to find out"
 
+    @check
     def from_gradients(self, gradients: GradientFacts, model: ModelFacts | None = None) -> Finding | None:
         """Look whether the loss reached any trainable parameter."""
         if gradients.connected:
@@ -89,6 +92,7 @@ class NoGradient(Rule):
             evidence={"connected": False, "num_trainable": gradients.num_trainable},
         )
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
         """Say what a backward pass without anything to differentiate means."""
         if crash.in_keras:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import HistoryFacts
 from diagnostics.text import nonfinite
@@ -49,8 +50,10 @@ class NonFiniteGradients(Rule):
     """
 
     severity = "error"
+    causes = ("unchanged-parameters", *NO_LEARNING)
     no_exhibit = "where the gradient breaks before the loss does depends on the very numbers of a step"
 
+    @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name step and module, where it began in the backward pass."""
         if origin.kind is None and origin.loss is None and origin.parameters:
@@ -85,6 +88,7 @@ class NonFiniteGradients(Rule):
             step=origin.step,
         )
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Clear a run whose gradients stayed finite."""
         known = history.gradient_norms[history.gradient_known]

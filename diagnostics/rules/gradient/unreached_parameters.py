@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, GradientFacts
 from diagnostics.facts.training import HistoryFacts
 from diagnostics.text.names import describe_parameters
@@ -66,7 +67,9 @@ class UnreachedParameters(Rule):
     """
 
     severity = "warning"
+    causes = ("unchanged-parameters", *NO_LEARNING)
 
+    @check
     def from_gradients(self, gradients: GradientFacts) -> Finding | None:
         """Look for trainable parameters that got no gradient."""
         if not gradients.connected:
@@ -93,6 +96,7 @@ class UnreachedParameters(Rule):
             severity="warning" if share >= WORTH_A_WARNING else "note",
         )
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Look for layers that never had a gradient while others learned."""
         if (history.gradient_norms[history.gradient_known] > 0).sum() < STEPS:

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
 from diagnostics.rules.shared.loss_course import has_fallen
@@ -76,7 +77,9 @@ class VanishingGradients(Rule):
     """
 
     severity = "warning"
+    causes = ("learning-rate-too-low", "unchanged-parameters", *NO_LEARNING)
 
+    @check
     def from_recurrence(self, recurrence: RecurrenceFacts, history: HistoryFacts) -> Finding | None:
         """Look whether the beginning of the sequences still counts."""
         layers = [layer for layer in recurrence.layers if len(layer.steps) >= LOOKS]
@@ -116,6 +119,7 @@ class VanishingGradients(Rule):
             step=int(layer.steps[-1]),
         )
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Look whether the first layers still get a gradient."""
         known = history.gradient_known & np.isfinite(history.gradient_norms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, OutOfMemory
 from diagnostics.facts.gpu import CardFacts, in_bytes, listed
 
@@ -55,7 +55,9 @@ class CrowdedGpu(Rule):
     """
 
     severity = "warning"
+    causes = ("out-of-memory",)
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemory) -> Finding | None:
         """Compare what others hold with the card and with the request."""
         elsewhere, capacity = symptom.elsewhere, symptom.card
@@ -78,6 +80,7 @@ class CrowdedGpu(Rule):
             severity="error",
         )
 
+    @check
     def from_card(self, card: CardFacts) -> Finding | None:
         """Look whether there is room beside the processes that are there."""
         if len(card.holders) < 2 or card.free >= NEARLY_FULL * card.total:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, KeptGraphs, OutOfMemory
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.pipeline import Array
@@ -75,7 +75,9 @@ class GrowingMemory(Rule):
     """
 
     severity = "warning"
+    causes = ("out-of-memory",)
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemory) -> Finding | None:
         """Say which variable holds what, and whether that would have been enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
@@ -98,6 +100,7 @@ class GrowingMemory(Rule):
             severity="error" if enough else "warning",
         )
 
+    @check
     def from_graphs(self, graphs: GraphFacts, history: HistoryFacts) -> Finding | None:
         """Count the graphs of steps long past that are still alive."""
         old = graphs.steps < history.total_steps - RECENT
@@ -126,6 +129,7 @@ class GrowingMemory(Rule):
             step=first,
         )
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Look whether the memory grows steadily over the second half of the run."""
         if history.memory_bytes is None or history.sampled_steps is None:

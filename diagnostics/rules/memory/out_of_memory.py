@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts, ModelMemory
 from diagnostics.facts.crash import OutOfMemory as Symptom
 from diagnostics.facts.gpu import in_bytes, listed
@@ -82,6 +82,7 @@ class OutOfMemory(Rule):
 
     severity = "error"
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: Symptom) -> Finding | None:
         """Say what was asked for and what there was, what the model takes, and what can give way."""
         if symptom.killed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, OutOfMemory
 from diagnostics.facts.gpu import CardFacts, Holder, in_bytes
 
@@ -58,7 +58,9 @@ class TensorflowHoldsGpu(Rule):
     """
 
     severity = "warning"
+    causes = ("out-of-memory",)
 
+    @check
     def from_card(self, card: CardFacts) -> Finding | None:
         """Look for a process of TensorFlow's that holds nearly all of the card."""
         if card.holders and all(holder.frameworks is None for holder in card.holders):
@@ -85,6 +87,7 @@ class TensorflowHoldsGpu(Rule):
             severity="warning" if others else "note",
         )
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemory) -> Finding | None:
         """Look for such a process among those that left no room."""
         if not symptom.on_gpu or symptom.others is None or symptom.card is None:

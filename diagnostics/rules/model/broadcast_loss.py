@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts, ShapesDiffer
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 
@@ -58,8 +59,10 @@ class BroadcastLoss(Rule):
     """
 
     severity = "error"
+    causes = NO_LEARNING
     no_exhibit = "PyTorch's own loss warns of it in so many words; the bug hides only in a loss of one's own"
 
+    @check
     def from_loss(
         self,
         loss: LossFacts,
@@ -82,6 +85,7 @@ class BroadcastLoss(Rule):
             evidence={"prediction_shape": list(prediction), "target_shape": list(target) if target else None},
         )
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: ShapesDiffer) -> Finding | None:
         """Name the shapes that the loss could not bring together."""
         prediction, target = symptom.prediction, symptom.target

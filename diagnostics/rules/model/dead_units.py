@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
 from diagnostics.facts.training import ActivityFacts, HistoryFacts, LayerActivity
 from diagnostics.rules.shared.loss_course import has_fallen
@@ -79,8 +80,10 @@ class DeadUnits(Rule):
     """
 
     severity = "warning"
+    causes = ("vanishing-gradients", "unchanged-parameters", *NO_LEARNING)
     no_exhibit = "it comes of a start or a step gone wrong; the exhibits start from a sound checkpoint"
 
+    @check
     def from_layers(
         self, layers: LayerFacts, batch: BatchFacts, model: ModelFacts | None = None
     ) -> Finding | None:
@@ -115,6 +118,7 @@ class DeadUnits(Rule):
             severity="note" if pretrained else None,
         )
 
+    @check
     def from_activity(
         self, activity: ActivityFacts, history: HistoryFacts | None = None, model: ModelFacts | None = None
     ) -> Finding | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import TrainModeFacts
 
@@ -61,6 +61,7 @@ class EvalModeTraining(Rule):
     severity = "warning"
     no_exhibit = "it costs some accuracy, and how much varies with the seed: too little to fail on every run"
 
+    @check
     def from_model(self, model: ModelFacts) -> Finding | None:
         """Look at the mode that the model was handed over in."""
         if model.training is None:
@@ -78,6 +79,7 @@ class EvalModeTraining(Rule):
             severity="note",
         )
 
+    @check
     def from_modes(self, modes: TrainModeFacts) -> Finding | None:
         """Look at the mode of the layers that mind while the model learns."""
         layers = modes.layers

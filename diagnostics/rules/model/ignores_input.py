@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, LossFacts
 from diagnostics.facts.trials import OverfitFacts
 
@@ -59,8 +60,10 @@ class IgnoresInput(Rule):
     """
 
     severity = "error"
+    causes = NO_LEARNING
     no_exhibit = "a run that ignores its input stalls at chance; its exhibit waits for a bug found in the wild"
 
+    @check
     def from_overfit(
         self, overfit: OverfitFacts, loss: LossFacts | None = None, batch: BatchFacts | None = None
     ) -> Finding | None:

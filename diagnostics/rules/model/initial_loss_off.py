@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 
 # Logits of standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
@@ -61,6 +61,7 @@ class InitialLossOff(Rule):
     severity = "warning"
     no_exhibit = "a run that starts badly mostly recovers; the exhibits show runs that do not"
 
+    @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None) -> Finding | None:
         """Compare the first loss with ln C."""
         if model is not None and model.frozen_output and model.num_trainable:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, LabelBeyondOutputs
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
 from diagnostics.facts.where import Where
@@ -47,7 +48,9 @@ class LabelsOutOfRange(Rule):
     """
 
     severity = "error"
+    causes = ("asynchronous-error", "initial-loss-off", *NO_LEARNING, *NAN)
 
+    @check
     def from_outputs(self, batch: BatchFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
         """Compare the labels of one batch with the model's outputs."""
         labels = batch.class_labels
@@ -55,6 +58,7 @@ class LabelsOutOfRange(Rule):
             raise NotApplicable("needs labels that are class indices")
         return self._compare(labels, outputs.num_classes, model.outputs_setting)
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: LabelBeyondOutputs) -> Finding | None:
         """Read labels and outputs out of the frames, or say what the text leaves open."""
         labels = class_labels(symptom.labels, symptom.ignore_index)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, NotProbabilities
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 
@@ -70,7 +71,9 @@ class LogitsAsProbabilities(Rule):
     """
 
     severity = "error"
+    causes = ("initial-loss-off", *TOO_LARGE_STEPS)
 
+    @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None) -> Finding | None:
         """Hold the predictions against what the loss takes them to be."""
         if loss.reads is None:
@@ -100,6 +103,7 @@ class LogitsAsProbabilities(Rule):
             },
         )
 
+    @check
     def from_crash(self, crash: CrashFacts, symptom: NotProbabilities) -> Finding | None:
         """Say what a loss means that refuses the prediction."""
         must = "the loss takes them for probabilities, which lie between 0 and 1"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 
 
@@ -53,8 +54,10 @@ class ProbabilitiesAsLogits(Rule):
     """
 
     severity = "warning"
+    causes = ("initial-loss-off", "learning-rate-too-low", "vanishing-gradients", *NO_LEARNING)
     no_exhibit = "the opposite mistake, logits as probabilities, has the exhibit: it does more harm"
 
+    @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None) -> Finding | None:
         """Look for probabilities where the loss wants logits."""
         if loss.reads is None:

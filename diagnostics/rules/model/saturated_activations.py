@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
 from diagnostics.facts.training import ActivityFacts, HistoryFacts
 from diagnostics.rules.shared.loss_course import has_fallen
@@ -69,8 +70,10 @@ class SaturatedActivations(Rule):
     """
 
     severity = "warning"
+    causes = ("vanishing-gradients", *NO_LEARNING)
     no_exhibit = "the exhibits' models use GELU and ReLU, which have no upper bound to sit at"
 
+    @check
     def from_layers(self, layers: LayerFacts, outputs: OutputFacts, batch: BatchFacts) -> Finding | None:
         """Count the units that sit at a bound for nearly all examples."""
         judged = [
@@ -108,6 +111,7 @@ class SaturatedActivations(Rule):
             },
         )
 
+    @check
     def from_activity(self, activity: ActivityFacts, history: HistoryFacts) -> Finding | None:
         """Count the units that stay at a bound while the model trains, and does not learn."""
         judged = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, Shape, WeightsMisfit
 from diagnostics.rules.shared import shape_fixes
@@ -58,6 +58,7 @@ class ShapeMismatch(Rule):
     severity = "error"
     no_exhibit = "it fails at once and at the line at fault, and the error names both sizes"
 
+    @check
     def from_layer(self, crash: CrashFacts, symptom: LayerMisfit) -> Finding | None:
         """Name the layer, what it was built for and what it got."""
         name = _name(symptom.layer, symptom.path)
@@ -83,6 +84,7 @@ class ShapeMismatch(Rule):
             where=crash.where,
         )
 
+    @check
     def from_axes(self, crash: CrashFacts, symptom: AxesMisfit) -> Finding | None:
         """Name the layer and how many axes it takes."""
         seen, fix = shape_fixes.of_axes(symptom)
@@ -103,6 +105,7 @@ class ShapeMismatch(Rule):
             where=crash.where,
         )
 
+    @check
     def from_operands(self, crash: CrashFacts, symptom: OperandsMisfit) -> Finding | None:
         """Name the sizes that clash and, where they are known, the tensors."""
         one, other, axis = symptom.one, symptom.other, symptom.axis
@@ -134,6 +137,7 @@ class ShapeMismatch(Rule):
             where=crash.where,
         )
 
+    @check
     def from_reshape(self, crash: CrashFacts, symptom: ReshapeMisfit) -> Finding | None:
         """Name the shape that was wanted and how many values there are."""
         seen, fix = shape_fixes.of_reshape(symptom)
@@ -156,6 +160,7 @@ class ShapeMismatch(Rule):
             where=crash.where,
         )
 
+    @check
     def from_weights(self, crash: CrashFacts, symptom: WeightsMisfit) -> Finding | None:
         """Name the weights that have another shape in the checkpoint."""
         told = [

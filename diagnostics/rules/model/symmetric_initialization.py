@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.trials import OverfitFacts
 
@@ -57,8 +58,10 @@ class SymmetricInitialization(Rule):
     """
 
     severity = "error"
+    causes = NO_LEARNING
     no_exhibit = "layers of today start at random unless told otherwise; it takes initialisation by hand"
 
+    @check
     def from_overfit(
         self, overfit: OverfitFacts, gradient: GradientFacts | None = None, model: ModelFacts | None = None
     ) -> Finding | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.training import HistoryFacts, TrainModeFacts
 
 STEPS = 20
@@ -59,6 +59,7 @@ class TrainModeEvaluation(Rule):
     severity = "warning"
     no_exhibit = "it makes figures worse by an amount that varies with the seed: too little to fail on every run"
 
+    @check
     def from_modes(self, history: HistoryFacts, modes: TrainModeFacts) -> Finding | None:
         """Count the passes without gradients that ran in training mode."""
         if not modes.layers:

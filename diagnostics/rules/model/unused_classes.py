@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import OUTPUTS_SETTING, DatasetFacts, ModelFacts, OutputFacts
 
 RATIO = 2.0  # below it, rare classes that a sample lacks explain the difference as well
@@ -53,6 +53,7 @@ class UnusedClasses(Rule):
     severity = "warning"
     no_exhibit = "it wastes a training run's first steps and breaks nothing, so there is no failure to show"
 
+    @check
     def from_dataset(
         self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts | None = None
     ) -> Finding | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import RangeFacts
 from diagnostics.text import nonfinite
@@ -61,7 +62,9 @@ class HalfPrecisionOverflow(Rule):
     """
 
     severity = "error"
+    causes = (*NAN, *NO_LEARNING)
 
+    @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name the module whose numbers did not fit, where the run has broken on one."""
         if origin.kind is None:
@@ -92,6 +95,7 @@ class HalfPrecisionOverflow(Rule):
             step=origin.step,
         )
 
+    @check
     def from_ranges(self, ranges: RangeFacts) -> Finding | None:
         """Look for modules that came close, while all is finite."""
         near = ranges.nearest

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.training import UnderflowFacts
 
 LEAST = 2.0**-24  # the smallest positive number of float16
@@ -65,8 +66,10 @@ class HalfPrecisionUnderflow(Rule):
     """
 
     severity = "warning"
+    causes = ("vanishing-gradients", "unchanged-parameters", *NO_LEARNING)
     no_exhibit = "it takes a loss scaler away that every recipe for float16 has; the loss falls all the same"
 
+    @check
     def from_underflow(self, underflow: UnderflowFacts) -> Finding | None:
         """Look for layers whose gradients crowd at the least number of float16."""
         count = len(underflow.steps)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import HistoryFacts
 from diagnostics.text import nonfinite
@@ -53,8 +54,10 @@ class NonFiniteActivations(Rule):
     """
 
     severity = "error"
+    causes = ("non-finite-loss", "non-finite-gradients", *NO_LEARNING)
     no_exhibit = "in cage 11, where a half overflows, the cause has a rule of its own: half-precision-overflow"
 
+    @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name the module, where one made it."""
         if origin.kind is None:
@@ -83,6 +86,7 @@ class NonFiniteActivations(Rule):
             step=origin.step,
         )
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Clear a run in which everything stayed finite."""
         known = history.gradient_norms[history.gradient_known]

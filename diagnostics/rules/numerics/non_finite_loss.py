@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.training import HistoryFacts
@@ -63,7 +64,9 @@ class NonFiniteLoss(Rule):
     """
 
     severity = "error"
+    causes = ("non-finite-gradients", "unchanged-parameters", *NO_LEARNING)
 
+    @check
     def from_loss(
         self, loss: LossFacts, outputs: OutputFacts | None = None, batch: BatchFacts | None = None
     ) -> Finding | None:
@@ -88,6 +91,7 @@ class NonFiniteLoss(Rule):
             },
         )
 
+    @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name the step, where the loss or an update was the first that was not finite."""
         if origin.kind == "optimizer step":
@@ -119,6 +123,7 @@ class NonFiniteLoss(Rule):
             step=origin.step,
         )
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Clear a run whose losses stayed finite."""
         if history.losses is None or history.loss_known is None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 from diagnostics.facts.trials import OverfitFacts
 
@@ -67,6 +67,7 @@ class CannotOverfitOneBatch(Rule):
     severity = "warning"
     no_exhibit = "a check that many bugs fail, not a bug: each exhibit names the cause instead"
 
+    @check
     def from_overfit(
         self, overfit: OverfitFacts, loss: LossFacts, batch: BatchFacts, model: ModelFacts | None = None
     ) -> Finding | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.facts.trials import TrialFacts
@@ -58,7 +58,9 @@ class DefaultLearningRate(Rule):
     """
 
     severity = "warning"
+    causes = ("learning-rate-too-high", "learning-rate-too-low")
 
+    @check
     def from_trial(
         self, optimizer: OptimizerFacts, trial: TrialFacts, loss: LossFacts, model: ModelFacts | None = None
     ) -> Finding | None:
@@ -89,6 +91,7 @@ class DefaultLearningRate(Rule):
             },
         )
 
+    @check
     def from_history(
         self,
         optimizer: OptimizerFacts,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.facts.trials import TrialFacts
@@ -77,7 +78,9 @@ class LearningRateTooHigh(Rule):
     """
 
     severity = "warning"
+    causes = ("dead-units", *TOO_LARGE_STEPS)
 
+    @check
     def from_trial(
         self,
         trial: TrialFacts,
@@ -102,6 +105,7 @@ class LearningRateTooHigh(Rule):
             evidence=lr_trial.evidence(trial, floor),
         )
 
+    @check
     def from_history(
         self,
         history: HistoryFacts,

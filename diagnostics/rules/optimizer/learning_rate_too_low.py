@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.facts.trials import TrialFacts
@@ -63,8 +64,10 @@ class LearningRateTooLow(Rule):
     """
 
     severity = "warning"
+    causes = ("unchanged-parameters", *NO_LEARNING)
     no_exhibit = "too slow to watch: the exhibit on learning rates shows the opposite, which does more harm"
 
+    @check
     def from_trial(
         self,
         trial: TrialFacts,
@@ -93,6 +96,7 @@ class LearningRateTooLow(Rule):
             evidence=lr_trial.evidence(trial, floor),
         )
 
+    @check
     def from_history(
         self,
         history: HistoryFacts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.rules.shared import trajectory
 from diagnostics.rules.shared import update_size as step_sizes
@@ -49,8 +49,10 @@ class LossDivergence(Rule):
     """
 
     severity = "warning"
+    causes = ("constant-predictions",)
     no_exhibit = "in the zoo's cages a loss that rises for good does so at a learning rate that is too high"
 
+    @check
     def from_history(self, history: HistoryFacts, answers: PredictionFacts | None = None) -> Finding | None:
         """Look at the end of the run, against its beginning and its best."""
         course = trajectory.diverged(history, answers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.shared import trajectory
 from diagnostics.rules.shared import update_size as step_sizes
@@ -51,6 +51,7 @@ class LossOscillation(Rule):
     severity = "warning"
     no_exhibit = "in the zoo's cages a loss that swings does so at a learning rate that is too high"
 
+    @check
     def from_history(self, history: HistoryFacts) -> Finding | None:
         """Follow the batch that came most often."""
         course = trajectory.oscillates(history)

@@ -6,7 +6,7 @@ import math
 import statistics
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import HistoryFacts, PredictionFacts
 from diagnostics.facts.trials import TrialFacts
@@ -71,8 +71,10 @@ class LossPlateau(Rule):
     """
 
     severity = "warning"
+    causes = ("constant-predictions", "cannot-overfit-one-batch")
     no_exhibit = "cage 06 stalls there after a hundred steps, which is for a watch over the training to see"
 
+    @check
     def from_trial(
         self,
         trial: TrialFacts,
@@ -108,6 +110,7 @@ class LossPlateau(Rule):
             },
         )
 
+    @check
     def from_answers(self, history: HistoryFacts, answers: PredictionFacts) -> Finding | None:
         """Look whether a classifier has stayed at the chance level, however far its weights have moved."""
         course = trajectory.stuck(history, answers, STEPS)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.text.names import describe_parameters
 
@@ -52,7 +53,9 @@ class OptimizerMissesParameters(Rule):
     """
 
     severity = "error"
+    causes = ("unchanged-parameters", "learning-rate-too-low", *NO_LEARNING)
 
+    @check
     def from_optimizer(self, optimizer: OptimizerFacts, model: ModelFacts) -> Finding | None:
         """Compare what the optimizer holds with what should learn."""
         if not optimizer.held and not optimizer.missing:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.facts.training import HistoryFacts
 
@@ -49,7 +50,9 @@ class UnchangedParameters(Rule):
     """
 
     severity = "error"
+    causes = NO_LEARNING
 
+    @check
     def from_history(
         self, history: HistoryFacts, optimizer: OptimizerFacts | None = None, model: ModelFacts | None = None
     ) -> Finding | None:

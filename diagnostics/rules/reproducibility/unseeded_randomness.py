@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.trials import ReproductionFacts
 
 ROUNDING = 1e-4  # of the largest value: what the order of a sum in single precision leaves after a few layers
@@ -57,6 +57,7 @@ class UnseededRandomness(Rule):
     severity = "note"
     no_exhibit = "a run that cannot be made again trains as well as any other: there is no failure to show"
 
+    @check
     def from_reproduction(self, reproduction: ReproductionFacts) -> Finding | None:
         """Say where the two steps part."""
         if reproduction.first is None:
