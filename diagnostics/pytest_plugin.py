@@ -69,10 +69,10 @@ class Diagnosis:
 
     def explain(self, error: BaseException) -> None:
         """Take what is known of the exception that ended the test, if it is one of those that rules know."""
-        from .api.explain import explain
+        from .api.explain import explanation_of
 
         try:
-            explained = explain(error)
+            explained = explanation_of(error)
         except Exception as fault:
             self._run.faults.append("".join(traceback.format_exception(fault)).strip())
             return

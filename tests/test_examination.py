@@ -13,8 +13,9 @@ from transformers import Trainer, TrainingArguments
 
 import diagnostics
 from diagnostics import InvalidInput
-from diagnostics.engine.rule import Rule
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.pipeline import BatchFacts
+from diagnostics.report import build
 from diagnostics.rules import registry
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -168,13 +169,14 @@ class TestWalk:
             """A rule that fails."""
 
             severity = "error"
+            stage = "batch"
 
+            @check
             def from_batch(self, batch: BatchFacts) -> None:
                 raise ZeroDivisionError("a fault of ours")
 
-        Faulty.name, Faulty.stage = "faulty", "batch"
         rules = (*registry.all_rules(), Faulty())
-        monkeypatch.setattr(registry, "all_rules", lambda: rules)
+        monkeypatch.setattr(build, "all_rules", lambda: rules)
         report = diagnostics.examine(classifier(), LOADER, LOSS)
         assert report.faults == ("the rule faulty failed: ZeroDivisionError: a fault of ours",)
         assert report.not_applicable["faulty"] == "the rule itself failed"

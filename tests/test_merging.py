@@ -94,7 +94,7 @@ class TestMerged:
         assert told(whole) == [("constant-predictions", "warning", [])]
         assert (whole.ignored, whole.ignored_in_vain) == ({"class-imbalance": "rare events"}, ("dead-units",))
         assert str(whole).endswith(
-            "1 warning.\nIgnored: class-imbalance (rare events).\nTo be ignored, but not found: dead-units."
+            "1 warning.\nIgnored: class-imbalance (rare events).\nUnused ignore: dead-units."
         )
 
     def test_a_rule_that_one_report_could_judge_is_judged(self):

@@ -108,13 +108,13 @@ class TestAPackageOfOurName:
     def test_a_folder_that_is_no_package_stands_behind_the_library(self, both, tmp_path):
         (tmp_path / "diagnostics").mkdir()
         plain, ended = both("import diagnostics; print(diagnostics.Report.__module__)")
-        assert plain == ended == (0, "diagnostics.report\n", "")
+        assert plain == ended == (0, "diagnostics.report.report\n", "")
 
     def test_the_library_itself_is_not_taken_for_the_scripts(self, tmp_path):
         """A script in the folder that the library is imported from, as in a clone of it."""
         (tmp_path / "diagnostics").symlink_to(ROOT / "diagnostics")
         (tmp_path / "train.py").write_text("import diagnostics; print(diagnostics.Report.__module__)")
-        assert run(["-m", "diagnostics", "run", "train.py"], tmp_path).stdout == "diagnostics.report\n"
+        assert run(["-m", "diagnostics", "run", "train.py"], tmp_path).stdout == "diagnostics.report.report\n"
 
 
 def test_nothing_is_imported_once_the_script_is_over(tmp_path):

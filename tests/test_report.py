@@ -131,6 +131,7 @@ class TestJson:
                     "step": None,
                     "fix": ERROR.fix,
                     "page": "rules/labels-out-of-range",
+                    "alternatives": [],
                     "consequences": [],
                     "other_trainings": 0,
                 },
@@ -144,6 +145,7 @@ class TestJson:
                     "step": None,
                     "fix": "pad less",
                     "page": "rules/mostly-padding",
+                    "alternatives": [],
                     "consequences": [],
                     "other_trainings": 0,
                 },
@@ -197,17 +199,17 @@ error: labels-out-of-range                                                      
   The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. 11
   of the 32 labels in this batch carry label 2.
   fix: AutoModelForSequenceClassification.from_pretrained(..., num_labels=3)
-  read: rules/labels-out-of-range
+  read: diagnose rules labels-out-of-range
 
 warning: unreached-parameters                                                                 step 7
   3 of the 40 trainable parameters get no gradient.
   fix: use their result in the loss
-  read: rules/unreached-parameters
+  read: diagnose rules unreached-parameters
 
 note: mostly-padding
   61% is padding.
   fix: pad less
-  read: rules/mostly-padding
+  read: diagnose rules mostly-padding
 
 1 error, 1 warning, 1 note.
 Could not be judged here: class-imbalance, ragged-batch.
@@ -238,7 +240,7 @@ class TestText:
             "note: mostly-padding\n"
             "  61% is padding.\n"
             "  fix: pad less\n"
-            "  read: rules/mostly-padding\n"
+            "  read: diagnose rules mostly-padding\n"
             "\n"
             "1 note."
         )

@@ -68,11 +68,13 @@ def examine(
     Raises:
         InvalidInput: the arguments are not something that can be examined.
     """
-    return walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation), check_reproducible)
+    from diagnostics.report.build import finished
+
+    return finished(walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation), check_reproducible))
 
 
 def walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    """Put the rules to what a pipeline shows, stage by stage."""
+    """Evaluate the rules on what a pipeline shows, stage by stage; the findings are not yet grouped."""
     with own_run(), pipeline.untouched():
         report = _walk(pipeline, check_reproducible)
     if not all(result.status in ("passed", "not judged") for result in report.stages):
@@ -130,10 +132,9 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
 
 def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    from diagnostics.engine.evaluate import Evaluator
     from diagnostics.facts.pipeline import Fact
     from diagnostics.facts.trials import ReproductionFacts
-    from diagnostics.rules.registry import all_rules
+    from diagnostics.report.build import evaluated, new_evaluator
 
     stages: dict[str, Callable[[], Iterator[Fact]]] = {
         "dataset": pipeline.dataset,
@@ -149,7 +150,7 @@ def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
         stages["reproducibility"] = pipeline.reproduction
     else:
         kinds.remove(ReproductionFacts)
-    evaluator = Evaluator(all_rules())
+    evaluator = new_evaluator()
     results: list[StageResult] = []
     findings: list[Finding] = []
     crash = None
@@ -162,15 +163,7 @@ def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
             result, found, crash = _run_stage(name, stage, evaluator, to_the_end)
         results.append(result)
         findings += found
-    return Report(
-        title=f"examined {pipeline.name}",
-        findings=tuple(findings),
-        stages=tuple(results),
-        not_applicable=evaluator.not_applicable(*kinds),
-        judged=evaluator.judged,
-        crash=crash,
-        faults=tuple(evaluator.faults),
-    )
+    return evaluated(f"examined {pipeline.name}", evaluator, findings, kinds, stages=tuple(results), crash=crash)
 
 
 def _run_stage(
@@ -187,10 +180,8 @@ def _run_stage(
 
     findings: list[Finding] = []
     seen: list[str] = []
-
-    def result(status: Status, text: str) -> StageResult:
-        return StageResult(name, status, text)
-
+    crash: CrashFacts | None = None
+    status: Status = "passed"
     try:
         for fact in stage():
             text = detail(fact)
@@ -198,22 +189,23 @@ def _run_stage(
                 seen.append(text)
             findings += evaluator.add(fact)
             if not to_the_end and _has_error(findings):
-                return result("stopped", "; ".join(seen)), findings, None
+                break
     except CannotJudge as reason:
-        return result("stopped" if _has_error(findings) else "not judged", str(reason)), findings, None
+        status, seen = "not judged", [str(reason)]
     except StageFailed as reason:
-        return result("failed", str(reason)), findings, None
+        status, seen = "failed", [str(reason)]
     except (UsersCodeRaised, SystemExit) as raised:
         crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
         findings += evaluator.add(crash, *symptoms)
-        text = f"{crash.exception}: {crash.first_line}"
-        if _has_error(findings):
-            return result("stopped", text), findings, None
-        return result("failed", text), findings, crash
+        status, seen = "failed", [f"{crash.exception}: {crash.first_line}"]
     except Exception as fault:  # ours: a line in the report, never an exception in the user's program
         evaluator.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
-        return result("not judged", "a fault of diagnostics itself; see below"), findings, None
-    return result("stopped" if _has_error(findings) else "passed", "; ".join(seen)), findings, None
+        seen = ["a fault of diagnostics itself; see below"]
+        return StageResult(name, "not judged", *seen), [*findings, *evaluator.close_phase()], None
+    findings += evaluator.close_phase()
+    if _has_error(findings) and (status != "failed" or crash is not None):
+        status, crash = "stopped", None
+    return StageResult(name, status, "; ".join(seen)), findings, crash
 
 
 def _has_error(findings: list[Finding]) -> bool:

@@ -38,6 +38,13 @@ def explain(failure: Any) -> Report:
     Raises:
         InvalidInput: neither an exception, nor a text that holds a traceback or what is left of one.
     """
+    from diagnostics.report.build import finished
+
+    return finished(explanation_of(failure))
+
+
+def explanation_of(failure: Any) -> Report:
+    """Do what `explain` does; the findings are not yet grouped."""
     if isinstance(failure, str):
         title, crash, *symptoms = _of_text(failure)
     elif isinstance(failure, BaseException):
@@ -48,20 +55,12 @@ def explain(failure: Any) -> Report:
             f"explain() was given {what(failure)}. It takes an exception that was caught, or the text of "
             "a traceback."
         )
-    from diagnostics.engine.evaluate import Evaluator
     from diagnostics.facts.crash import CrashFacts, Symptom
-    from diagnostics.rules.registry import all_rules
+    from diagnostics.report.build import evaluated, new_evaluator
 
-    evaluator = Evaluator(all_rules())
-    findings = evaluator.add(crash, *symptoms)
-    return Report(
-        title=title,
-        findings=tuple(findings),
-        not_applicable=evaluator.not_applicable(CrashFacts, *get_args(Symptom)),
-        judged=evaluator.judged,
-        crash=crash,
-        faults=tuple(evaluator.faults),
-    )
+    evaluator = new_evaluator()
+    findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
+    return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), crash=crash)
 
 
 def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:

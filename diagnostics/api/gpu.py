@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.facts.gpu import CardFacts, Holder, in_bytes
@@ -9,8 +10,6 @@ from diagnostics.report.report import Report
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from diagnostics.engine.finding import Finding
 
 UNSEEN = "?"  # of a process in another container, or another user's
 
@@ -22,25 +21,24 @@ def look_at_cards(library: Any = None) -> tuple[tuple[CardFacts, ...], Report]:
         library: what answers as `pynvml` does; that module itself if None.
 
     Raises:
-        NoCards: there is no card, or nobody to ask; see `probes.nvml`.
+        NoCards: there is no card, or nobody to ask; see `collectors.system.nvml`.
     """
     from diagnostics.collectors.system.nvml import cards
-    from diagnostics.engine.evaluate import Evaluator
-    from diagnostics.rules.registry import all_rules
+    from diagnostics.report.build import evaluated, finished, new_evaluator
 
     found = cards(library)
-    findings: list[Finding] = []
-    faults: list[str] = []
-    open_questions: dict[str, str] = {}
+    report = Report(f"looked at {len(found)} card{'' if len(found) == 1 else 's'}")
     for card in found:
-        evaluator = Evaluator(all_rules())  # a card each: a rule that one card breaks may be broken by the next
-        findings += evaluator.add(card)
-        faults += evaluator.faults
-        open_questions |= evaluator.not_applicable(CardFacts)
-    count = f"{len(found)} card{'' if len(found) == 1 else 's'}"
-    return found, Report(
-        f"looked at {count}", tuple(findings), not_applicable=open_questions, faults=tuple(faults)
-    )
+        evaluator = new_evaluator()  # a card each: a rule that one card breaks may be broken by the next
+        one = evaluated(report.title, evaluator, [*evaluator.add(card), *evaluator.close_phase()], [CardFacts])
+        report = replace(
+            report,
+            findings=(*report.findings, *one.findings),
+            not_applicable={**report.not_applicable, **one.not_applicable},
+            judged=report.judged | one.judged,
+            faults=tuple(dict.fromkeys((*report.faults, *one.faults))),
+        )
+    return found, finished(report)
 
 
 def tables(cards: tuple[CardFacts, ...]) -> list[RenderableType]:

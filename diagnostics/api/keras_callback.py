@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from diagnostics.errors import message_of
+from diagnostics.report.build import finished
 from diagnostics.report.loggers import MetricLogger, check_logger
 from diagnostics.report.report import Report
 
@@ -68,6 +69,9 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def report(self) -> Report:
         """Say what was seen so far, at any time. Reads what is still on the device."""
+        return finished(self._report())
+
+    def _report(self) -> Report:
         if self._run is None:
             report = Report(f"watched nothing: {self._why_not}")
         else:

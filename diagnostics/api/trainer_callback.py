@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import transformers
 
 from diagnostics.errors import message_of
+from diagnostics.report.build import finished
 from diagnostics.report.loggers import check_logger
 from diagnostics.report.report import Report
 
@@ -82,8 +83,11 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def report(self) -> Report:
         """Say what was seen so far, at any time. Reads what is still on the device."""
+        return finished(self._report())
+
+    def _report(self) -> Report:
         watched = self._watch
-        report = watched.report() if watched is not None else Report(f"watched nothing: {self._why_not}")
+        report = watched._report() if watched is not None else Report(f"watched nothing: {self._why_not}")
         return dataclasses.replace(report, faults=(*report.faults, *self._faults.values()))
 
     # The Trainer's events.

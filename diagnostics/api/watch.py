@@ -86,6 +86,12 @@ class Watch:
     @without_user_modes()
     def report(self) -> Report:
         """Say what was seen so far. Reads what is still on the device."""
+        from diagnostics.report.build import finished
+
+        return finished(self._report())
+
+    @without_user_modes()
+    def _report(self) -> Report:
         from .watch_report import watch_report
 
         with self._probe.still():
@@ -94,9 +100,13 @@ class Watch:
             return dataclasses.replace(report, traces=self._probe.traces(), failed=self._probe.batch())
 
     def release(self) -> Report:
-        """Stop watching, and let go of the model and all that was seen at once: this is the last report."""
+        """Stop watching, and let go of the model and all that was seen at once.
+
+        Returns:
+            The last report, its findings not yet grouped.
+        """
         self.close()
-        report = self.report()
+        report = self._report()
         vars(self._probe).clear()  # its parts refer to each other, and would wait for the garbage collection
         return report
 

@@ -7,12 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from diagnostics.engine.evaluate import Evaluator
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import WATCHED, HistoryFacts, RangeFacts
+from diagnostics.report.build import evaluated, new_evaluator
 from diagnostics.report.report import Report, StageResult
-from diagnostics.rules.registry import all_rules
 
 NO_LOSS = "the loop handed over none: watch.step(loss)"
 
@@ -45,7 +44,7 @@ class Watcher(Protocol):
 
 
 def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Report:
-    """Judge the run so far.
+    """Evaluate the rules on the run so far; the findings are not yet grouped.
 
     Args:
         probe: is read first.
@@ -54,17 +53,18 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
     """
     probe.read()
     history, ranges = probe.history(), probe.ranges()
-    evaluator = Evaluator(all_rules())
+    evaluator = new_evaluator()
     seen = (*facts, history, probe.origin, ranges)
     findings = evaluator.add(*(fact for fact in seen if fact is not None))
+    findings += evaluator.close_phase()
     count = history.total_steps
-    return Report(
-        title=f"watched {count:,} {'step' if count == 1 else 'steps'} of {name}",
-        findings=tuple(findings),
+    return evaluated(
+        f"watched {count:,} {'step' if count == 1 else 'steps'} of {name}",
+        evaluator,
+        findings,
+        (*WATCHED, *(type(fact) for fact in facts)),
+        other_faults=filter(None, probe.faults.values()),
         stages=tuple(_parts(history, probe)),
-        not_applicable=evaluator.not_applicable(*WATCHED, *(type(fact) for fact in facts)),
-        judged=evaluator.judged,
-        faults=(*filter(None, probe.faults.values()), *evaluator.faults),
         history=history,
         origin=probe.origin,
         ranges=ranges,

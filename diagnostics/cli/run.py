@@ -12,6 +12,7 @@ from typing import Any
 from diagnostics.config import from_option, from_pyproject
 from diagnostics.errors import InvalidInput
 from diagnostics.run.output import STANDARD_OUTPUT
+from diagnostics.run.own_modules import is_shadowed, under_alias
 from diagnostics.run.ranks import Rank, rank_of_this_process
 from diagnostics.run.script import Script
 from diagnostics.run.session import FAIL_ON, RunOptions, RunSession
@@ -84,6 +85,9 @@ def run_script(options: argparse.Namespace) -> int:
     """Run the script; see `RunSession.make`."""
     if (options.script is None) == (options.module is None):
         raise InvalidInput("nothing to run was named. Name a script, or a module after -m: diagnose run train.py")
+    script = Script(options.module or options.script, options.arguments, module=options.module is not None)
+    if is_shadowed(script.folder):
+        return int(under_alias("cli.run").run_script(options))
     rank = rank_of_this_process()
     session_options = RunOptions(
         kind=_format(options),
@@ -97,7 +101,6 @@ def run_script(options: argparse.Namespace) -> int:
         quiet=options.quiet,
         rank=rank,
     )
-    script = Script(options.module or options.script, options.arguments, module=options.module is not None)
     return RunSession(script, session_options).make()
 
 

@@ -1,7 +1,7 @@
 """Which findings follow from which: a report names the cause, and lists under it what came of it.
 
-Each rule declares in `Rule.causes` what follows from it at once; consequences may have consequences of their own. Only
-what explains another finding wholly stands there: a doubtful pair is better reported as two findings.
+Each rule declares in `Rule.causes` what follows from it at once; consequences may have consequences of their own.
+Only what explains another finding wholly stands there: a doubtful pair is better reported as two findings.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Rule:
         if "name" not in vars(cls):
             cls.name = file.replace("_", "-") if of_library else _hyphenated(cls.__name__)
         if of_library and folder in STAGES:
-            cls.stage = typing.cast(Stage, folder)
+            cls.stage = folder
         own = {name: _needs_of(cls, method) for name, method in vars(cls).items() if _is_check(cls, name, method)}
         cls._needs = {**cls._needs, **own}
         if own:
@@ -159,9 +159,7 @@ def _hyphenated(name: str) -> str:
 def _is_check(cls: type[Rule], name: str, method: Any) -> bool:
     marked = getattr(method, "__is_check__", False)
     if not marked and name.startswith("from_") and inspect.isfunction(method):
-        raise InvalidInput(
-            f"{cls.__name__}.{name} looks like a check and is not marked as one. Put @check above it."
-        )
+        raise InvalidInput(f"{cls.__name__}.{name} looks like a check and is not marked. Put @check above it.")
     return bool(marked)
 
 
@@ -171,7 +169,7 @@ def _needs_of(cls: type[Rule], method: Any) -> dict[str, Need]:
         hints = typing.get_type_hints(method)
     except NameError as missing:
         raise InvalidInput(
-            f"{named}: an annotation cannot be read ({missing}). Import the facts at the top of the module, and not "
+            f"{named}: an annotation cannot be read ({missing}). Import the facts at the top of the module, not "
             "under TYPE_CHECKING."
         ) from None
     parameters = list(inspect.signature(method).parameters)[1:]
@@ -195,9 +193,7 @@ def _validate(cls: type[Rule]) -> None:
     for attribute, allowed in (("stage", STAGES), ("severity", SEVERITIES)):
         if (given := getattr(cls, attribute, None)) not in allowed:
             was = "declares none" if given is None else f"declares {given!r}"
-            raise InvalidInput(
-                f"The rule {cls.__name__} {was} as its {attribute}. It takes: {', '.join(allowed)}."
-            )
+            raise InvalidInput(f"The rule {cls.__name__} {was} as its {attribute}. Choose: {', '.join(allowed)}.")
     if not (inspect.getdoc(cls) or "").strip() or inspect.getdoc(cls) == inspect.getdoc(Rule):
         raise InvalidInput(f"The rule {cls.__name__} has no docstring. Its first sentence names the pattern.")
     if not all(any(need.required for need in needs.values()) for needs in cls._needs.values()):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from diagnostics.engine.causality import explains
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity
+from diagnostics.rules.registry import all_rules, causality_of
 
 from .report import Report, StageResult, Status
 
@@ -59,10 +59,10 @@ def merged(
         parts[-1].append(explained)
     reports = [report for part in parts for report in part]
     found = {finding.rule for report in reports for finding in report.findings}
-    findings: list[Finding] = []
+    causality, findings = causality_of(all_rules()), list[Finding]()
     for part in parts:
         told = [finding for report in part for finding in report.findings if finding.rule not in ignores]
-        for finding in _causes(_each_once(told)):
+        for finding in causality.grouped(_each_once(told)):
             _tell(findings, finding)
     main = max((t.watched for t in trainings if t.watched is not None), key=_weight, default=Report(title))
     return Report(
@@ -97,30 +97,6 @@ def _each_once(findings: list[Finding]) -> list[Finding]:
             step=finding.step if first.step is None else first.step,
         )
     return list(once.values())
-
-
-def _causes(findings: list[Finding]) -> list[Finding]:
-    """Put each finding under the first other one that it follows from."""
-    under: dict[str, list[Finding]] = {}
-    causes: list[Finding] = []
-    for finding in findings:
-        roots = [one for one in findings if explains(one, finding) and not _has_cause(one, findings)]
-        if roots:
-            under.setdefault(roots[0].rule, []).append(finding)
-        else:
-            causes.append(finding)
-    return [_with(cause, under.get(cause.rule, [])) for cause in causes]
-
-
-def _has_cause(finding: Finding, among: list[Finding]) -> bool:
-    return any(explains(other, finding) for other in among)
-
-
-def _with(cause: Finding, consequences: list[Finding]) -> Finding:
-    severity = cause.severity
-    for consequence in consequences:
-        severity = min(severity, consequence.severity, key=SEVERITIES.index)
-    return replace(cause, severity=severity, consequences=tuple(consequences))
 
 
 def _tell(findings: list[Finding], finding: Finding) -> None:

@@ -128,12 +128,13 @@ def _finding(finding: Finding, width: int) -> Padding:
     body.add_row(head)
     body.add_row(Padding(Text(_laid_out(shortened(finding.message), width - 2)), (0, 0, 0, 2)))
     rows = [("fix: ", shortened(finding.fix), "green")]
+    rows += [("or: ", shortened(alternative), "green") for alternative in finding.alternatives]
     if finding.consequences:
-        rows.append(("hence: ", "; ".join(map(in_short, finding.consequences)), ""))
+        rows.append(("also caused: ", "; ".join(map(in_short, finding.consequences)), ""))
     if finding.other_trainings:
         trainings = "training" if finding.other_trainings == 1 else "trainings"
         rows.append(("also: ", f"in {finding.other_trainings} other {trainings} of this script", ""))
-    for label, text, style in (*rows, ("read: ", finding.page, "dim")):
+    for label, text, style in (*rows, ("read: ", f"diagnose rules {finding.rule}", "dim")):
         row = Table.grid()
         row.add_column(no_wrap=True)
         row.add_column()
@@ -202,6 +203,6 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     for rule, reason in report.ignored.items():
         yield Text(f"Ignored: {rule}" + (f" ({reason})" if reason else "") + ".", style="dim")
     for rule in report.ignored_in_vain:
-        yield Text(f"To be ignored, but not found: {rule}.", style="dim")
+        yield Text(f"Unused ignore: {rule}.", style="dim")
     for fault in report.faults:
         yield Text(f"A fault of diagnostics itself, not of your program: {shortened(fault)}", style="magenta")

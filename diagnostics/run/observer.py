@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import diagnostics
 from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.import_hooks import after_import
@@ -21,6 +20,7 @@ from diagnostics.errors import InvalidInput
 from diagnostics.report.report import Report, StageResult
 
 if TYPE_CHECKING:
+    from diagnostics.api.watch import Watch
     from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
     from diagnostics.collectors.keras.discover.tape_watcher import KerasLoop
     from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
@@ -58,8 +58,7 @@ class _Over:
 
     said: Report
 
-    def report(self) -> Report:
-        """Return the last report."""
+    def _report(self) -> Report:
         return self.said
 
 
@@ -69,8 +68,7 @@ class _TapeWatch:
 
     loop: KerasLoop
 
-    def report(self) -> Report:
-        """Say what was seen so far."""
+    def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
         return watch_report(self.loop, self.loop.name)
@@ -109,7 +107,7 @@ class ScriptObserver:
         self.trainings: list[Training] = []
         self.faults: list[str] = []
         self._on_examined = on_examined
-        self._loops: LoopFinder[diagnostics.Watch] | None = None
+        self._loops: LoopFinder[Watch] | None = None
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by who watches
         self._tapes: TapeFinder | None = None
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
@@ -136,7 +134,7 @@ class ScriptObserver:
     def course(self, training: Training) -> Report | None:
         """Report on one training as far as it has come; None if it was not watched."""
         try:
-            report: Report | None = training.watching and training.watching.report()
+            report: Report | None = training.watching and training.watching._report()
         except Exception as fault:
             self._fault(fault)
             return None
@@ -176,11 +174,12 @@ class ScriptObserver:
 
             self._undo.append(GivenBatches(self._first_batches).close)
 
-    def _watch(self, model: Any, optimizers: list[Any]) -> diagnostics.Watch:
+    def _watch(self, model: Any, optimizers: list[Any]) -> Watch:
+        from diagnostics.api.watch import watch
         from diagnostics.collectors.isolation.weak_twin import stand_in
 
         # A script that trains many models, one after the other, is to have room for the next.
-        watching = diagnostics.watch(stand_in(model), [stand_in(optimizer) for optimizer in optimizers])
+        watching = watch(stand_in(model), [stand_in(optimizer) for optimizer in optimizers])
         self.trainings.append(Training(watching=watching))
         self._of_loops[watching] = self.trainings[-1]
         return watching
@@ -253,7 +252,9 @@ class ScriptObserver:
         self._undo.append(lambda: setattr(owner, method, train))
 
     def _join_trainer(self, training: Training, _train: Any, arguments: Any, options: Any) -> _Joined:
-        callback, trainer = diagnostics.TrainerCallback(quiet=True), arguments[0]
+        from diagnostics.api.trainer_callback import TrainerCallback
+
+        callback, trainer = TrainerCallback(quiet=True), arguments[0]
         if training.awaits_batch:
             callback._on_first_step = functools.partial(self._look_at_first_step, training)
         trainer.add_callback(callback)
@@ -277,7 +278,9 @@ class ScriptObserver:
         return FirstTrainerStep(trainer, inputs, why=objection(trainer) or "", deliver=examine)
 
     def _join_fit(self, training: Training, fit: Any, arguments: Any, options: Any) -> _Joined:
-        callback, call = diagnostics.KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
+        from diagnostics.api.keras_callback import KerasCallback
+
+        callback, call = KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
         given: Any = call.arguments.get("callbacks") or []
         if hasattr(given, "on_train_begin") and hasattr(given, "append"):  # a CallbackList
             given.append(callback)
@@ -393,13 +396,13 @@ def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
 
 
 def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
-    """Put the rules to facts that came to light after an examination; show the first of them with a stage."""
-    from diagnostics.engine.evaluate import Evaluator
+    """Evaluate the rules on facts that came to light after an examination; show the first with a stage."""
+    from diagnostics.report.build import new_evaluator
     from diagnostics.report.stage_summary import detail
-    from diagnostics.rules.registry import all_rules
 
-    evaluator, told = Evaluator(all_rules()), {finding.rule for finding in report.findings}
-    found = [finding for finding in evaluator.add(*facts) if finding.rule not in told]
+    evaluator, reported = new_evaluator(), {finding.rule for finding in report.findings}
+    findings = [*evaluator.add(*facts), *evaluator.close_phase()]
+    found = [finding for finding in findings if finding.rule not in reported]
     stages = list(report.stages)
     for place, result in enumerate(stages):
         if result.name == stage:

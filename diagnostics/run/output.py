@@ -12,6 +12,7 @@ from typing import Any
 import numpy.ma  # noqa: F401  np.median imports it when it is first called
 from rich.console import Console
 
+from diagnostics.api import watch_report  # noqa: F401  imported before the script starts, as all of this
 from diagnostics.api.explain import explain
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.where import Where

@@ -7,17 +7,21 @@ imported the other before. Only names that the script's folder really holds are 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.machinery
+import importlib.util
 import os
 import re
 import sys
 import zipimport
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
+from pathlib import Path
 from types import CodeType, ModuleType
 
 ALIAS = "_diagnostics_of_this_run"  # what our own package is called where the script has one of that name
 _OURS = __name__.partition(".")[0]
+_ROOT = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(rf"^([ \t]*from ){_OURS}\b".encode(), re.MULTILINE)
 # It draws from the generator of `random` when it is imported, which a script that has seeded that notices.
 _DRAWS = frozenset({"rich"})
@@ -45,9 +49,6 @@ class OwnModules:
 
     def hide(self) -> None:
         """Let the script import its own from now on. What we import ourselves has to be imported by now."""
-        if _OURS in self._names:
-            _rename()
-        self._names -= {_OURS}
         self._ours = self._taken()
 
     @contextlib.contextmanager
@@ -93,28 +94,37 @@ def _same_file(one: str | None, other: str | None) -> bool:
         return False
 
 
-def _rename() -> None:
-    """Call our package by another name, for good, so that the usual one is free for the script's.
+def is_shadowed(folder: str | None) -> bool:
+    """Whether a script's folder holds a module of this library's own name."""
+    return folder is not None and _OURS in _shadowed(folder)
 
-    What is imported already is the same module as before; what we import later is found under the new name.
+
+def under_alias(module: str) -> ModuleType:
+    """Import this library once more under another name, and leave its own name to the script's module.
+
+    The exceptions, and what was decided when the process started, stay the same objects.
+
+    Args:
+        module: of this library, the one to return: ``run.session``.
     """
     sys.meta_path.insert(0, _AliasFinder())
     for name in [name for name in sys.modules if name.partition(".")[0] == _OURS]:
-        module = sys.modules.pop(name)
-        alias = ALIAS + name.removeprefix(_OURS)
-        sys.modules[alias] = module
-        if module.__spec__ is not None:
-            module.__spec__.name = alias
-            if isinstance(module.__spec__.loader, importlib.machinery.SourceFileLoader):
-                module.__spec__.loader.name = alias
-            module.__package__ = module.__spec__.parent
-        module.__name__ = alias
+        loaded, relative = sys.modules.pop(name), name.removeprefix(f"{_OURS}.")
+        if relative in ("launch", "errors"):
+            sys.modules[f"{ALIAS}.{relative}"] = loaded
+    return importlib.import_module(f"{ALIAS}.{module}")
 
 
 class _AliasFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if fullname == ALIAS:
+            root = str(_ROOT / "__init__.py")
+            loader = _AliasLoader(ALIAS, root)
+            return importlib.util.spec_from_file_location(
+                ALIAS, root, loader=loader, submodule_search_locations=[str(_ROOT)]
+            )
         if not fullname.startswith(f"{ALIAS}."):
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)

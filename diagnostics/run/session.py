@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from diagnostics.api.explain import explain
+from diagnostics.api.explain import explanation_of
 from diagnostics.errors import message_of
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report, StageResult
@@ -121,7 +121,7 @@ class RunSession:
         explained, faults = None, list(self._run.faults)
         if ending.error is not None and ending.error.__traceback__ is not None:
             try:
-                explained = explain(ending.error)
+                explained = explanation_of(ending.error)
             except KeyboardInterrupt:
                 raise
             except BaseException as fault:  # ours, and no reason to say nothing at all

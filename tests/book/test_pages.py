@@ -91,7 +91,7 @@ class TestTerminal:
     def test_colours_a_report_and_escapes_what_is_html_in_it(self) -> None:
         report = (
             "✗  batch   x < 3\nerror: ragged-batch      train.py:7\n"
-            "  fix: pad & mask\n  read: rules/ragged-batch\n1 error.\n"
+            "  fix: pad & mask\n  read: diagnose rules ragged-batch\n1 error.\n"
             "Could not be judged here: dead-units,\nno-gradient."
         )
         assert pages.terminal(report).splitlines() == [
@@ -100,7 +100,7 @@ class TestTerminal:
             '<span class="bad">✗</span>  batch   x &lt; 3',
             '<span class="bad">error:</span> ragged-batch      train.py:7',
             '  fix: <span class="good">pad &amp; mask</span>',
-            '  read: <span class="aside">rules/ragged-batch</span>',
+            '  read: <span class="aside">diagnose rules ragged-batch</span>',
             "1 error.",
             '<span class="aside">Could not be judged here: dead-units,',
             "no-gradient.</span>",

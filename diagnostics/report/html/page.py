@@ -36,7 +36,7 @@ _MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
 
 def page(report: Report) -> str:
     """Render the report; see `Report.save`."""
-    style = resources.files(__package__).joinpath("html_report.css").read_text(encoding="utf-8")
+    style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     body = "\n".join(part for part in _parts(report) if part)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -134,10 +134,18 @@ def _finding(finding: Finding) -> str:
         f'<span class="place">{escaped(place)}</span></header><p>{escaped(said)}</p>'
         + (f'<pre tabindex="0">{escaped(table)}</pre>' if table else "")
         + f'<p class="label">What to change</p><pre class="fix"><code>{escaped(finding.fix)}</code></pre>'
+        + _alternatives(finding)
         + _consequences(finding)
         + (f"<details><summary>Evidence</summary>{evidence}</details>" if finding.evidence else "")
         + _why(finding.rule)
         + "</article>"
+    )
+
+
+def _alternatives(finding: Finding) -> str:
+    return "".join(
+        f'<p class="label">Or</p><pre class="fix"><code>{escaped(fix)}</code></pre>'
+        for fix in finding.alternatives
     )
 
 

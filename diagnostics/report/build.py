@@ -1,0 +1,73 @@
+"""The way from facts to a report: evaluate the rules, group by cause, leave out what the project ignores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from diagnostics.config import from_pyproject
+from diagnostics.engine.evaluate import Evaluator
+from diagnostics.engine.finding import Finding
+from diagnostics.errors import InvalidInput
+from diagnostics.rules.registry import all_rules, causality_of, faults
+
+from .report import Report
+
+
+def new_evaluator() -> Evaluator:
+    """Return an evaluator of all rules, to which facts are added as they come."""
+    return Evaluator(all_rules())
+
+
+def evaluated(
+    title: str,
+    evaluator: Evaluator,
+    findings: Sequence[Finding],
+    kinds: Iterable[type],
+    *,
+    other_faults: Iterable[str] = (),
+    **seen: Any,
+) -> Report:
+    """Make the report of what an evaluator found; neither grouped nor free of what is ignored: see `finished`.
+
+    Args:
+        title: what was looked at.
+        evaluator: to which all facts have been added.
+        findings: that it returned.
+        kinds: of facts that this entry can give, see `Evaluator.not_applicable`.
+        other_faults: what went wrong in this library before the rules.
+        seen: further fields of the report.
+    """
+    return Report(
+        title=title,
+        findings=tuple(findings),
+        not_applicable=evaluator.not_applicable(*kinds),
+        judged=evaluator.judged,
+        faults=(*other_faults, *evaluator.faults, *faults()),
+        **seen,
+    )
+
+
+def finished(report: Report) -> Report:
+    """Group the findings of one training by cause, without those that the project's pyproject.toml ignores."""
+    ignores, problems = _ignores_of_project()
+    kept = [finding for finding in report.findings if finding.rule not in ignores]
+    found = {finding.rule for finding in report.findings}
+    return replace(
+        report,
+        findings=tuple(causality_of(all_rules()).grouped(kept)),
+        ignored={rule: reason for rule, reason in ignores.items() if rule in found},
+        faults=(*report.faults, *problems),
+    )
+
+
+def _ignores_of_project() -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Return rule to reason, and what is wrong with the table; that must not cost anybody the report."""
+    try:
+        return from_pyproject(Path.cwd()), ()
+    except InvalidInput as reason:
+        return {}, (str(reason),)
+    except OSError:  # the working directory is gone
+        return {}, ()
