@@ -89,7 +89,7 @@ class TestRecordMemory:
 
 
 class TestWriteAndRead:
-    RECORD = {"said": {"python train.py": "RuntimeError: é"}, "steps": {}, "memory": {}}  # noqa: RUF012
+    RECORD = {"said": {"python train.py": "RuntimeError: é"}, "steps": {}, "memory": {}}
 
     def test_nothing_is_recorded_at_first(self, exhibit: Exhibit) -> None:
         assert recording.read(exhibit) is None

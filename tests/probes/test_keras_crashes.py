@@ -98,7 +98,7 @@ NO_TARGET_FROM_TEXT = (
 
 
 class TestNoTarget:
-    INPUTS = {"x": X, "labels": LABELS}  # noqa: RUF012
+    INPUTS = {"x": X, "labels": LABELS}
 
     @pytest.mark.parametrize("mode", [GRAPH, EAGER, XLA], ids=["graph", "eager", "XLA"])
     def test_labels_among_the_inputs_of_a_dataset(self, mode):

@@ -50,7 +50,7 @@ class TestTokenBeyondEmbedding:
 
 
 class TestRaggedColumns:
-    IDS = [[1, 2, 3], [1, 2]]  # noqa: RUF012
+    IDS = [[1, 2, 3], [1, 2]]
 
     def test_lists_that_should_become_a_dataset(self):
         columns = {"input_ids": self.IDS, "attention_mask": [[1, 1, 1], [1, 1]]}

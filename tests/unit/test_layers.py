@@ -1,0 +1,84 @@
+"""Every import of the library goes down: from commands to facts, and collectors know neither rules nor reports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+LIBRARY = Path(__file__).resolve().parents[2] / "diagnostics"
+LAYERS = ("cli", "run", "api", "report", "collectors", "rules", "engine", "text", "facts")
+ROOT_MODULES = {  # each stands in the place of the layer that it names, or below all of them
+    "__main__": "cli",
+    "__init__": "cli",
+    "pytest_plugin": "cli",
+    "config": "report",
+    "failed_batch": None,
+    "errors": None,
+    "launch": None,
+    "tensor_probe": None,
+}
+APART = {("collectors", "rules"), ("collectors", "report")}
+FRAMEWORKS = {"torch", "tensorflow", "keras", "transformers", "datasets", "accelerate"}
+MODULES = sorted(LIBRARY.rglob("*.py"))
+
+
+def rank(layer: str | None) -> int:
+    return len(LAYERS) if layer is None else LAYERS.index(layer)
+
+
+def layer_of(module: tuple[str, ...]) -> str | None:
+    """Return the layer of a module by its path under the package: ("rules", "data", "class_imbalance")."""
+    first = module[0] if module else "__init__"
+    return first if first in LAYERS else ROOT_MODULES[first]
+
+
+def imports(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and absolute name of each import, wherever in the file it stands."""
+    package = ("diagnostics", *file.relative_to(LIBRARY).parent.parts)
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            origin = ".".join((*base, *([node.module] if node.module else [])))
+            # The last word may be a module or what it defines; the layer is the same.
+            yield from ((node.lineno, f"{origin}.{alias.name}") for alias in node.names)
+
+
+def test_every_module_has_its_layer():
+    assert {file.stem for file in LIBRARY.glob("*.py")} == set(ROOT_MODULES)
+    assert {file.parent.name for file in LIBRARY.glob("*/__init__.py")} == set(LAYERS)
+
+
+@pytest.mark.parametrize("layer", [*LAYERS, None], ids=str)
+def test_no_import_goes_up(layer):
+    wrong = []
+    for file in MODULES:
+        path = file.relative_to(LIBRARY).with_suffix("").parts
+        if layer_of(path) != layer or path == ("__init__",):
+            continue
+        for line, name in imports(file):
+            top, *rest = name.split(".")
+            if top != "diagnostics" or not rest or rest[0] not in (*LAYERS, *ROOT_MODULES):
+                continue
+            imported = layer_of(tuple(rest))
+            if rank(imported) < rank(layer) or (layer, imported) in APART:
+                wrong.append(f"{'/'.join(path)}:{line} imports {name}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("layer", ["facts", "text", "engine", "rules"])
+def test_rules_and_what_they_stand_on_import_no_framework(layer):
+    files = (LIBRARY / layer).rglob("*.py")
+    found = [f"{file}: {name}" for file in files for _, name in imports(file) if name.split(".")[0] in FRAMEWORKS]
+    assert found == []
+
+
+def test_no_folder_is_too_full_to_be_read_at_a_glance():
+    """About fifteen modules are understood from their names; a stage of the rules is a list, and may be longer."""
+    folders = {file.parent for file in MODULES if "rules" not in file.relative_to(LIBRARY).parts}
+    counts = {str(folder.relative_to(LIBRARY)): len(list(folder.glob("*.py"))) - 1 for folder in folders}
+    assert {folder: count for folder, count in counts.items() if count > 15} == {}
