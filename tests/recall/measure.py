@@ -1,0 +1,191 @@
+"""How many bugs `diagnose run` names, and how many healthy programs it alarms.
+
+Each program in broken/ names in a comment the rules that would be right; those in healthy/ must get no error
+and no warning. Write them as other people write theirs: nothing here is tuned to a rule.
+
+$ python tests/recall/measure.py                          # all of them
+$ python tests/recall/measure.py --only collapsed-schedule --jobs 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+MARK = "# names: "
+LIMIT_S = 300  # of one program
+
+
+@dataclass(frozen=True)
+class Program:
+    """A script, and the rules of which any is a right answer; none for a healthy one."""
+
+    path: Path
+    rules: tuple[str, ...]
+
+    @property
+    def is_healthy(self) -> bool:
+        return not self.rules
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `diagnose run` said of a program.
+
+    Attributes:
+        findings: rule and severity, in the order of the report, consequences after their cause.
+        failure: why there is no report; empty if there is one.
+    """
+
+    program: Program
+    findings: tuple[tuple[str, str], ...] = ()
+    failure: str = ""
+
+    @property
+    def is_named(self) -> bool:
+        return any(rule in self.program.rules for rule, _ in self.findings)
+
+    @property
+    def is_named_first(self) -> bool:
+        return bool(self.findings) and self.findings[0][0] in self.program.rules
+
+    @property
+    def is_only_noted(self) -> bool:
+        severities = {severity for rule, severity in self.findings if rule in self.program.rules}
+        return severities == {"note"}
+
+    @property
+    def alarms(self) -> list[str]:
+        """Errors and warnings of other rules than the right ones."""
+        return [rule for rule, severity in self.findings if severity != "note" and rule not in self.program.rules]
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    programs: int = 0
+    named: int = 0
+    first: int = 0
+    noted: int = 0
+    strays: int = 0
+    missed: list[str] = field(default_factory=list)
+
+
+def programs(only: str | None = None) -> list[Program]:
+    """Read the programs; with `only` those of one rule, and no healthy ones.
+
+    Raises:
+        SystemExit: a broken program names no rule.
+    """
+    found = []
+    for path in sorted((FOLDER / "broken").glob("*.py")):
+        marked = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(MARK)]
+        if len(marked) != 1:
+            sys.exit(f"{path}: one line must name the right rules: {MARK}a-rule, another-rule")
+        found.append(Program(path, tuple(marked[0].removeprefix(MARK).split(", "))))
+    if only is not None:
+        return [program for program in found if only in program.rules]
+    return [*found, *(Program(path, ()) for path in sorted((FOLDER / "healthy").glob("*.py")))]
+
+
+def run(program: Program) -> Outcome:
+    """Run one program under `diagnose run`, in a folder of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "diagnostics", "run", "--output", "report.json", str(program.path)]
+        try:
+            ended = subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(program, failure=f"not over after {LIMIT_S} seconds")
+        report = Path(folder, "report.json")
+        if not report.is_file():
+            return Outcome(program, failure=ended.stderr.strip().rpartition("\n")[2])
+        said = json.loads(report.read_text(encoding="utf-8"))
+    return Outcome(program, tuple(_flat(said["findings"])), "; ".join(said["faults"]))
+
+
+def _flat(findings: list[dict]) -> list[tuple[str, str]]:
+    listed = []
+    for finding in findings:
+        listed.append((finding["rule"], finding["severity"]))
+        listed += _flat(finding["consequences"])
+    return listed
+
+
+def table(outcomes: list[Outcome]) -> dict[str, Row]:
+    """Count by the first of the right rules."""
+    rows: dict[str, Row] = defaultdict(Row)
+    for outcome in outcomes:
+        if outcome.program.is_healthy:
+            continue
+        row = rows[outcome.program.rules[0]]
+        row.programs += 1
+        row.named += outcome.is_named
+        row.first += outcome.is_named_first
+        row.noted += outcome.is_only_noted
+        row.strays += len(outcome.alarms)
+        if not outcome.is_named_first:
+            row.missed.append(outcome.program.path.stem)
+    return dict(sorted(rows.items()))
+
+
+def show(outcomes: list[Outcome]) -> None:
+    """Print the table, what was missed and every alarm."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    listed = Table("rule", "programs", "named", "named first", "only noted", "strays")
+    for rule, row in table(outcomes).items():
+        listed.add_row(rule, *map(str, (row.programs, row.named, row.first, row.noted, row.strays)))
+    console.print(listed)
+    broken = [outcome for outcome in outcomes if not outcome.program.is_healthy]
+    healthy = [outcome for outcome in outcomes if outcome.program.is_healthy]
+    if broken:
+        first = sum(outcome.is_named_first for outcome in broken)
+        console.print(f"{first} of {len(broken)} bugs named first ({first / len(broken):.0%})")
+    for outcome in broken:
+        if not outcome.is_named_first:
+            said = ", ".join(f"{rule} ({severity})" for rule, severity in outcome.findings) or "nothing"
+            console.print(f"  missed {outcome.program.path.stem}: {said}", soft_wrap=True)
+    if healthy:
+        alarmed = [outcome for outcome in healthy if outcome.alarms]
+        console.print(f"{len(alarmed)} of {len(healthy)} healthy programs alarmed")
+        for outcome in alarmed:
+            console.print(f"  alarm {outcome.program.path.stem}: {', '.join(outcome.alarms)}", soft_wrap=True)
+    for outcome in outcomes:
+        if outcome.failure:
+            console.print(f"  failed {outcome.program.path.stem}: {outcome.failure}", soft_wrap=True)
+
+
+def main() -> int:
+    """Measure; return 1 if a healthy program was alarmed or a program could not be measured."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", metavar="RULE", help="broken programs of one rule")
+    parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
+    options = parser.parse_args()
+    chosen, outcomes = programs(options.only), []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for outcome in pool.map(run, chosen):
+            outcomes.append(outcome)
+            print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    show(outcomes)
+    return int(any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
