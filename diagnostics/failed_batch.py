@@ -19,7 +19,7 @@ class FailedBatch:
 
     Attributes:
         step: the step, counted from 0.
-        fingerprint: 64 bits, equal for equal batches, as in `HistoryFacts.batch_fingerprints`; None if not known.
+        fingerprint: 64 bits, equal for equal batches, as in `StepHistory`; None if not known.
         size: examples in it; 0 if not known.
         rows: the examples concerned, counted from 0; empty if not known.
         args: positional arguments of the call: the tensors themselves, on their device, without a graph.

@@ -1,10 +1,48 @@
 """Facts of a watched run, built from a few numbers, for the tests of the rules on its course."""
 
+import inspect
+
 import numpy as np
 
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
+from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.engine.evaluate import needs
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.training import NoGradHistory, PredictionFacts, TrainingHistory
 
 EVERY = 20  # steps between two that are looked at
+COUNTS = set(inspect.signature(training_history).parameters) - {"rows", "samples"}
+SAMPLED = ("sampled_steps", "update_ratios", "weight_norms", "memory_bytes")
+
+
+def recorded(**fields):
+    """Return the history of a run from the fields that a watcher keeps; None is not known."""
+    fields = {name: value for name, value in fields.items() if value is not None}
+    known = np.full(len(fields["steps"]), True)
+    rows = {"losses": np.full(len(known), np.nan), "loss_known": known if "losses" in fields else ~known}
+    if "gradient_norms" in fields and "gradient_known" not in fields:
+        rows["gradient_known"] = known
+    sampled = fields.get("sampled_steps", np.zeros(0, int))
+    unknown = np.full((len(sampled), len(fields["layers"])), np.nan)
+    samples = {"sampled_steps": sampled, "update_ratios": unknown, "weight_norms": unknown}
+    samples["memory_bytes"] = np.full(len(sampled), np.nan)
+    evaluations = zip(fields.pop("evaluation_steps", ()), fields.pop("evaluation_losses", ()), strict=True)
+    no_grad = [fields.pop(f"no_grad_{n}", 0) for n in ("passes", "passes_in_training_mode", "rounds", "examples")]
+    counts = {"memory_holder": fields.pop("memory_of", "process")}
+    counts |= {name: fields.pop(name) for name in COUNTS & fields.keys()}
+    samples |= {name: fields.pop(name) for name in SAMPLED if name in fields}
+    return training_history(
+        rows | fields, samples, evaluations=list(evaluations), no_grad=NoGradHistory(*no_grad), **counts
+    )
+
+
+def judge(check, *facts):
+    """Call a rule's check with those of the facts that it takes, as the evaluator does."""
+    parts = [part for fact in facts for part in (fact.parts() if isinstance(fact, TrainingHistory) else (fact,))]
+    known = {type(part): part for part in parts if part is not None}
+    taken = check.__self__.checks()[check.__name__]
+    if missing := [need.kind for need in taken.values() if need.required and need.kind not in known]:
+        raise NotApplicable(needs(*missing))
+    return check(**{parameter: known.get(need.kind) for parameter, need in taken.items()})
 
 
 def history(losses=None, *, steps=None, update=1e-3, rates=0.1, prints=None, norms=1.0, **known):
@@ -18,20 +56,18 @@ def history(losses=None, *, steps=None, update=1e-3, rates=0.1, prints=None, nor
         "layers": ("0", "2"),
         "gradient_norms": ones,
         "layer_gradient_norms": np.ones((count, 2), np.float32),
-        "gradient_known": np.ones(count, bool),
         "learning_rates": np.broadcast_to(np.asarray(rates, float), count).reshape(-1, 1),
         "training_mode": np.ones(count, np.int8),
         "passes": np.ones(count, np.int64),
         "gradients_zeroed": np.ones(count, np.int8),
         "losses": None if losses is None else np.asarray(losses, float),
-        "loss_known": None if losses is None else np.ones(count, bool),
         "batch_fingerprints": np.arange(1, count + 1, dtype=np.uint64) if prints is None else prints,
         "batch_sizes": np.full(count, 32),
         "sampled_steps": looked_at,
         "update_ratios": np.broadcast_to(np.asarray(update)[..., None], (len(looked_at), 2)).astype(np.float32),
         "weight_norms": np.broadcast_to(np.asarray(norms)[..., None], (len(looked_at), 2)).astype(np.float32),
     }
-    return HistoryFacts(**(given | known))
+    return recorded(**(given | known))
 
 
 def answers(losses, labels=(16, 16), *, given=None, right=None, plain=True, softmax=True, **known):

@@ -12,8 +12,8 @@ from torch import nn
 
 import diagnostics
 from diagnostics.engine.finding import Finding
-from diagnostics.facts.training import HistoryFacts
 from diagnostics.report.loggers import MetricLogger
+from tests.courses import recorded
 
 ERROR = Finding("non-finite-loss", "error", "numerics", "The loss is NaN.", "lower it")
 
@@ -25,18 +25,16 @@ def history(count, groups=1, **known):
         "layers": ("body", "head"),
         "gradient_norms": np.full(count, 5.0, dtype=np.float32),
         "layer_gradient_norms": np.tile(np.array([[3.0, 4.0]], dtype=np.float32), (count, 1)),
-        "gradient_known": np.ones(count, dtype=np.bool_),
         "learning_rates": np.full((count, groups), 0.25),
         "training_mode": np.ones(count, dtype=np.int8),
         "passes": np.ones(count, dtype=np.int64),
         "gradients_zeroed": np.ones(count, dtype=np.int8),
         "losses": np.linspace(1.0, 0.0, count),
-        "loss_known": np.ones(count, dtype=np.bool_),
         "sampled_steps": np.array([0]),
         "update_ratios": np.array([[0.5, np.nan]], dtype=np.float32),
         "weight_norms": np.array([[2.0, np.nan]], dtype=np.float32),
     }
-    return HistoryFacts(**(plain | known))
+    return recorded(**(plain | known))
 
 
 def handed(*histories, findings=()):
@@ -69,7 +67,7 @@ class TestFunction:
         assert second == {"watch/loss": 0.0, "watch/learning_rate": 0.25, "watch/gradient_norm": 5.0}
 
     def test_gets_nan_as_nan_and_nothing_for_what_is_not_known(self):
-        broken = history(1, losses=np.array([np.nan]), gradient_known=np.zeros(1, dtype=np.bool_))
+        broken = history(1, losses=np.array([np.nan]), gradient_norms=None)
         ((_, values),) = handed(broken)[0]
         assert math.isnan(values["watch/loss"])
         assert not [name for name in values if "gradient" in name]
@@ -239,7 +237,7 @@ class TestWatch:
         assert steps == list(range(30))
         sampled = [step for step, values in given if "watch_update_ratio/Linear" in values]
         assert sampled == [0, 1, 2, 4, 5, 10, 15, 20, 25]
-        assert given[7][1]["watch/loss"] == pytest.approx(report.history.losses[7])
+        assert given[7][1]["watch/loss"] == pytest.approx(report.history.losses.values[7])
         assert report.faults == ()
 
     def test_a_logger_that_raises_is_a_line_in_the_report_and_changes_no_bit(self):

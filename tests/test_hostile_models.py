@@ -86,7 +86,7 @@ class TestHostileModels:
         finally:
             finder.close()
         assert faults == []
-        assert [watch.report().history.total_steps for watch in watches] == [6]
+        assert [watch.report().history.steps.total_steps for watch in watches] == [6]
         assert examined == [f"the first step of {kind.__name__}"]
 
     def test_examine_has_no_fault(self, kind):
@@ -186,9 +186,9 @@ class TestReportsFromAnotherThread:
             sys.setswitchinterval(interval)
         assert raised == []
         plain, asked = histories
-        assert asked.steps.tolist() == plain.steps.tolist() == list(range(150))
-        assert asked.losses.tolist() == plain.losses.tolist()
-        assert asked.sampled_steps.tolist() == plain.sampled_steps.tolist()
+        assert asked.steps.steps.tolist() == plain.steps.steps.tolist() == list(range(150))
+        assert asked.losses.values.tolist() == plain.losses.values.tolist()
+        assert asked.updates.steps.tolist() == plain.updates.steps.tolist()
 
     def test_hold_all_steps_of_a_thread_that_has_ended(self):
         model = nn.Linear(4, 3)
@@ -197,5 +197,5 @@ class TestReportsFromAnotherThread:
         training = threading.Thread(target=train, args=(model, optimizer, watch.step))
         training.start()
         training.join()
-        assert watch.report().history.loss_known.tolist() == [True] * 6
+        assert watch.report().history.losses.steps.tolist() == list(range(6))
         watch.close()

@@ -11,12 +11,13 @@ from diagnostics.engine.finding import Finding
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash import FrameFacts as Line
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
-from diagnostics.facts.training import HistoryFacts, RangeFacts, TraceFacts
+from diagnostics.facts.training import RangeFacts, StepHistory, TraceFacts, TrainingHistory
 from diagnostics.facts.where import Where
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.report.html.page import page
 from diagnostics.report.report import Report, StageResult
 from diagnostics.rules.registry import all_rules
+from tests.courses import recorded
 
 VOID = {"meta", "br", "path", "polyline", "polygon"}
 FETCHING = {"href", "src", "srcset", "xlink:href", "action", "data", "poster", "background"}
@@ -64,19 +65,17 @@ def history(count=6, **known):
         "layers": ("embed", "body.<b>", "head"),
         "gradient_norms": np.linalg.norm(norms, axis=1).astype(np.float32),
         "layer_gradient_norms": norms.astype(np.float32),
-        "gradient_known": np.ones(count, dtype=np.bool_),
         "learning_rates": np.full((count, 1), 0.01),
         "training_mode": np.ones(count, dtype=np.int8),
         "passes": np.ones(count, dtype=np.int64),
         "gradients_zeroed": np.ones(count, dtype=np.int8),
         "losses": losses,
-        "loss_known": np.ones(count, dtype=np.bool_),
         "sampled_steps": np.array([0, 2, 4]),
         "update_ratios": np.array([[1e-3, np.nan, 1e-2]] * 3, dtype=np.float32),
         "evaluation_steps": np.array([3]),
         "evaluation_losses": np.array([1.5]),
     }
-    return HistoryFacts(**(plain | known))
+    return recorded(**(plain | known))
 
 
 FRAMES = (
@@ -262,11 +261,8 @@ class TestPage:
         assert "No rule recognises this failure." in text
 
     def test_of_a_run_that_kept_no_step_has_no_charts(self):
-        empty = history(1)
-        fields = {f.name: getattr(empty, f.name) for f in dataclasses.fields(empty)}
-        none = {name: v[:0] if isinstance(v, np.ndarray) else v for name, v in fields.items()}
-        report = Report("watched", history=HistoryFacts(**(none | {"total_steps": 0})))
-        assert "Course of the run" not in page(report)
+        empty = TrainingHistory(StepHistory(0, *[np.zeros(0)] * 7))
+        assert "Course of the run" not in page(Report("watched", history=empty))
 
     def test_shows_the_memory_where_that_is_what_was_found(self):
         held = history(memory_bytes=np.array([1.0, 2.0, 3.0]) * 2**20, memory_of="process")

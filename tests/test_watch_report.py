@@ -3,7 +3,7 @@
 import numpy as np
 
 from diagnostics.api.watch_report import watch_report
-from diagnostics.facts.training import HistoryFacts
+from tests.courses import recorded
 
 
 class Seen:
@@ -25,7 +25,7 @@ class Seen:
         known = np.arange(count) < len(self.norms)
         norms = np.zeros(count, dtype=np.float32)
         norms[known] = self.norms
-        return HistoryFacts(
+        return recorded(
             total_steps=count,
             steps=np.arange(count),
             layers=("head",),
@@ -37,7 +37,6 @@ class Seen:
             passes=np.ones(count, dtype=np.int64),
             gradients_zeroed=np.full(count, -1, dtype=np.int8),
             losses=self.losses if count else None,
-            loss_known=np.ones(count, dtype=np.bool_) if count else None,
         )
 
 
@@ -54,7 +53,7 @@ class TestWatchReport:
 
     def test_keeps_the_facts_for_the_page(self):
         report = watch_report(Seen([2.0, 1.0]), "Net")
-        assert report.history.losses.tolist() == [2.0, 1.0]
+        assert report.history.losses.values.tolist() == [2.0, 1.0]
         assert (report.origin, report.ranges, report.traces, report.failed) == (None, None, (), None)
 
     def test_says_how_the_loss_went(self):

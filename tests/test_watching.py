@@ -195,7 +195,7 @@ class TestReport:
         _, watch = train(True)
         watch.evaluated(0.5)
         history = watch._probe.history()
-        assert (history.evaluation_steps.tolist(), history.evaluation_losses.tolist()) == ([44], [0.5])
+        assert (history.evaluations.steps.tolist(), history.evaluations.losses.tolist()) == ([44], [0.5])
 
 
 class TestRefuses:
@@ -293,7 +293,7 @@ def test_a_healthy_program_is_watched_without_an_error_or_a_warning(path):
         first.register_step_post_hook(hand_over)
         program.train(model, loader, loss_fn, optimizer)
     report = watch.report()
-    assert watch._probe.history().loss_known.all()
+    assert len(watch._probe.history().losses.steps) == watch._probe.history().steps.total_steps
     assert report.ok, str(report)
     assert report.faults == ()
     assert re.match(r"watched [\d,]{2,} steps of", report.title)

@@ -47,9 +47,9 @@ class TestShardedParameters:
     def test_are_measured_as_those_of_one_process(self, mesh):
         sharded, plain = run(mesh), run(None)
         assert sharded.faults == ()
-        assert sharded.history.gradient_norms.tolist() == pytest.approx(plain.history.gradient_norms.tolist())
-        assert sharded.history.update_ratios[0].tolist() == pytest.approx(
-            plain.history.update_ratios[0].tolist(), rel=1e-4
+        assert sharded.history.gradients.norms.tolist() == pytest.approx(plain.history.gradients.norms.tolist())
+        assert sharded.history.updates.ratios[0].tolist() == pytest.approx(
+            plain.history.updates.ratios[0].tolist(), rel=1e-4
         )
         status, detail = parts(sharded)["gradients"]
         assert status == "passed"

@@ -148,7 +148,7 @@ class TestBatch:
         assert (batch.step, batch.size, batch.rows, batch.why_not) == (13, 4, (0, 1, 2, 3), "")
         assert torch.equal(batch.args[0], batches[13])
         assert batch.kwargs == {"broken": True}
-        assert batch.fingerprint == int(report.history.batch_fingerprints[13])
+        assert batch.fingerprint == int(report.history.steps.batch_fingerprints[13])
         assert list(tmp_path.iterdir()) == []
 
     def test_is_saved_on_request_and_loads_again(self, tmp_path):

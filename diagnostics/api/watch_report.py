@@ -8,8 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import WATCHED, HistoryFacts, RangeFacts
+from diagnostics.facts.training import (
+    WATCHED,
+    GradientHistory,
+    LossHistory,
+    RangeFacts,
+    TrainingHistory,
+    UpdateHistory,
+)
 from diagnostics.report.build import evaluated, new_evaluator
 from diagnostics.report.report import Report, StageResult
 
@@ -36,7 +42,7 @@ class Watcher(Protocol):
     def read(self) -> None:
         """Bring everything that is pending to the host."""
 
-    def history(self) -> HistoryFacts:
+    def history(self) -> TrainingHistory:
         """Return the run so far."""
 
     def ranges(self) -> RangeFacts | None:
@@ -54,10 +60,10 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
     probe.read()
     history, ranges = probe.history(), probe.ranges()
     evaluator = new_evaluator()
-    seen = (*facts, history, probe.origin, ranges)
+    seen = (*facts, *history.parts(), probe.origin, ranges)
     findings = evaluator.add(*(fact for fact in seen if fact is not None))
     findings += evaluator.close_phase()
-    count = history.total_steps
+    count = history.steps.total_steps
     return evaluated(
         f"watched {count:,} {'step' if count == 1 else 'steps'} of {name}",
         evaluator,
@@ -71,7 +77,7 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
     )
 
 
-def _parts(history: HistoryFacts, probe: Watcher) -> list[StageResult]:
+def _parts(history: TrainingHistory, probe: Watcher) -> list[StageResult]:
     """Say, part by part, what was watched, and of what could not be, why."""
     uncovered: Mapping[str, str] = probe.uncovered
     remarks: Mapping[str, str] = getattr(probe, "remarks", {})  # by part, how exact what was seen is
@@ -82,43 +88,39 @@ def _parts(history: HistoryFacts, probe: Watcher) -> list[StageResult]:
             return StageResult(name, "passed", "; ".join(filter(None, (seen, remarks.get(name)))))
         return StageResult(name, "not judged", why or otherwise)
 
-    sizes = history.batch_sizes
-    size = int(sizes.max()) if sizes is not None and sizes.size else 0
+    size = int(history.steps.batch_sizes.max(initial=0))
     passes = f"{probe.forwards:,}" + (f", batches of up to {size:,}" if size else "") if probe.forwards else ""
     return [
         part("forward passes", passes, "none was seen: hand over the model that the loop calls"),
-        part("loss", _range(history.losses, history.loss_known), NO_LOSS),
-        part("gradients", _norms(history), "no gradient was there when an optimizer stepped"),
-        part("updates", _updates(history), "no step was looked at"),
+        part("loss", _range(history.losses), NO_LOSS),
+        part("gradients", _norms(history.gradients), "no gradient was there when an optimizer stepped"),
+        part("updates", _updates(history.updates), "no step was looked at"),
         part("weights", "kept, to run a broken step again", ""),
         *([part("trace", "", "")] if "trace" in uncovered else []),
     ]
 
 
-def _range(values: Array | None, known: Array | None) -> str:
-    if values is None or known is None:
+def _range(losses: LossHistory | None) -> str:
+    if losses is None:
         return ""
-    there = values[known]
-    first, last = (f"{value:.4g}".replace("nan", "NaN") for value in there[[0, -1]])
+    first, last = (f"{value:.4g}".replace("nan", "NaN") for value in losses.values[[0, -1]])
     return f"{first} in the first step, {last} in the last"
 
 
-def _norms(history: HistoryFacts) -> str:
-    norms = history.gradient_norms[history.gradient_known]
-    finite = norms[np.isfinite(norms)]
-    if not norms.size:
+def _norms(gradients: GradientHistory | None) -> str:
+    if gradients is None:
         return ""
-    count = len(history.layers)
+    norms, count = gradients.norms, len(gradients.layers)
+    finite = norms[np.isfinite(norms)]
     seen = f"norm {finite.min():.3g} to {finite.max():.3g}" if finite.size else "never finite"
     then = ", then not finite" if 0 < finite.size < norms.size else ""
     return f"{seen} over {count} {'layer' if count == 1 else 'layers'}{then}"
 
 
-def _updates(history: HistoryFacts) -> str:
-    ratios = history.update_ratios
-    if ratios is None or not ratios.size:
+def _updates(updates: UpdateHistory | None) -> str:
+    if updates is None:
         return ""
-    finite = ratios[np.isfinite(ratios)]
+    finite = updates.ratios[np.isfinite(updates.ratios)]
     if not finite.size:
         return "no finite update"
     return f"a step changes a layer by {np.median(finite):.2g} of its size (median)"

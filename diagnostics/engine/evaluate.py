@@ -10,7 +10,7 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.pipeline import ModelFacts
 
 from .finding import Finding
-from .rule import Need, NotApplicable, Rule
+from .rule import Need, NotApplicable, Rule, hyphenated
 
 _Check = tuple[Rule, str, Mapping[str, Need]]
 
@@ -54,7 +54,7 @@ class Evaluator:
             kinds: the facts that this entry can give: rules that need any other are left out.
         """
         return {
-            rule.name: self._reasons.get(rule.name) or self._unmet(rule)
+            rule.name: self._reasons.get(rule.name) or self._unmet(rule, kinds)
             for rule in self._rules
             if rule.name not in self._judged
             and any(
@@ -94,12 +94,25 @@ class Evaluator:
             return str(model.library)
         return "keras" if crash is not None and crash.in_keras else "torch"
 
-    def _unmet(self, rule: Rule) -> str:
-        """Name the facts that the most nearly satisfied check of a rule still lacks."""
-        lacking = [
-            [need.kind.__name__ for need in needs.values() if need.required and need.kind not in self._facts]
+    def _unmet(self, rule: Rule, kinds: Sequence[type]) -> str:
+        """Name the facts that a check still lacks: the most nearly satisfied, of several the last.
+
+        Checks that need other facts than the entry can give are left out.
+        """
+        needs_of_checks = [
+            [need.kind for need in needs.values() if need.required]
             for owner, _, needs in self._waiting
             if owner is rule
         ]
-        lacking.sort(key=len)
-        return f"needs {' and '.join(lacking[0])}" if lacking else "needs facts that no collector gives yet"
+        lacking = [
+            [kind for kind in needed if kind not in self._facts]
+            for needed in needs_of_checks
+            if all(kind in kinds for kind in needed)
+        ]
+        return needs(*min(reversed(lacking), key=len)) if lacking else "needs facts that no collector gives yet"
+
+
+def needs(*kinds: type) -> str:
+    """Say that facts of these kinds are missing: in the words of their `described`, or else by their name."""
+    named = (getattr(kind, "described", hyphenated(kind.__name__).replace("-", " ")) for kind in kinds)
+    return f"needs {' and '.join(named)}"

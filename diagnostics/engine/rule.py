@@ -98,7 +98,7 @@ class Rule:
         *_, folder, file = ("", "", *cls.__module__.split("."))
         of_library = cls.__module__.startswith(f"{__name__.partition('.')[0]}.rules.")
         if "name" not in vars(cls):
-            cls.name = file.replace("_", "-") if of_library else _hyphenated(cls.__name__)
+            cls.name = file.replace("_", "-") if of_library else hyphenated(cls.__name__)
         if of_library and folder in STAGES:
             cls.stage = folder
         own = {name: _needs_of(cls, method) for name, method in vars(cls).items() if _is_check(cls, name, method)}
@@ -151,7 +151,7 @@ class Rule:
         )
 
 
-def _hyphenated(name: str) -> str:
+def hyphenated(name: str) -> str:
     """Return a class's name as a rule's: ``StaleTokenizer`` as ``stale-tokenizer``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name.strip("_")).lower()
 

@@ -6,7 +6,7 @@ As in `facts.training`, None always means "not known", and a step is one step of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 OriginKind = Literal["input", "forward", "loss", "gradient", "optimizer step", "weights"]
 """Where the first NaN or inf came from: the batch, a module, the loss, the backward pass, the update, or, with
@@ -118,6 +118,8 @@ class OriginFacts:
         reason: why it was not replayed, or why no origin was found although it was; for ``loss`` and ``forward``
             what the framework says where it refuses to run the step eagerly; empty otherwise.
     """
+
+    described: ClassVar[str] = "a NaN or infinity to trace"
 
     step: int
     kind: OriginKind | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,8 @@ class ModelFacts:
         frozen_output: whether the last layer with weights is frozen; None if not known.
     """
 
+    described: ClassVar[str] = "the model"
+
     name: str
     library: Literal["transformers", "torch", "keras"]
     num_parameters: int
@@ -82,6 +84,8 @@ class DatasetFacts:
         distinct_rows: number of the rows read that differ from each other; None if they could not be compared.
     """
 
+    described: ClassVar[str] = "the dataset"
+
     size: int | None
     rows_read: int
     spread_out: bool = True
@@ -113,6 +117,8 @@ class SplitFacts:
             count, or where values hardly repeat.
     """
 
+    described: ClassVar[str] = "training and evaluation data"
+
     training_rows: int
     training_size: int | None
     evaluation_rows: int
@@ -140,6 +146,8 @@ class RereadFacts:
         unjudged: why the two could not be compared; everything else is then empty.
     """
 
+    described: ClassVar[str] = "the data read a second time"
+
     rows: int | None = None
     first: Mapping[str, Array] = field(default_factory=dict)
     again: Mapping[str, Array] = field(default_factory=dict)
@@ -162,6 +170,8 @@ class BatchFacts:
         labels_name: what the target is called in the batch.
         ignore_index: the label that the loss leaves out; None if it leaves out none.
     """
+
+    described: ClassVar[str] = "a batch"
 
     size: int
     inputs: Mapping[str, Array]
@@ -207,6 +217,8 @@ class OutputFacts:
             ``sigmoid``, ``linear``, …; None if not known.
     """
 
+    described: ClassVar[str] = "the model's output"
+
     shape: tuple[int, ...]
     num_classes: int | None
     non_finite_rows: tuple[int, ...] = ()
@@ -240,6 +252,8 @@ class ActivationFacts:
 class LayerFacts:
     """The activations of all layers that could be seen, in order of execution."""
 
+    described: ClassVar[str] = "the activations of a batch"
+
     activations: tuple[ActivationFacts, ...]
 
 
@@ -263,6 +277,8 @@ class LossFacts:
             ignore index; None if not known.
     """
 
+    described: ClassVar[str] = "the loss of a batch"
+
     value: float
     kind: Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
     floor: float | None = None
@@ -285,6 +301,8 @@ class GradientFacts:
         num_trainable: scalars in all trainable parameters.
     """
 
+    described: ClassVar[str] = "the gradients of a batch"
+
     connected: bool
     norms: Mapping[str, float]
     unreached: Mapping[str, int]
@@ -303,6 +321,8 @@ class OptimizerFacts:
         foreign: number of tensors it holds that are no parameters of this model.
         default_rate: the learning rate that this class has when none is given; None if it has none.
     """
+
+    described: ClassVar[str] = "the optimizer"
 
     name: str
     learning_rates: tuple[float, ...]

@@ -7,88 +7,183 @@ otherwise. A step is one step of the optimizer, counted from 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
 
 
 @dataclass(frozen=True)
-class HistoryFacts:
-    """The run so far: n steps that were kept, m of them looked at more closely, p places of evaluation.
+class StepHistory:
+    """What the loop did in each step: n steps that were kept.
 
     All recent steps are kept, and older ones more and more thinly, so `steps` may have gaps; they grow evenly
-    towards the beginning of the run. A layer is a module that holds trainable parameters of its own.
+    towards the beginning of the run.
 
     Attributes:
         total_steps: optimizer steps in the whole run, kept or not.
         steps: integers (n,), rising.
-        losses: float64 (n,), the loss handed to `Watch.step`, averaged over the passes of one step; None if the
-            loop handed over none. NaN and inf are what the loss was; see `loss_known`.
-        loss_known: bool (n,), whether the loop handed over a loss for this step.
-        layers: names, in the order in which the model defines them, which is mostly the order of execution.
-        gradient_norms: float32 (n,), L2 norm of the gradient over all layers at the optimizer's step, as it steps
-            on it: clipped if the loop clips, averaged or summed as the loop does. NaN or inf if a gradient is, or
-            if its square passes float32; see `gradient_known`.
-        layer_gradient_norms: float32 (n, layers), the same by layer; 0 for a layer that got no gradient.
-        gradient_known: bool (n,), whether the gradients of this step could be measured.
-        learning_rates: float64 (n, groups) over the parameter groups of all optimizers.
+        learning_rates: float64 (n, groups) over the parameter groups of all optimizers; NaN not known.
         training_mode: int8 (n,), whether the model was in training mode in the forward pass of the step: 1 yes,
-            0 no, -1 not seen.
+            0 no, -1 not known.
         passes: integers (n,), forward passes with gradients on that led to the step: 1, or the accumulation.
         gradients_zeroed: int8 (n,): 1 if the gradients were None or all zero at the start of a backward pass
-            between the step before and this one, 0 if they were not at any of them, -1 not looked at.
+            between the step before and this one, 0 if they were not at any of them, -1 not known.
         batch_fingerprints: uint64 (n,), equal for equal batches (the last pass of the step); 0 not known.
         batch_sizes: integers (n,), examples in that batch; 0 not known.
-        sampled_steps: integers (m,), rising: where weights, updates and memory were looked at.
-        update_ratios: float32 (m, layers), |update| / |weight|, both L2 norms; exactly 0 where the step changed
-            nothing, inf where the weight was all zero and is not any more, NaN for a layer that no optimizer holds
-            (where none holds any, all layers are looked at).
-        weight_norms: float32 (m, layers), L2, before the step.
-        memory_bytes: float64 (m,), held by tensors on the accelerator, or by the process if there is none.
-        memory_of: which of the two; None if neither could be read.
         steps_without_optimizer: times the loop called `Watch.step` after forward passes with gradients on while
             no optimizer had stepped since the last such call: the passes of an accumulation, skipped steps, or a
             step that was forgotten.
-        no_grad_passes: forward passes with gradients off, as an evaluation makes them.
-        no_grad_passes_in_training_mode: how many of those ran in training mode.
-        no_grad_rounds: after how many different steps there were passes with gradients off; an evaluation is one
-            round, however many passes it has.
-        no_grad_examples: in the largest of those that ran in training mode; 0 not known.
-        evaluation_steps: integers (p,), the steps after which the loop handed over an evaluation loss.
-        evaluation_losses: float64 (p,).
-        scaled: whether the gradients were scaled by a loss scaler and could be brought back to their size.
         skipped_steps: steps that a loss scaler is known to have left out because of an overflow.
     """
 
+    described: ClassVar[str] = "the steps of a run"
+
     total_steps: int
     steps: Array
-    layers: tuple[str, ...]
-    gradient_norms: Array
-    layer_gradient_norms: Array
-    gradient_known: Array
     learning_rates: Array
     training_mode: Array
     passes: Array
     gradients_zeroed: Array
-    losses: Array | None = None
-    loss_known: Array | None = None
-    batch_fingerprints: Array | None = None
-    batch_sizes: Array | None = None
-    sampled_steps: Array | None = None
-    update_ratios: Array | None = None
-    weight_norms: Array | None = None
-    memory_bytes: Array | None = None
-    memory_of: Literal["accelerator", "process"] | None = None
+    batch_fingerprints: Array
+    batch_sizes: Array
     steps_without_optimizer: int = 0
-    no_grad_passes: int = 0
-    no_grad_passes_in_training_mode: int = 0
-    no_grad_rounds: int = 0
-    no_grad_examples: int = 0
-    evaluation_steps: Array | None = None
-    evaluation_losses: Array | None = None
-    scaled: bool = False
     skipped_steps: int = 0
+
+
+@dataclass(frozen=True)
+class LossHistory:
+    """The training losses: of the k kept steps whose loss the loop handed over.
+
+    Attributes:
+        steps: integers (k,), rising.
+        values: float64 (k,), the loss handed to `Watch.step`, averaged over the passes of one step. NaN and inf
+            are what the loss was.
+    """
+
+    described: ClassVar[str] = "the losses of the steps"
+
+    steps: Array
+    values: Array
+
+
+@dataclass(frozen=True)
+class GradientHistory:
+    """The gradients that the optimizer stepped on: of the k kept steps in which they could be measured.
+
+    A layer is a module that holds trainable parameters of its own.
+
+    Attributes:
+        layers: names, in the order in which the model defines them, which is mostly the order of execution.
+        steps: integers (k,), rising.
+        norms: float32 (k,), L2 norm of the gradient over all layers at the optimizer's step, as it steps on it:
+            clipped if the loop clips, averaged or summed as the loop does. NaN or inf if a gradient is, or if its
+            square passes float32.
+        layer_norms: float32 (k, layers), the same by layer; 0 for a layer that got no gradient.
+        scaled: whether the gradients were scaled by a loss scaler and could be brought back to their size.
+    """
+
+    described: ClassVar[str] = "the gradients of the steps"
+
+    layers: tuple[str, ...]
+    steps: Array
+    norms: Array
+    layer_norms: Array
+    scaled: bool = False
+
+
+@dataclass(frozen=True)
+class UpdateHistory:
+    """How far a step moves the weights: of the m sampled steps, before and after which they were compared.
+
+    Attributes:
+        layers: names, as in `GradientHistory`.
+        steps: integers (m,), rising.
+        ratios: float32 (m, layers), |update| / |weight|, both L2 norms; exactly 0 where the step changed nothing,
+            inf where the weight was all zero and is not any more, NaN for a layer that no optimizer holds (where
+            none holds any, all layers are looked at), and throughout where several steps are taken at once.
+        weight_norms: float32 (m, layers), L2, before the step; NaN for a layer that no optimizer holds.
+    """
+
+    described: ClassVar[str] = "steps before and after which the weights were compared"
+
+    layers: tuple[str, ...]
+    steps: Array
+    ratios: Array
+    weight_norms: Array
+
+
+@dataclass(frozen=True)
+class MemoryHistory:
+    """The memory in use at the m sampled steps.
+
+    Attributes:
+        steps: integers (m,), rising.
+        in_use: float64 (m,), bytes held by tensors on the accelerator, or by the process if there is none; NaN not
+            known.
+        holder: which of the two.
+    """
+
+    described: ClassVar[str] = "readings of the memory"
+
+    steps: Array
+    in_use: Array
+    holder: Literal["accelerator", "process"]
+
+
+@dataclass(frozen=True)
+class EvaluationHistory:
+    """The evaluation losses that the loop handed over.
+
+    Attributes:
+        steps: integers (p,), the steps after which it did.
+        losses: float64 (p,).
+    """
+
+    described: ClassVar[str] = "the losses of evaluations"
+
+    steps: Array
+    losses: Array
+
+
+@dataclass(frozen=True)
+class NoGradHistory:
+    """The forward passes with gradients off, as an evaluation makes them.
+
+    Attributes:
+        passes: how many there were.
+        passes_in_training_mode: how many of those ran in training mode.
+        rounds: after how many different steps there were such passes; an evaluation is one round, however many
+            passes it has.
+        examples: in the largest of those that ran in training mode; 0 not known.
+    """
+
+    described: ClassVar[str] = "the forward passes without gradients"
+
+    passes: int
+    passes_in_training_mode: int
+    rounds: int
+    examples: int = 0
+
+
+@dataclass(frozen=True)
+class TrainingHistory:
+    """A watched run so far, in parts; a part of which nothing is known is None.
+
+    Rules take the parts, and not this.
+    """
+
+    steps: StepHistory
+    losses: LossHistory | None = None
+    gradients: GradientHistory | None = None
+    updates: UpdateHistory | None = None
+    memory: MemoryHistory | None = None
+    evaluations: EvaluationHistory | None = None
+    no_grad: NoGradHistory | None = None
+
+    def parts(self) -> tuple[Any, ...]:
+        """Return the parts that are known."""
+        return tuple(part for part in vars(self).values() if part is not None)
 
 
 @dataclass(frozen=True)
@@ -123,6 +218,8 @@ class RangeFacts:
             was finite: what a module did before all became NaN; NaN if there was none.
         finite_steps: integers (modules,), the step at which `finite` was seen.
     """
+
+    described: ClassVar[str] = "the ranges of the activations"
 
     modules: tuple[str, ...]
     dtypes: tuple[str, ...]
@@ -161,6 +258,8 @@ class PredictionFacts:
         evaluation_labels: integers (e, classes), as `labels`.
     """
 
+    described: ClassVar[str] = "the predictions of a classifier"
+
     steps: Array
     answers: Array
     labels: Array
@@ -184,6 +283,8 @@ class TrainModeFacts:
         in_training: integers (k,), how many of the layers were in training mode.
     """
 
+    described: ClassVar[str] = "the mode of the layers"
+
     layers: tuple[str, ...]
     keeps_statistics: tuple[bool, ...]
     steps: Array
@@ -200,6 +301,8 @@ class GraphFacts:
             more.
     """
 
+    described: ClassVar[str] = "the graphs of the forward passes"
+
     steps: Array
     alive: Array
 
@@ -209,13 +312,15 @@ class UnderflowFacts:
     """How the gradients of a model that computes in float16 are rounded; the k latest steps looked at.
 
     Attributes:
-        layers: names, as in `HistoryFacts`.
+        layers: names, as in `GradientHistory`.
         steps: integers (k,), rising.
         least: float64 (k, layers), the least absolute value of the gradient that is not 0; NaN where the layer
             got none, or too few numbers to say.
         at_least: float64 (k, layers), how many of its numbers that are not 0 are exactly that, from 0 to 1.
         zero_shares: float64 (k, layers), how many of its numbers are 0, from 0 to 1; NaN where it got none.
     """
+
+    described: ClassVar[str] = "a model that computes in float16"
 
     layers: tuple[str, ...]
     steps: Array
@@ -254,6 +359,8 @@ class LayerActivity:
 class ActivityFacts:
     """The activation layers that could be seen, in the order in which the model defines them."""
 
+    described: ClassVar[str] = "the activation layers"
+
     layers: tuple[LayerActivity, ...]
 
 
@@ -285,11 +392,19 @@ class RecurrentLayer:
 class RecurrenceFacts:
     """The recurrent layers of the model that were given sequences of at least `PARTS` positions."""
 
+    described: ClassVar[str] = "a recurrent layer"
+
     layers: tuple[RecurrentLayer, ...]
 
 
 WATCHED = (
-    HistoryFacts,
+    StepHistory,
+    LossHistory,
+    GradientHistory,
+    UpdateHistory,
+    MemoryHistory,
+    EvaluationHistory,
+    NoGradHistory,
     OriginFacts,
     PredictionFacts,
     TrainModeFacts,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class OverfitFacts:
         rescaled: whether the targets of a regression were brought to mean 0 and standard deviation 1 first,
             because at their own scale no rate that was tried got anywhere. `losses` are in the original unit.
     """
+
+    described: ClassVar[str] = "a copy trained on one batch"
 
     losses: tuple[float, ...]
     learning_rates: tuple[float, ...]
@@ -49,6 +52,8 @@ class TrialFacts:
         floor: the least loss of one answer for all examples of these batches; None: that of `LossFacts`.
     """
 
+    described: ClassVar[str] = "a trial of the learning rate"
+
     learning_rate: float
     losses: tuple[float, ...]
     update_ratios: tuple[float, ...]
@@ -70,6 +75,8 @@ class MetricFacts:
         error: what it raised on logits.
     """
 
+    described: ClassVar[str] = "a metric"
+
     on_logits: Mapping[str, float] | None
     on_classes: Mapping[str, float] | None
     error: str | None = None
@@ -88,6 +95,8 @@ class ReproductionFacts:
         unseeded: generators of the data or the model that were made without a seed. In the second step they stood
             elsewhere, as they would in another process.
     """
+
+    described: ClassVar[str] = "a training step made twice"
 
     compared: int
     differing: int = 0

@@ -12,7 +12,7 @@ from diagnostics.errors import InvalidInput, message_of, what
 
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
-    from diagnostics.facts.training import HistoryFacts
+    from diagnostics.facts.training import GradientHistory, TrainingHistory, UpdateHistory
 
 Values = dict[str, float]
 Rows = list[tuple[Values, int]]
@@ -45,7 +45,7 @@ class MetricLogger:
     def _open(self, kind: type[_ToFunction | _ToTensorBoard | _ToRun], logger: Any) -> None:
         self._sink = kind(logger)
 
-    def take(self, history: Callable[[], HistoryFacts]) -> None:
+    def take(self, history: Callable[[], TrainingHistory]) -> None:
         """Hand over the steps that were not handed over before."""
         self._safely(self._take, history)
 
@@ -53,12 +53,12 @@ class MetricLogger:
         """Hand over what was found."""
         self._safely(self._end, findings)
 
-    def _take(self, known: Callable[[], HistoryFacts]) -> None:
+    def _take(self, known: Callable[[], TrainingHistory]) -> None:
         history = known()
         rows = _rows(history, self._step, self._evaluations)
         if rows:
             self._step = max(self._step, rows[-1][1])
-            self._evaluations = 0 if history.evaluation_steps is None else len(history.evaluation_steps)
+            self._evaluations = 0 if history.evaluations is None else len(history.evaluations.steps)
             self._sink.write(rows)
 
     def _end(self, findings: Callable[[], tuple[Finding, ...]]) -> None:
@@ -75,48 +75,46 @@ class MetricLogger:
             )
 
 
-def _rows(history: HistoryFacts, after: int, evaluations: int) -> Rows:
-    rows: dict[int, Values] = {}
-    for place in np.flatnonzero(history.steps > after):
-        values: Values = {}
-        if history.losses is not None and history.loss_known is not None and history.loss_known[place]:
-            values["watch/loss"] = float(history.losses[place])
-        rates = history.learning_rates[place]
+def _rows(history: TrainingHistory, after: int, evaluations: int) -> Rows:
+    rows: dict[int, Values] = {step: {} for step in history.steps.steps.tolist() if step > after}
+    if history.losses is not None:
+        for step, loss in zip(history.losses.steps.tolist(), history.losses.values.tolist(), strict=True):
+            if step in rows:
+                rows[step]["watch/loss"] = loss
+    for step, rates in zip(history.steps.steps.tolist(), history.steps.learning_rates.tolist(), strict=True):
         for group, rate in enumerate(rates):
-            if not math.isnan(rate):
-                values["watch/learning_rate" + (f"_{group}" if len(rates) > 1 else "")] = float(rate)
-        if history.gradient_known[place]:
-            values["watch/gradient_norm"] = float(history.gradient_norms[place])
-        rows[int(history.steps[place])] = values
-    sampled = [] if history.sampled_steps is None else history.sampled_steps.tolist()
-    for number, step in enumerate(sampled):
-        if step in rows:
-            rows[step] |= _layers(history, number, step)
-    if history.evaluation_steps is not None and history.evaluation_losses is not None:
-        at = history.evaluation_steps.tolist()[evaluations:]
-        for step, loss in zip(at, history.evaluation_losses.tolist()[evaluations:], strict=True):
+            if step in rows and not math.isnan(rate):
+                rows[step]["watch/learning_rate" + (f"_{group}" if len(rates) > 1 else "")] = rate
+    if history.gradients is not None:
+        for step, norm in zip(history.gradients.steps.tolist(), history.gradients.norms.tolist(), strict=True):
+            if step in rows:
+                rows[step]["watch/gradient_norm"] = norm
+    if history.updates is not None:
+        for number, step in enumerate(history.updates.steps.tolist()):
+            if step in rows:
+                rows[step] |= _layers(history.updates, number, history.gradients)
+    if history.evaluations is not None:
+        at = history.evaluations.steps.tolist()[evaluations:]
+        for step, loss in zip(at, history.evaluations.losses.tolist()[evaluations:], strict=True):
             rows.setdefault(step, {})["watch/evaluation_loss"] = loss
     return sorted(((values, step) for step, values in rows.items() if values), key=lambda row: row[1])
 
 
-def _layers(history: HistoryFacts, place: int, step: int) -> Values:
+def _layers(updates: UpdateHistory, place: int, gradients: GradientHistory | None) -> Values:
     """Return what is known of each layer in a step that was looked at more closely."""
-    at = np.flatnonzero(history.steps == step)
-    norms = history.layer_gradient_norms[at[0]] if len(at) and history.gradient_known[at[0]] else None
-    seen = {
-        "watch_gradient_norm": norms,
-        "watch_update_ratio": None if history.update_ratios is None else history.update_ratios[place],
-        "watch_weight_norm": None if history.weight_norms is None else history.weight_norms[place],
-    }
-    measured = history.update_ratios is None or ~np.isnan(history.update_ratios).all(axis=0)
-    kept = np.broadcast_to(measured, len(history.layers))
-    return {
-        f"{name}/{layer}": float(values[number])
-        for name, values in seen.items()
-        if values is not None
-        for number, layer in enumerate(history.layers)
-        if kept[number] or name == "watch_gradient_norm"
-    }
+    values: Values = {}
+    if gradients is not None:
+        for norms in gradients.layer_norms[gradients.steps == updates.steps[place]]:
+            values |= {
+                f"watch_gradient_norm/{name}": float(n) for name, n in zip(gradients.layers, norms, strict=True)
+            }
+    measured = np.asarray(~np.isnan(updates.ratios).all(axis=0))
+    for number, layer in enumerate(updates.layers):
+        if measured[number]:
+            values[f"watch_update_ratio/{layer}"] = float(updates.ratios[place, number])
+        if measured[number] or not measured.any():
+            values[f"watch_weight_norm/{layer}"] = float(updates.weight_norms[place, number])
+    return values
 
 
 class _ToFunction:

@@ -116,7 +116,7 @@ def _worse(one: Finding, other: Finding) -> Severity:
 
 def _weight(report: Report) -> tuple[bool, int]:
     """Of several courses that one is drawn in which something went wrong, or else the longest."""
-    return bool(report.findings), 0 if report.history is None else report.history.total_steps
+    return bool(report.findings), 0 if report.history is None else report.history.steps.total_steps
 
 
 def _stages(trainings: Sequence[TrainingReports]) -> list[StageResult]:

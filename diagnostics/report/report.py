@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.nonfinite import OriginFacts
-    from diagnostics.facts.training import HistoryFacts, RangeFacts, TraceFacts
+    from diagnostics.facts.training import RangeFacts, TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
 
 JSON_VERSION = 1
@@ -78,7 +78,7 @@ class Report:
     ignored: Mapping[str, str] = field(default_factory=dict)
     ignored_in_vain: tuple[str, ...] = ()
     # Not compared: arrays have no one answer to whether they are equal.
-    history: HistoryFacts | None = field(default=None, compare=False)
+    history: TrainingHistory | None = field(default=None, compare=False)
     origin: OriginFacts | None = field(default=None, compare=False)
     ranges: RangeFacts | None = field(default=None, compare=False)
     traces: tuple[TraceFacts, ...] = field(default=(), compare=False)

@@ -138,7 +138,7 @@ class RunSession:
     def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
         """Run the script once more where its line can be trusted."""
         courses = [t.watched.history for t in trainings if t.watched is not None and t.watched.history is not None]
-        steps = max((course.total_steps for course in courses), default=0)
+        steps = max((course.steps.total_steps for course in courses), default=0)
         patience = PATIENCE_S + SLOWER * (time.monotonic() - self._started)
         try:
             again = run_again(self._script.command, self._folder, steps, patience, self._run.save_batches)

@@ -63,4 +63,4 @@ def test_one_that_draws_at_random_or_only_reads_is_clean(make):
 
 @pytest.mark.parametrize("data", [(X, LABELS), tf.data.Dataset.from_tensor_slices((X, LABELS)).batch(4)])
 def test_arrays_and_tf_data_run_no_code_that_could_edit_rows(data):
-    assert examined(data).not_applicable["unstable-batch"] == "needs RereadFacts"
+    assert examined(data).not_applicable["unstable-batch"] == "needs the data read a second time"

@@ -138,9 +138,9 @@ class TestChangesNothing:
         with pytest.raises(RuntimeError):
             model.fit(FEATURE_ROWS, LABELS, epochs=2, verbose=0, callbacks=[callback, Stop()])
         model.fit(FEATURE_ROWS, LABELS, epochs=1, verbose=0)
-        assert callback.report().history.total_steps == 4
+        assert callback.report().history.steps.total_steps == 4
         model.fit(FEATURE_ROWS, LABELS, epochs=1, verbose=0, callbacks=[callback])
-        assert callback.report().history.total_steps == 4
+        assert callback.report().history.steps.total_steps == 4
         assert type(model.train_function).__name__ == "function"
 
 
@@ -154,12 +154,12 @@ class TestHistory:
         callback = diagnostics.KerasCallback(quiet=True)
         fitted(callback=callback, jit_compile=False)
         history = callback.report().history
-        sizes = history.batch_sizes[:STEPS]
+        sizes = history.steps.batch_sizes[:STEPS]
         assert sizes.tolist() == [BATCH] * (STEPS - 1) + [ROWS % BATCH]
         _, logs = fitted(callback=Means(), jit_compile=False)
         for epoch in range(2):
             part = slice(epoch * STEPS, (epoch + 1) * STEPS)
-            sums = np.cumsum(history.losses[part] * sizes)
+            sums = np.cumsum(history.losses.values[part] * sizes)
             np.testing.assert_allclose(sums / np.cumsum(sizes), means[part], rtol=1e-5)
             assert sums[-1] / ROWS == pytest.approx(logs["loss"][epoch], rel=1e-6)
 
@@ -170,18 +170,18 @@ class TestHistory:
             fit={"validation_data": (FEATURE_ROWS, LABELS)},
         )  # fmt: skip
         history = callback.report().history
-        assert (history.total_steps, history.steps.tolist()) == (2 * STEPS, list(range(2 * STEPS)))
-        assert history.layers == ("up", "norm", "head")
+        assert (history.steps.total_steps, history.steps.steps.tolist()) == (2 * STEPS, list(range(2 * STEPS)))
+        assert history.updates.layers == ("up", "norm", "head")
         rates = [float(model.optimizer._learning_rate(step)) for step in range(2 * STEPS)]
-        np.testing.assert_allclose(history.learning_rates[:, 0], rates, rtol=1e-6)
-        assert history.sampled_steps.tolist() == [0, 1, 2, 4, 5, 10]
-        assert ((history.update_ratios[:, [0, 2]] > 0) & (history.update_ratios[:, [0, 2]] < 1)).all()
-        assert history.weight_norms[0, 1] == pytest.approx(4.0)  # 16 scales of 1, and shifts of 0
-        assert (history.memory_of, bool((history.memory_bytes > 0).all())) == ("process", True)
-        assert not history.gradient_known.any()
-        assert history.evaluation_steps.tolist() == [STEPS - 1, 2 * STEPS - 1]
-        assert history.evaluation_losses.tolist() == logs["val_loss"]
-        assert len(set(history.batch_fingerprints[:STEPS].tolist())) == STEPS
+        np.testing.assert_allclose(history.steps.learning_rates[:, 0], rates, rtol=1e-6)
+        assert history.updates.steps.tolist() == [0, 1, 2, 4, 5, 10]
+        assert ((history.updates.ratios[:, [0, 2]] > 0) & (history.updates.ratios[:, [0, 2]] < 1)).all()
+        assert history.updates.weight_norms[0, 1] == pytest.approx(4.0)  # 16 scales of 1, and shifts of 0
+        assert (history.memory.holder, bool((history.memory.in_use > 0).all())) == ("process", True)
+        assert history.gradients is None
+        assert history.evaluations.steps.tolist() == [STEPS - 1, 2 * STEPS - 1]
+        assert history.evaluations.losses.tolist() == logs["val_loss"]
+        assert len(set(history.steps.batch_fingerprints[:STEPS].tolist())) == STEPS
 
     def test_update_ratios_are_those_of_the_step(self):
         class Weights(keras.callbacks.Callback):
@@ -195,9 +195,9 @@ class TestHistory:
         model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
         model.fit(FEATURE_ROWS, LABELS, batch_size=BATCH, verbose=0, callbacks=[Weights(), callback])
         history = callback.report().history
-        for place, step in enumerate(history.sampled_steps[:3]):
+        for place, step in enumerate(history.updates.steps[:3]):
             change = np.linalg.norm(before[step + 1] - before[step]) / np.linalg.norm(before[step])
-            assert history.update_ratios[place, 2] == pytest.approx(change, rel=1e-4)
+            assert history.updates.ratios[place, 2] == pytest.approx(change, rel=1e-4)
 
     def test_one_step_of_an_accumulation_has_several_passes(self):
         callback = diagnostics.KerasCallback(quiet=True)
@@ -206,8 +206,8 @@ class TestHistory:
             optimizer=lambda: keras.optimizers.Adam(1e-2, gradient_accumulation_steps=2),
         )  # fmt: skip
         history = callback.report().history
-        assert (history.total_steps, set(history.passes.tolist())) == (STEPS, {2})
-        assert (history.update_ratios > 0).all()
+        assert (history.steps.total_steps, set(history.steps.passes.tolist())) == (STEPS, {2})
+        assert (history.updates.ratios > 0).all()
 
 
 class TestReport:
@@ -219,7 +219,7 @@ class TestReport:
         fitted(callback=callback, jit_compile=False)
         assert sorted(logged) == list(range(2 * STEPS))
         history = callback.report().history
-        assert [logged[step]["watch/loss"] for step in range(2 * STEPS)] == history.losses.tolist()
+        assert [logged[step]["watch/loss"] for step in range(2 * STEPS)] == history.losses.values.tolist()
         assert {"watch_update_ratio/up", "watch_weight_norm/head"} <= set(logged[10])
 
     def test_says_what_was_watched_and_what_keras_does_not_show(self):
@@ -240,7 +240,7 @@ class TestReport:
         fitted(callback=callback, steps_per_execution=4, jit_compile=False)
         report = callback.report()
         assert report.title == f"watched {2 * STEPS} steps of Functional"
-        assert report.history.steps.tolist() == [0, 4, 7, 11]
+        assert report.history.steps.steps.tolist() == [0, 4, 7, 11]
         stages = {stage.name: stage.detail for stage in report.stages}
         assert stages["forward passes"] == (
             "Keras shows callbacks no batches, and here takes 4 at once (steps_per_execution)"
@@ -271,7 +271,7 @@ class TestReport:
         callback = diagnostics.KerasCallback(quiet=True)
         fitted(OwnStep, callback, jit_compile=False)
         report = callback.report()
-        assert report.history.loss_known.all()
+        assert len(report.history.losses.steps) == report.history.steps.total_steps
         stages = {stage.name: stage.detail for stage in report.stages}
         assert stages["loss"].endswith("; as OwnStep.train_step returns it, mean or not")
 
@@ -296,8 +296,8 @@ class TestReport:
         model.fit(FEATURE_ROWS, LABELS, batch_size=BATCH, verbose=0, callbacks=[callback])
         report = callback.report()
         assert (report.ok, report.faults) == (True, ())
-        assert np.isnan(report.history.learning_rates).all()
-        assert (report.history.update_ratios > 0).all()
+        assert np.isnan(report.history.steps.learning_rates).all()
+        assert (report.history.updates.ratios > 0).all()
 
     def test_stops_watching_and_not_training(self):
         callback = diagnostics.KerasCallback(stop_after=5, quiet=True)
@@ -320,7 +320,7 @@ class TestReport:
         callback = diagnostics.KerasCallback(every=3, quiet=True)
         fitted(partly, callback, jit_compile=False)
         assert callback.report().ok
-        assert callback.report().history.layers == ("norm", "head")
+        assert callback.report().history.updates.layers == ("norm", "head")
 
 
 class TestLogger:

@@ -275,7 +275,7 @@ class TestScript:
         finder.close()
         (finding,) = finder.watches[0].report().findings
         assert (finding.rule, finding.step, finding.evidence["rows"]) == ("non-finite-inputs", 0, [3])
-        assert [len(watch._probe.history().losses) for watch in finder.watches] == [2]
+        assert [len(watch._probe.history().losses.values) for watch in finder.watches] == [2]
 
 
 class TestOver:

@@ -59,12 +59,12 @@ class TestEveryKind:
         losses, _ = train(kind)
         (loop,) = loops.found
         history = loop.history()
-        assert (history.total_steps, len(history.layers)) == (10, 2)
-        assert history.losses == pytest.approx(losses, rel=1e-6)
+        assert (history.steps.total_steps, len(history.updates.layers)) == (10, 2)
+        assert history.losses.values == pytest.approx(losses, rel=1e-6)
         # While a function is traced, in its first step, the weights have no values yet.
-        assert list(history.sampled_steps) == ([0, 1, 2, 4, 8] if kind == "eager" else [1, 2, 4, 8])
-        assert (history.update_ratios > 0).all()
-        assert np.allclose(history.learning_rates, 1e-2)
+        assert list(history.updates.steps) == ([0, 1, 2, 4, 8] if kind == "eager" else [1, 2, 4, 8])
+        assert (history.updates.ratios > 0).all()
+        assert np.allclose(history.steps.learning_rates, 1e-2)
 
     def test_of_loop_gives_the_same_bits_as_without(self, kind):
         alone = train(kind)
@@ -95,8 +95,8 @@ class TestGradients:
         history = loops.found[0].history()
         norms = [float(tf.norm(g)) for g in gradients]
         expected = [np.hypot(*norms[:2]), np.hypot(*norms[2:])]
-        assert history.layer_gradient_norms[0] == pytest.approx(expected, rel=1e-5)
-        assert history.gradient_norms[0] == pytest.approx(np.hypot(*expected), rel=1e-5)
+        assert history.gradients.layer_norms[0] == pytest.approx(expected, rel=1e-5)
+        assert history.gradients.norms[0] == pytest.approx(np.hypot(*expected), rel=1e-5)
 
     def test_of_an_embedding_are_slices(self, loops):
         keras.utils.set_random_seed(0)
@@ -104,7 +104,7 @@ class TestGradients:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(model(np.array([[1, 2, 3, 4]])) ** 2)
         keras.optimizers.SGD(0.1).apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
-        assert loops.found[0].history().gradient_norms[0] > 0
+        assert loops.found[0].history().gradients.norms[0] > 0
 
     def test_are_said_to_be_hidden_within_a_function(self, loops):
         train("function")
@@ -120,7 +120,7 @@ class TestSeveral:
         first, second = network(), network()
         steps = [step_of(first, keras.optimizers.SGD(0.1)), step_of(second, keras.optimizers.Adam(1e-3))]
         losses = [[float(step(INPUTS, LABELS)) for step in steps] for _ in range(5)]
-        assert [list(loop.history().losses) for loop in loops.found] == [
+        assert [list(loop.history().losses.values) for loop in loops.found] == [
             pytest.approx([row[number] for row in losses]) for number in (0, 1)
         ]
 
@@ -135,7 +135,9 @@ class TestSeveral:
         ]
         for optimizer, g, model in zip(optimizers, gradients, (first, second), strict=True):
             optimizer.apply(g, model.trainable_variables)
-        assert [loop.history().losses[0] for loop in loops.found] == pytest.approx([float(x) for x in losses])
+        assert [loop.history().losses.values[0] for loop in loops.found] == pytest.approx(
+            [float(x) for x in losses]
+        )
 
     def test_optimizers_in_one_function_have_no_loss_that_could_be_told_apart(self, loops):
         steps = [step_of(network(), keras.optimizers.SGD(0.1)) for _ in range(2)]

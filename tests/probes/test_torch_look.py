@@ -35,4 +35,4 @@ def test_every_second_look_leaves_out_the_modules_of_a_model_that_has_very_many(
     report = watch.report()
     assert report.ranges is not None
     assert report.ranges.steps.tolist() == [0, 2, 4]
-    assert report.history.sampled_steps.tolist() == [0, 1, 2, 3, 4]
+    assert report.history.updates.steps.tolist() == [0, 1, 2, 3, 4]

@@ -163,7 +163,7 @@ class TestEvaluations:
         assert facts.evaluation_steps.tolist() == [10, 20, 30]
         assert facts.evaluation_answers.tolist() == expected
         assert (facts.evaluation_labels == 0).all()
-        assert watch._probe.history().no_grad_rounds == 3
+        assert watch._probe.history().no_grad.rounds == 3
 
     def test_a_long_one_is_thinned_to_its_end(self):
         model = mlp()

@@ -162,7 +162,7 @@ def train(kind, bias=0.0, where=0, steps=240):
             watch.step(loss)
     report = watch.report()
     assert report.faults == ()
-    return report, report.history.losses[-20:].mean()
+    return report, report.history.losses.values[-20:].mean()
 
 
 class TestReport:

@@ -74,7 +74,7 @@ def embedding_watched(rate, sparse=False, monkeypatch=None):
             optimizer.step()
             watch.step(loss)
     report = watch.report()
-    return report, report.history.update_ratios[:, 0]
+    return report, report.history.updates.ratios[:, 0]
 
 
 class TestSampledRows:
@@ -97,5 +97,5 @@ class TestSampledRows:
                 optimizer.step()
                 watch.step(loss)
         report = watch.report()
-        assert (report.history.update_ratios == 0).all()
+        assert (report.history.updates.ratios == 0).all()
         assert "unchanged-parameters" in [finding.rule for finding in report.findings]

@@ -22,20 +22,20 @@ def seeded():
 class TestHistory:
     def test_holds_what_each_step_did(self):
         history = run(mlp(), 30, every=10).history()
-        assert history.total_steps == 30
-        assert history.steps.tolist() == list(range(30))
-        assert history.layers == ("0", "2")
-        assert history.gradient_known.all()
-        assert history.loss_known.all()
-        assert history.losses[-1] < history.losses[0]
-        assert (history.learning_rates == 0.05).all()
-        assert (history.training_mode == 1).all()
-        assert (history.passes == 1).all()
-        assert (history.batch_sizes == 16).all()
-        assert history.sampled_steps.tolist() == [0, 1, 2, 4, 8, 10, 20]
-        assert (history.update_ratios > 0).all()
-        assert (history.memory_bytes > 0).all()
-        assert history.memory_of == "process"
+        assert history.steps.total_steps == 30
+        assert history.steps.steps.tolist() == list(range(30))
+        assert history.updates.layers == ("0", "2")
+        assert len(history.gradients.steps) == history.steps.total_steps
+        assert len(history.losses.steps) == history.steps.total_steps
+        assert history.losses.values[-1] < history.losses.values[0]
+        assert (history.steps.learning_rates == 0.05).all()
+        assert (history.steps.training_mode == 1).all()
+        assert (history.steps.passes == 1).all()
+        assert (history.steps.batch_sizes == 16).all()
+        assert history.updates.steps.tolist() == [0, 1, 2, 4, 8, 10, 20]
+        assert (history.updates.ratios > 0).all()
+        assert (history.memory.in_use > 0).all()
+        assert history.memory.holder == "process"
 
     @pytest.mark.parametrize("deferred", [False, True])
     def test_norms_and_updates_are_those_that_pytorch_computes(self, deferred):
@@ -56,12 +56,12 @@ class TestHistory:
             ratio = (
                 torch.cat([c.flatten() for c in change]).norm() / torch.cat([b.flatten() for b in before]).norm()
             )
-            assert history.gradient_norms[step] == pytest.approx(expected, rel=1e-5)
-            assert history.layer_gradient_norms[step, 1] == pytest.approx(head, rel=1e-5)
-            assert history.update_ratios[step, 1] == pytest.approx(ratio.item(), rel=1e-4)
+            assert history.gradients.norms[step] == pytest.approx(expected, rel=1e-5)
+            assert history.gradients.layer_norms[step, 1] == pytest.approx(head, rel=1e-5)
+            assert history.updates.ratios[step, 1] == pytest.approx(ratio.item(), rel=1e-4)
 
     def test_equal_batches_have_equal_fingerprints_and_others_do_not(self):
-        prints = run(mlp(), 12, data=lambda step: batch(step % 4)).history().batch_fingerprints
+        prints = run(mlp(), 12, data=lambda step: batch(step % 4)).history().steps.batch_fingerprints
         assert len(set(prints.tolist())) == 4
         assert (prints[:4] == prints[4:8]).all()
 
@@ -79,7 +79,7 @@ class TestHistory:
             watch.step(loss)
             optimizer.step()
         watch.close()
-        assert watch.history().losses.tolist() == pytest.approx(losses)
+        assert watch.history().losses.values.tolist() == pytest.approx(losses)
 
     def test_accumulation_counts_passes_and_averages_their_losses(self):
         model = mlp()
@@ -97,13 +97,13 @@ class TestHistory:
             watch.step(loss.item())
         watch.close()
         history = watch.history()
-        assert history.passes.tolist() == [8] * 6
-        assert history.losses.tolist() == pytest.approx(np.array(losses).reshape(6, 8).mean(1))
-        assert history.gradients_zeroed.tolist() == [-1, 1, 1, 1, 1, 1]
+        assert history.steps.passes.tolist() == [8] * 6
+        assert history.losses.values.tolist() == pytest.approx(np.array(losses).reshape(6, 8).mean(1))
+        assert history.steps.gradients_zeroed.tolist() == [-1, 1, 1, 1, 1, 1]
 
     @pytest.mark.parametrize("to_none", [True, False])
     def test_gradients_that_are_zeroed_are_seen_to_be(self, to_none):
-        zeroed = run(mlp(), 12, set_to_none=to_none).history().gradients_zeroed
+        zeroed = run(mlp(), 12, set_to_none=to_none).history().steps.gradients_zeroed
         assert (zeroed[1:8] == 1).all()
         assert 0 not in zeroed
 
@@ -118,7 +118,7 @@ class TestHistory:
             loss.backward()
             optimizer.step()
         watch.close()
-        assert watch.history().gradients_zeroed.tolist() == [-1] + [1] * 7
+        assert watch.history().steps.gradients_zeroed.tolist() == [-1] + [1] * 7
 
     def test_gradients_that_pile_up_are_seen_to(self):
         model = mlp()
@@ -129,7 +129,7 @@ class TestHistory:
             nn.functional.cross_entropy(model(inputs), labels).backward()
             optimizer.step()
         watch.close()
-        assert watch.history().gradients_zeroed.tolist() == [-1] + [0] * 7
+        assert watch.history().steps.gradients_zeroed.tolist() == [-1] + [0] * 7
 
     def test_evaluation_passes_are_told_apart(self):
         model = mlp()
@@ -138,8 +138,8 @@ class TestHistory:
             model(batch(0)[0][:5])
             model.eval()(batch(0)[0])
         watch.close()
-        assert (watch.history().no_grad_passes, watch.history().no_grad_passes_in_training_mode) == (2, 1)
-        assert watch.history().no_grad_examples == 5
+        assert (watch.history().no_grad.passes, watch.history().no_grad.passes_in_training_mode) == (2, 1)
+        assert watch.history().no_grad.examples == 5
 
     def test_without_an_optimizer_a_step_is_a_call(self):
         model = mlp()
@@ -152,7 +152,7 @@ class TestHistory:
             watch.step(loss)
         watch.close()
         history = watch.history()
-        assert (history.total_steps, history.gradient_known.all(), history.loss_known.all()) == (6, True, True)
+        assert [history.steps.total_steps, len(history.gradients.steps), len(history.losses.steps)] == [6, 6, 6]
 
     def test_activations_are_measured_against_the_limit_of_their_dtype(self):
         ranges = run(mlp().to(torch.bfloat16), 3, data=lambda s: (batch(s)[0].bfloat16(), batch(s)[1])).ranges()
@@ -181,9 +181,9 @@ class TestLoopsOfEveryKind:
             watch.step(loss)
         watch.close()
         history = watch.history()
-        assert (watch.faults, watch.origin, history.total_steps) == ({}, None, 12)
-        assert (history.layer_gradient_norms > 0).all()
-        assert history.loss_known.all()
+        assert (watch.faults, watch.origin, history.steps.total_steps) == ({}, None, 12)
+        assert (history.gradients.layer_norms > 0).all()
+        assert len(history.losses.steps) == history.steps.total_steps
 
     @pytest.mark.parametrize("kind", ["dict", "tuple", "dataclass"])
     def test_outputs_in_containers(self, kind):
@@ -208,13 +208,13 @@ class TestLoopsOfEveryKind:
             return logits().square().mean()
 
         history = run(Model(), 8, loss_of=loss_of).history()
-        assert history.gradients_zeroed.tolist() == [-1] + [1] * 7
+        assert history.steps.gradients_zeroed.tolist() == [-1] + [1] * 7
 
     def test_a_compiled_model_is_watched_from_outside(self):
         compiled = torch.compile(mlp(), backend="eager")
         watch = run(compiled, 9)
         assert watch.forwards == 9
-        assert watch.history().layers == ("0", "2")
+        assert watch.history().updates.layers == ("0", "2")
 
     def test_within_a_compiled_model_the_hooks_are_not_there(self):
         model = mlp()
@@ -227,7 +227,7 @@ class TestLoopsOfEveryKind:
             nn.functional.cross_entropy(compiled(inputs), labels).backward()
             optimizer.step()
         watch.close()
-        assert (watch.faults, watch.history().total_steps) == ({}, 6)
+        assert (watch.faults, watch.history().steps.total_steps) == ({}, 6)
 
     def test_a_closure_is_named_as_not_covered(self):
         model = nn.Linear(8, 3)
@@ -246,8 +246,8 @@ class TestLoopsOfEveryKind:
         watch.close()
         assert watch.faults == {}
         assert watch.uncovered["gradients"] == "LBFGS runs several passes within one step, by a closure"
-        assert watch.history().total_steps == 5
-        assert not watch.history().gradient_known.any()
+        assert watch.history().steps.total_steps == 5
+        assert watch.history().gradients is None
 
     def test_sparse_gradients_are_left_out(self):
         model = nn.Sequential(nn.Embedding(10, 8, sparse=True), nn.Flatten(), nn.Linear(16, 3))
@@ -257,8 +257,8 @@ class TestLoopsOfEveryKind:
             return torch.randint(10, (16, 2)), torch.randint(3, (16,))
 
         history = run(model, 5, optimizer=optimizer, data=data).history()
-        assert (history.layer_gradient_norms[:, 0] == 0).all()
-        assert (history.layer_gradient_norms[:, 1] > 0).all()
+        assert (history.gradients.layer_norms[:, 0] == 0).all()
+        assert (history.gradients.layer_norms[:, 1] > 0).all()
 
     @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.jagged], ids=str)
     def test_inputs_and_activations_that_are_no_plain_tensors(self, layout):
@@ -319,12 +319,14 @@ class TestLoopsOfEveryKind:
         watch.close()
         history = watch.history()
         assert (watch.origin, watch.faults) == (None, {})
-        assert (history.gradient_norms[history.gradient_known] < 5).all()  # not 64 times as much
+        assert (history.gradients.norms < 5).all()  # not 64 times as much
         # A fused optimizer steps, and leaves the weights as they are; another does not step at all.
-        assert (history.total_steps, history.skipped_steps, history.scaled) == (
+        assert (history.steps.total_steps, history.steps.skipped_steps, history.gradients.scaled) == (
             (8, 1, True) if fused else (7, 0, False)
         )
-        assert history.gradient_known.tolist() == [not fused or step != 3 for step in range(history.total_steps)]
+        assert history.gradients.steps.tolist() == [
+            s for s in range(history.steps.total_steps) if not fused or s != 3
+        ]
 
 
 class TestLeavesNothingBehind:

@@ -104,8 +104,8 @@ class TestChangesNothing:
         assert_same_bits(trained(tmp_path, **settings), watched)
         report = callback.report()
         assert report.faults == ()
-        assert report.history.loss_known.all()
-        assert report.history.gradient_known.all()
+        assert len(report.history.losses.steps) == report.history.steps.total_steps
+        assert len(report.history.gradients.steps) == report.history.steps.total_steps
         assert {stage.status for stage in report.stages} == {"passed"}
 
     def test_even_if_it_goes_on_from_a_checkpoint(self, tmp_path):
@@ -158,17 +158,17 @@ class TestLoss:
         callback = diagnostics.TrainerCallback(quiet=True)
         trainer = trained(tmp_path, callback, **settings)
         logged = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-        np.testing.assert_allclose(callback.report().history.losses, logged, rtol=1e-6)
+        np.testing.assert_allclose(callback.report().history.losses.values, logged, rtol=1e-6)
 
     def test_of_an_evaluation_is_kept_with_its_step(self, tmp_path):
         callback = diagnostics.TrainerCallback(quiet=True)
         trainer = trained(tmp_path, callback, eval_strategy="steps", eval_steps=10)
         trainer.evaluate()  # after training: none of the run
         history = callback.report().history
-        assert history.evaluation_steps.tolist() == [9, 19, 29]
+        assert history.evaluations.steps.tolist() == [9, 19, 29]
         logged = [entry["eval_loss"] for entry in trainer.state.log_history if "eval_loss" in entry]
-        assert history.evaluation_losses.tolist() == logged[:3]
-        assert (history.no_grad_passes, history.no_grad_passes_in_training_mode) == (36, 0)
+        assert history.evaluations.losses.tolist() == logged[:3]
+        assert (history.no_grad.passes, history.no_grad.passes_in_training_mode) == (36, 0)
 
     def test_of_several_evaluation_sets_is_that_of_the_first(self, tmp_path):
         callback = diagnostics.TrainerCallback(quiet=True)
@@ -176,7 +176,7 @@ class TestLoss:
         trainer.eval_dataset = {"near": points(), "far": points(32)}
         trainer.train()
         logged = [entry["eval_near_loss"] for entry in trainer.state.log_history if "eval_near_loss" in entry]
-        assert callback.report().history.evaluation_losses.tolist() == logged
+        assert callback.report().history.evaluations.losses.tolist() == logged
 
     def test_without_the_trainer_in_sight_is_not_known(self, tmp_path):
         callback = diagnostics.TrainerCallback(quiet=True)
@@ -192,11 +192,11 @@ class TestReport:
         callback = diagnostics.TrainerCallback(quiet=True)
         trained(tmp_path, callback, gradient_accumulation_steps=4, learning_rate=1e-3, max_steps=24)
         history = callback.report().history
-        assert history.total_steps == 24
-        assert set(history.passes.tolist()) == {4}
-        assert history.learning_rates[0, 0] == 1e-3
-        assert history.learning_rates[-1, 0] == pytest.approx(1e-3 / 24)
-        assert set(history.training_mode.tolist()) == {1}
+        assert history.steps.total_steps == 24
+        assert set(history.steps.passes.tolist()) == {4}
+        assert history.steps.learning_rates[0, 0] == 1e-3
+        assert history.steps.learning_rates[-1, 0] == pytest.approx(1e-3 / 24)
+        assert set(history.steps.training_mode.tolist()) == {1}
 
     @pytest.mark.parametrize("settings", [{}, {"bf16": True}], ids=["float32", "bf16"])
     def test_names_the_step_and_the_row_that_held_a_nan(self, tmp_path, settings, capsys):
@@ -206,8 +206,8 @@ class TestReport:
         report = callback.report()
         assert [finding.rule for finding in report.findings] == ["non-finite-inputs"]
         step = report.findings[0].step
-        assert not np.isfinite(report.history.losses[step])
-        assert np.isfinite(report.history.losses[:step]).all()
+        assert not np.isfinite(report.history.losses.values[step])
+        assert np.isfinite(report.history.losses.values[:step]).all()
         assert np.isfinite(losses).all()  # the Trainer's own filter leaves it out of what it logs
         assert report.findings[0].message.startswith(
             f"The batch of step {step} holds NaN or infinity in features. It concerns 1 of the 8 examples"

@@ -48,8 +48,8 @@ class Weights:
         """Compare with values read before a step.
 
         Returns:
-            By layer, float32 (layers,): |update| / |weight|, as in `HistoryFacts`, and |weight| before. Not finite
-            where one of the two was not.
+            By layer, float32 (layers,): |update| / |weight|, as in `UpdateHistory`, and |weight| before. Not
+            finite where one of the two was not.
         """
         norms = self._measure(before[: self.trainable]).numpy().astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

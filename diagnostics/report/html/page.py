@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.nonfinite import FrameFacts, OriginFacts
-    from diagnostics.facts.training import HistoryFacts, TraceFacts
+    from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
     from diagnostics.report.report import Report, StageResult
 
@@ -71,7 +71,7 @@ def _parts(report: Report) -> Iterator[str]:
         yield _section("Up to the first NaN or infinity", _origin(report.origin, report.failed))
     if report.traces:
         yield _section("Traced steps", "".join(map(_trace, report.traces)))
-    if report.history is not None and len(report.history.steps):
+    if report.history is not None and len(report.history.steps.steps):
         yield _section("Course of the run", _course(report, report.history))
     if report.ranges is not None and report.ranges.modules:
         yield _section("How large the activations became", ranges_section(report.ranges))
@@ -279,57 +279,50 @@ def frames_table(frames: Sequence[FrameFacts], last: str = "") -> str:
     )
 
 
-def _course(report: Report, history: HistoryFacts) -> str:
-    steps = history.steps
-    axis = Axis(int(steps[0]), max(int(steps[-1]), history.total_steps - 1))
+def _course(report: Report, history: TrainingHistory) -> str:
+    steps, total, rates = history.steps.steps, history.steps.total_steps, history.steps.learning_rates
+    axis = Axis(int(steps[0]), max(int(steps[-1]), total - 1))
     marks = sorted({f.step for f in report.findings if f.step is not None and f.severity != "note"})
     charts = []
     said = []
-    if len(steps) < history.total_steps:
+    if len(steps) < total:
         said.append(
-            f"Of the {history.total_steps:,} steps, {len(steps):,} were kept: all of the latest, and fewer the "
-            "longer ago."
+            f"Of the {total:,} steps, {len(steps):,} were kept: all of the latest, and fewer the longer ago."
         )
     if marks:
         said.append(f"Dashed: the step of a finding ({', '.join(f'{step:,}' for step in marks[:6])}).")
     if said:
         charts.append(f'<p class="soft">{" ".join(said)}</p>')
-    if history.losses is not None and history.loss_known is not None:
+    if (losses := history.losses) is not None:
         dots = None
-        if history.evaluation_steps is not None and history.evaluation_losses is not None:
-            dots = Dots("evaluation", history.evaluation_steps, history.evaluation_losses)
-        known = history.loss_known
-        charts.append(html_charts.line("Loss", axis, steps[known], history.losses[known], marks=marks, dots=dots))
-    rates = history.learning_rates
+        if history.evaluations is not None:
+            dots = Dots("evaluation", history.evaluations.steps, history.evaluations.losses)
+        charts.append(html_charts.line("Loss", axis, losses.steps, losses.values, marks=marks, dots=dots))
     if np.isfinite(rates).any():
         known = np.asarray(np.isfinite(rates).any(axis=1))
         title = "Learning rate" if rates.shape[1] == 1 else "Learning rate, the largest over parameter groups"
         highest = np.nanmax(rates[known], axis=1)
         charts.append(html_charts.line(title, axis, steps[known], highest, marks=marks, log=False))
-    known = history.gradient_known
-    if known.any():
-        norms = history.gradient_norms.astype(np.float64)
-        charts.append(html_charts.line("Gradient norm", axis, steps[known], norms[known], marks=marks))
-        layers, all_of_them = history.layer_gradient_norms[known], np.ones(len(history.layers), dtype=np.bool_)
+    if (gradients := history.gradients) is not None:
+        norms = gradients.norms.astype(np.float64)
+        charts.append(html_charts.line("Gradient norm", axis, gradients.steps, norms, marks=marks))
         charts.append(
             html_heat_map.heat_map(
-                "Gradient norms by layer", "norm", axis, history.layers, steps[known], layers, all_of_them
-            )
-        )
-    ratios = history.update_ratios
-    if history.sampled_steps is not None and ratios is not None and len(ratios):
-        charts.append(
-            html_heat_map.heat_map(
-                "Updates by layer, as a share of the weights", "share", axis, history.layers,
-                history.sampled_steps, ratios, np.asarray(~np.isnan(ratios).all(axis=0)),
+                "Gradient norms by layer", "norm", axis, gradients.layers, gradients.steps, gradients.layer_norms,
+                np.ones(len(gradients.layers), dtype=np.bool_),
             )
         )  # fmt: skip
-    if history.sampled_steps is not None and history.memory_bytes is not None and _about_memory(report):
-        holder = "held on the accelerator" if history.memory_of == "accelerator" else "of the process"
+    if (updates := history.updates) is not None and not np.isnan(updates.ratios).all():
         charts.append(
-            html_charts.line(
-                f"Memory {holder}, in MiB", axis, history.sampled_steps, history.memory_bytes / 2**20, log=False
+            html_heat_map.heat_map(
+                "Updates by layer, as a share of the weights", "share", axis, updates.layers, updates.steps,
+                updates.ratios, np.asarray(~np.isnan(updates.ratios).all(axis=0)),
             )
+        )  # fmt: skip
+    if (memory := history.memory) is not None and _about_memory(report):
+        holder = "held on the accelerator" if memory.holder == "accelerator" else "of the process"
+        charts.append(
+            html_charts.line(f"Memory {holder}, in MiB", axis, memory.steps, memory.in_use / 2**20, log=False)
         )
     return "".join(charts)
 

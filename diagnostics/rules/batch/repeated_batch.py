@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import StepHistory
 
 MIN_ROWS = 8  # all alike: fewer rows may be an experiment
 MANY_ROWS = 64
@@ -107,23 +107,23 @@ class RepeatedBatch(Rule):
         )
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(self, steps: StepHistory) -> Finding | None:
         """Look whether the model was given the same in every step."""
-        prints = history.batch_fingerprints
-        if prints is None or (prints != 0).sum() < STEPS:
+        prints = steps.batch_fingerprints
+        if (prints != 0).sum() < STEPS:
             raise NotApplicable(f"needs {STEPS} steps whose batches were seen")
-        if (history.passes > 1).any():
+        if (steps.passes > 1).any():
             raise NotApplicable("needs steps of one pass each: of an accumulation only the last batch is compared")
         if (prints != prints[0]).any():
             return None
-        size = int(history.batch_sizes[-1]) if history.batch_sizes is not None else 0
+        size = int(steps.batch_sizes[-1])
         of = f" of {size:,} examples" if size else ""
         return self.found(
-            f"All {history.total_steps:,} steps were made on one and the same batch{of}, in the same order. "
+            f"All {steps.total_steps:,} steps were made on one and the same batch{of}, in the same order. "
             "That is right if these are all the examples there are, or to see whether the model can learn "
             "them by heart. Otherwise the model learns nothing about any other example.",
             fix="for batch in loader: ...  # and not next(iter(loader)), which begins again with the first batch",
-            evidence={"steps": history.total_steps, "batch_size": size or None},
+            evidence={"steps": steps.total_steps, "batch_size": size or None},
             severity="note",
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, DatasetFacts, ModelFacts, OutputFacts
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
+from diagnostics.facts.training import PredictionFacts, StepHistory
 
 MIN_BATCHES = 3
 MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by luck once in 128 times
@@ -100,9 +100,9 @@ class SortedByLabel(Rule):
         return self._sorted(dataset, pure, outputs.num_classes, "the model has", model)
 
     @check
-    def from_answers(self, answers: PredictionFacts, history: HistoryFacts, model: ModelFacts) -> Finding | None:
+    def from_answers(self, answers: PredictionFacts, steps: StepHistory, model: ModelFacts) -> Finding | None:
         """Compare the batches that were learned from with the labels of all of them together."""
-        if (history.passes > 1).any():
+        if (steps.passes > 1).any():
             # One batch of real examples and one of made ones, as adversarial training has them, are no order.
             raise NotApplicable("needs steps of one pass each: of several only the first is looked at")
         sizes = answers.labels.sum(axis=1)

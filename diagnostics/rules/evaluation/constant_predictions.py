@@ -7,9 +7,9 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
+from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.rules.optimizer import loss_plateau
-from diagnostics.rules.shared import trajectory, update_size
+from diagnostics.rules.shared import loss_curve, update_size
 
 STEPS = 200
 LOOKS = 6  # in the second half of the run
@@ -68,12 +68,18 @@ class ConstantPredictions(Rule):
     severity = "warning"
 
     @check
-    def from_answers(self, history: HistoryFacts, answers: PredictionFacts) -> Finding | None:
+    def from_answers(
+        self,
+        steps: StepHistory,
+        answers: PredictionFacts,
+        losses: LossHistory | None = None,
+        updates: UpdateHistory | None = None,
+    ) -> Finding | None:
         """Look at the answers over the second half of the run, and in the last evaluations."""
         if not answers.softmax_loss:
             raise NotApplicable("needs a classifier whose loss is seen to take its outputs for logits")
-        late = answers.steps >= history.total_steps / 2
-        if history.total_steps < STEPS or late.sum() < LOOKS:
+        late = answers.steps >= steps.total_steps / 2
+        if steps.total_steps < STEPS or late.sum() < LOOKS:
             raise NotApplicable(
                 f"needs {STEPS} steps, and {LOOKS} looks at the answers in the second half of them"
             )
@@ -82,11 +88,13 @@ class ConstantPredictions(Rule):
             raise NotApplicable(f"needs the labels of {EXAMPLES} examples")
         given = answers.answers[late].sum(axis=0)
         if labels.max() > COMMONEST * labels.sum():
-            return self._of_the_commonest(history, answers, late)
+            return self._of_the_commonest(steps, answers, updates, late)
         if (given > 0).sum() > 1:
             return self._in_evaluation(answers, given)
-        _check_moved(history)
-        if given.sum() < EXAMPLES or _knows_more(answers, late) or _told_already(history, answers):
+        _check_moved(steps, updates)
+        if given.sum() < EXAMPLES or _knows_more(answers, late):
+            return None
+        if _told_already(steps, losses, updates, answers):
             return None
         answer, first = int(given.argmax()), int(answers.steps[late][0])
         share = labels[answer] / labels.sum()
@@ -102,7 +110,9 @@ class ConstantPredictions(Rule):
             step=first,
         )
 
-    def _of_the_commonest(self, history: HistoryFacts, answers: PredictionFacts, late: Array) -> Finding | None:
+    def _of_the_commonest(
+        self, steps: StepHistory, answers: PredictionFacts, updates: UpdateHistory | None, late: Array
+    ) -> Finding | None:
         """Look whether a model whose examples are nearly all of one class never answers another."""
         given, labels, step = answers.answers[late].sum(axis=0), answers.labels[late].sum(axis=0), None
         answer = int(labels.argmax())
@@ -115,7 +125,7 @@ class ConstantPredictions(Rule):
             return None
         tells_apart = _knows_more(answers, late)
         if not tells_apart:
-            _check_moved(history)
+            _check_moved(steps, updates)
         first = int(answers.steps[late][0])
         where = f"From step {first:,} on" if step is None else f"In the evaluation after {step:,} steps"
         return self.found(
@@ -169,10 +179,10 @@ class ConstantPredictions(Rule):
         )
 
 
-def _check_moved(history: HistoryFacts) -> None:
+def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     """Raise NotApplicable for a run that may merely be slow."""
-    moved = update_size.moved(history)
-    if update_size.warms_up(history) or moved is None or moved < loss_plateau.MOVED:
+    moved = update_size.moved(steps, updates)
+    if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable("needs a run whose weights have moved by their own size, at a rate that rises no more")
 
 
@@ -186,9 +196,11 @@ def _knows_more(answers: PredictionFacts, late: Array) -> bool:
     return bool(known.any()) and float(np.average(losses[known], weights=sizes[known])) < SAME_FOR_ALL * chance
 
 
-def _told_already(history: HistoryFacts, answers: PredictionFacts) -> bool:
+def _told_already(
+    steps: StepHistory, losses: LossHistory | None, updates: UpdateHistory | None, answers: PredictionFacts
+) -> bool:
     """Whether another rule has said why."""
     try:
-        return trajectory.worst_course(history, answers, loss_plateau.STEPS) is not None
+        return loss_curve.worst_course(steps, losses, updates, answers, loss_plateau.STEPS) is not None
     except NotApplicable:
         return False

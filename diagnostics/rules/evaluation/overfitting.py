@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import EvaluationHistory, LossHistory
 
 AFTER_BEST = 4  # evaluations
 EVALUATIONS = 6
@@ -70,20 +70,17 @@ class Overfitting(Rule):
     no_exhibit = "it is no bug of a script: the same script is right with more data, or stopped earlier"
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(self, evaluations: EvaluationHistory, training: LossHistory) -> Finding | None:
         """Hold the evaluation losses since the best one against the training losses."""
-        steps, losses = history.evaluation_steps, history.evaluation_losses
-        if steps is None or losses is None or history.losses is None or history.loss_known is None:
-            raise NotApplicable("needs the losses of evaluations and of training steps")
-        there = np.isfinite(losses)
-        steps, losses = steps[there], losses[there]
+        there = np.isfinite(evaluations.losses)
+        steps, losses = evaluations.steps[there], evaluations.losses[there]
         if len(losses) < EVALUATIONS:
             raise NotApplicable(f"needs {EVALUATIONS} evaluations")
         best = int(losses.argmin())
         since = losses[best:]
         if len(since) <= AFTER_BEST or not _rose(losses, best):
             return None
-        levels = _training_levels(history, steps[best:])
+        levels = _training_levels(training, steps[best:])
         if len(levels) <= AFTER_BEST or _order(levels) > -TREND:
             return None
         at_best, at_end = float(levels[0]), float(levels[-1])
@@ -126,12 +123,10 @@ def _order(values: Array) -> float:
     return float(np.sign(values[second] - values[first]).mean())
 
 
-def _training_levels(history: HistoryFacts, steps: Array) -> Array:
+def _training_levels(training: LossHistory, steps: Array) -> Array:
     """Return the training loss before each evaluation, the median over as many steps as lie between two."""
-    assert history.losses is not None
-    assert history.loss_known is not None
-    known = history.loss_known & np.isfinite(history.losses)
-    at, losses = history.steps[known], history.losses[known]
+    known = np.isfinite(training.values)
+    at, losses = training.steps[known], training.values[known]
     span = max(1, int(np.median(np.diff(steps))))
     windows = [losses[(at <= step) & (at > step - span)] for step in steps]
     return np.array([np.median(window) for window in windows if window.size])

@@ -8,8 +8,8 @@ from diagnostics.engine.causality import NAN
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import HistoryFacts
-from diagnostics.rules.shared.loss_course import FIRST, has_fallen
+from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory
+from diagnostics.rules.shared.loss_curve import FIRST, has_fallen
 
 GROWN = 1e3  # times the largest of the first steps
 ENOUGH = 20  # steps with a finite gradient
@@ -70,37 +70,39 @@ class ExplodingGradients(Rule):
     no_exhibit = "a rate too high and a recurrent net do it at once; the exhibits of both stop short of it"
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(
+        self, gradients: GradientHistory, steps: StepHistory, losses: LossHistory | None = None
+    ) -> Finding | None:
         """Compare the gradients of the end, and of each spike, with those before."""
-        broken = np.flatnonzero(history.gradient_known & ~np.isfinite(history.gradient_norms))
-        end = int(broken[0]) if broken.size else len(history.steps)
-        used = np.flatnonzero(history.gradient_known[:end] & (history.gradient_norms[:end] > 0))
+        broken = np.flatnonzero(~np.isfinite(gradients.norms))
+        end = int(broken[0]) if broken.size else len(gradients.norms)
+        used = np.flatnonzero(gradients.norms[:end] > 0)
         if len(used) < (ENOUGH_BEFORE_NAN if broken.size else ENOUGH):
             raise NotApplicable(f"needs {ENOUGH} steps with a finite gradient")
-        if (history.gradients_zeroed == 0).sum() > (history.gradients_zeroed == 1).sum():
+        if (steps.gradients_zeroed == 0).sum() > (steps.gradients_zeroed == 1).sum():
             return None
-        norms = history.gradient_norms[used].astype(np.float64)
+        norms = gradients.norms[used].astype(np.float64)
         beginning = min(FIRST, len(norms) // 2)
         first = float(norms[:beginning].max())
         if broken.size:  # the step after the one that broke it is never seen: one is enough
             if norms[-LATEST:].max() >= GROWN * first:
-                return self._grown(history, used, norms, beginning, float(norms[-LATEST:].max()), True)
+                return self._grown(gradients, used, norms, beginning, float(norms[-LATEST:].max()), True)
             return None
         last = float(np.median(norms[-LATEST:]))
-        if last >= GROWN * first and not has_fallen(history):
-            return self._grown(history, used, norms, beginning, last, False)
-        return self._spike(history, used, norms)
+        if last >= GROWN * first and not has_fallen(losses):
+            return self._grown(gradients, used, norms, beginning, last, False)
+        return self._spike(gradients, used, norms, losses)
 
     def _grown(
-        self, history: HistoryFacts, used: Array, norms: Array, beginning: int, last: float, broke: bool
+        self, gradients: GradientHistory, used: Array, norms: Array, beginning: int, last: float, broke: bool
     ) -> Finding:
         first = float(norms[:beginning].max())
         place = int(np.flatnonzero(norms >= GROWN * first)[0])
-        step = int(history.steps[used[place]])
+        step = int(gradients.steps[used[place]])
         end = f"{last:.3g} shortly before it was NaN or infinite" if broke else f"{last:.3g} at the end"
         return self.found(
             f"The norm of the gradient grew out of bounds: at most {first:.3g} in the first {beginning} steps, "
-            f"{norms[place]:.3g} in step {step}, and {end}.{_largest(history, used[place])} A step on such a "
+            f"{norms[place]:.3g} in step {step}, and {end}.{_largest(gradients, used[place])} A step on such a "
             "gradient leaves the region that it was computed for, and the next gradient is larger still.",
             fix="torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # before optimizer.step(); and a lower "
             "learning rate",
@@ -108,10 +110,13 @@ class ExplodingGradients(Rule):
             step=step,
         )
 
-    def _spike(self, history: HistoryFacts, used: Array, norms: Array) -> Finding | None:
-        if history.losses is None or history.loss_known is None or not history.loss_known[used].all():
+    def _spike(
+        self, gradients: GradientHistory, used: Array, norms: Array, known: LossHistory | None
+    ) -> Finding | None:
+        steps = gradients.steps[used]
+        if known is None or not np.isin(steps, known.steps).all():
             return None
-        losses = history.losses[used]
+        losses = known.values[np.isin(known.steps, steps)]
         start = float(np.median(losses[:FIRST]))
         for place in range(WAS_STEADY, len(norms) - WAS_STEADY):
             before = float(norms[place - WAS_STEADY : place].max())
@@ -122,10 +127,10 @@ class ExplodingGradients(Rule):
             if losses[place] >= after:
                 continue  # it was as high before the step: other data has come, as where one task follows another
             if best < start and after - best >= THROWN_BACK * (start - best):
-                step = int(history.steps[used[place]])
+                step = int(gradients.steps[used[place]])
                 return self.found(
                     f"The gradient of step {step} has a norm of {norms[place]:.3g}; in the {WAS_STEADY} steps "
-                    f"before it was at most {before:.3g}.{_largest(history, used[place])} The step on it threw "
+                    f"before it was at most {before:.3g}.{_largest(gradients, used[place])} The step on it threw "
                     f"the loss back: {start:.3g} at the beginning, {best:.3g} before it and {after:.3g} after it "
                     "(medians).",
                     fix="torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # before optimizer.step()",
@@ -135,9 +140,9 @@ class ExplodingGradients(Rule):
         return None
 
 
-def _largest(history: HistoryFacts, place: int) -> str:
+def _largest(gradients: GradientHistory, place: int) -> str:
     """Name the layer that has most of it."""
-    layers = history.layer_gradient_norms[place]
-    if len(history.layers) < 2 or not np.isfinite(layers).all():
+    layers = gradients.layer_norms[place]
+    if len(gradients.layers) < 2 or not np.isfinite(layers).all():
         return ""
-    return f" It is largest in '{history.layers[int(layers.argmax())]}'."
+    return f" It is largest in '{gradients.layers[int(layers.argmax())]}'."

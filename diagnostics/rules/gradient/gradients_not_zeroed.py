@@ -7,7 +7,7 @@ import numpy as np
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import GradientHistory, StepHistory
 
 ENOUGH = 4  # steps looked at: fewer could be a loop that is only being set up
 MOSTLY = 0.9  # of them; a loop that zeroes once an epoch is as wrong as one that never does
@@ -56,16 +56,16 @@ class GradientsNotZeroed(Rule):
     causes = ("learning-rate-too-high", *TOO_LARGE_STEPS)
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(self, steps: StepHistory, gradients: GradientHistory | None = None) -> Finding | None:
         """Count the steps that began on the gradients of the step before."""
-        seen = history.gradients_zeroed >= 0
-        left = history.gradients_zeroed == 0
+        seen = steps.gradients_zeroed >= 0
+        left = steps.gradients_zeroed == 0
         if seen.sum() < ENOUGH:
             raise NotApplicable(f"needs {ENOUGH} steps whose backward passes were seen to begin")
         if left.sum() < max(ENOUGH, MOSTLY * seen.sum()):
             return None
-        first = int(history.steps[left][0])
-        norms = history.gradient_norms[history.gradient_known & np.isfinite(history.gradient_norms)]
+        first = int(steps.steps[left][0])
+        norms = np.zeros(0) if gradients is None else gradients.norms[np.isfinite(gradients.norms)]
         grown = ""
         if norms.size and norms[-1] > 2 * norms[0]:
             grown = f" The norm of the gradient went from {norms[0]:.3g} to {norms[-1]:.3g}."

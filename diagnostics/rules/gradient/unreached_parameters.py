@@ -8,7 +8,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, GradientFacts
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import GradientHistory, StepHistory, UpdateHistory
 from diagnostics.text.names import describe_parameters
 
 # Of all trainable scalars. BERT's pooler, idle in many healthy models, is 0.5 % of BERT-base; a mask embedding
@@ -97,30 +97,31 @@ class UnreachedParameters(Rule):
         )
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(
+        self, steps: StepHistory, gradients: GradientHistory, updates: UpdateHistory
+    ) -> Finding | None:
         """Look for layers that never had a gradient while others learned."""
-        if (history.gradient_norms[history.gradient_known] > 0).sum() < STEPS:
+        if (gradients.norms > 0).sum() < STEPS:
             raise NotApplicable(f"needs {STEPS} steps with a gradient")
-        ratios, weights = history.update_ratios, history.weight_norms
-        if ratios is None or weights is None or len(ratios) < LOOKS:
+        ratios, weights = updates.ratios, updates.weight_norms
+        if len(ratios) < LOOKS:
             raise NotApplicable(f"needs {LOOKS} steps before and after which the weights were compared")
         held = ~np.isnan(ratios).all(axis=0)
-        norms = history.layer_gradient_norms[history.gradient_known]
-        silent = held & (norms == 0).all(axis=0) & _kept(ratios, weights)
+        silent = held & (gradients.layer_norms == 0).all(axis=0) & _kept(ratios, weights)
         if not silent.any():
             return None
-        names = [name for name, is_silent in zip(history.layers, silent, strict=True) if is_silent]
-        count, steps, one = int(held.sum()), len(norms), len(names) == 1
+        names = [name for name, is_silent in zip(gradients.layers, silent, strict=True) if is_silent]
+        count, known, one = int(held.sum()), len(gradients.steps), len(names) == 1
         return self.found(
             f"{len(names)} of the {count} layers that the optimizer holds {'has' if one else 'have'} had no "
-            f"gradient in any of the {steps:,} steps known: {_listed(names)}. {'Its' if one else 'Their'} weights "
+            f"gradient in any of the {known:,} steps known: {_listed(names)}. {'Its' if one else 'Their'} weights "
             "have not changed since they were first looked at, while the other layers learned: the loss does not "
             f"depend on {'it' if one else 'them'}.",
             fix="use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way; if "
             "they are idle on purpose, freeze them: parameter.requires_grad_(False)",
-            evidence={"layers": names, "num_layers": count, "steps": steps},
+            evidence={"layers": names, "num_layers": count, "steps": known},
             severity="warning" if len(names) >= MANY_LAYERS * count else "note",
-            step=int(history.steps[-1]),
+            step=int(steps.steps[-1]),
         )
 
 

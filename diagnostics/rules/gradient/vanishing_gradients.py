@@ -10,8 +10,15 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
-from diagnostics.rules.shared.loss_course import has_fallen
+from diagnostics.facts.training import (
+    PARTS,
+    GradientHistory,
+    LossHistory,
+    RecurrenceFacts,
+    RecurrentLayer,
+    UpdateHistory,
+)
+from diagnostics.rules.shared.loss_curve import has_fallen
 
 FADED = 1e-5  # of the largest: RNNs at this learned nothing in what was measured
 LOOKS = 4  # steps looked at, of which the later half counts
@@ -80,7 +87,12 @@ class VanishingGradients(Rule):
     causes = ("learning-rate-too-low", "unchanged-parameters", *NO_LEARNING)
 
     @check
-    def from_recurrence(self, recurrence: RecurrenceFacts, history: HistoryFacts) -> Finding | None:
+    def from_recurrence(
+        self,
+        recurrence: RecurrenceFacts,
+        losses: LossHistory | None = None,
+        gradients: GradientHistory | None = None,
+    ) -> Finding | None:
         """Look whether the beginning of the sequences still counts."""
         layers = [layer for layer in recurrence.layers if len(layer.steps) >= LOOKS]
         if not layers:
@@ -88,22 +100,21 @@ class VanishingGradients(Rule):
         faded = [(layer, _share(layer)) for layer in layers if _share(layer) <= FADED]
         if not faded:
             return None
-        fallen = has_fallen(history)
-        if fallen is None:
+        fallen = has_fallen(losses)
+        if losses is None or fallen is None:
             raise NotApplicable("needs the loss of at least 40 steps: watch.step(loss)")
-        if fallen or _thrown(history):
+        if fallen or _thrown(gradients):
             return None
         layer, share = min(faded, key=lambda pair: pair[1])
         profile = _profile(layer)
         length = int(layer.lengths[-1])
-        known = history.losses[history.loss_known] if history.losses is not None else np.zeros(0)
         return self.found(
             f"The gradient of the loss fades within the sequences of {length} positions that '{layer.module}' "
             f"({layer.kind}) reads: with respect to its input it is {profile.max():.2g} at the end and "
             f"{_words(profile[0])} at the beginning ({_of(share)} of it), the median of "
             f"{_later(layer.steps).size} steps looked at{_pace(profile, length)}. What stood at the beginning "
-            f"cannot be learned, and the loss has not fallen: {known[0]:.4g} in the first step, {known[-1]:.4g} "
-            "in the last.",
+            f"cannot be learned, and the loss has not fallen: {losses.values[0]:.4g} in the first step, "
+            f"{losses.values[-1]:.4g} in the last.",
             fix="let the gradient pass: torch.nn.GRU or LSTM in place of RNN, its forget gate's bias started "
             "above 0; a mean, a maximum or attention over all positions in place of the last state; or shorter "
             "sequences",
@@ -120,13 +131,13 @@ class VanishingGradients(Rule):
         )
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(self, gradients: GradientHistory, updates: UpdateHistory) -> Finding | None:
         """Look whether the first layers still get a gradient."""
-        known = history.gradient_known & np.isfinite(history.gradient_norms)
-        if known.sum() < STEPS or history.update_ratios is None or len(history.update_ratios) < LOOKS:
+        known = np.isfinite(gradients.norms)
+        if known.sum() < STEPS or len(updates.ratios) < LOOKS:
             raise NotApplicable(f"needs {STEPS} steps with a gradient, and {LOOKS} whose weights were compared")
-        norms = _median(_later(history.layer_gradient_norms[known]))
-        moved = _median(_later(history.update_ratios))
+        norms = _median(_later(gradients.layer_norms[known]))
+        moved = _median(_later(updates.ratios))
         used = np.flatnonzero((norms > 0) & np.isfinite(moved))
         if len(used) < MIN_LAYERS:
             raise NotApplicable(f"needs {MIN_LAYERS} layers that get a gradient")
@@ -136,7 +147,7 @@ class VanishingGradients(Rule):
         still = moved[:third].max() <= UNMOVED and moved[:third].max() <= 1e-3 * np.median(moved[-third:])
         if share > VANISHED or not still or _rank_correlation(norms) < RISING:
             return None
-        first, last = history.layers[used[0]], history.layers[used[-1]]
+        first, last = gradients.layers[used[0]], gradients.layers[used[-1]]
         return self.found(
             f"The gradient fades from the last layer to the first: its norm is {norms[-1]:.2g} in '{last}' and "
             f"{norms[0]:.2g} in '{first}', {_of(norms[0] / norms[-1])} of it, the median of {known.sum() // 2} "
@@ -145,18 +156,17 @@ class VanishingGradients(Rule):
             fix="use ReLU or GELU in place of sigmoid or tanh, initialise for them (kaiming_normal_), put batch "
             "or layer norm between the layers, or add residual connections",
             evidence={
-                "layers": [history.layers[number] for number in used],
+                "layers": [gradients.layers[number] for number in used],
                 "gradient_norms": [float(value) for value in norms],
                 "update_ratios": [float(value) for value in moved],
             },
-            step=int(history.steps[known][-1]),
+            step=int(gradients.steps[known][-1]),
         )
 
 
-def _thrown(history: HistoryFacts) -> bool:
+def _thrown(gradients: GradientHistory | None) -> bool:
     """Whether a gradient was so large that the loss may not have fallen for that reason."""
-    norms = history.gradient_norms[history.gradient_known]
-    return bool(norms.size) and not norms.max() < SPIKE * np.median(norms)
+    return gradients is not None and not gradients.norms.max() < SPIKE * np.median(gradients.norms)
 
 
 def _later(values: Array) -> Array:

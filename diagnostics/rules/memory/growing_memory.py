@@ -9,7 +9,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, KeptGraphs, OutOfMemory
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import GraphFacts, HistoryFacts
+from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory
 
 RECENT = 30  # steps: the graphs of these may still be needed
 OLD_GRAPHS = 8  # of steps looked at, older than that
@@ -101,20 +101,21 @@ class GrowingMemory(Rule):
         )
 
     @check
-    def from_graphs(self, graphs: GraphFacts, history: HistoryFacts) -> Finding | None:
+    def from_graphs(
+        self, graphs: GraphFacts, run: StepHistory, memory: MemoryHistory | None = None
+    ) -> Finding | None:
         """Count the graphs of steps long past that are still alive."""
-        old = graphs.steps < history.total_steps - RECENT
+        old = graphs.steps < run.total_steps - RECENT
         if old.sum() < OLD_GRAPHS:
             raise NotApplicable(f"needs {OLD_GRAPHS} steps looked at that are more than {RECENT} steps ago")
         alive = old & graphs.alive
         if alive.sum() < ALIVE * old.sum():
             return None
-        memory = history.memory_bytes
         grown = ""
-        if memory is not None and memory[-1] > memory[0]:
+        if memory is not None and memory.in_use[-1] > memory.in_use[0]:
             grown = (
-                f" The memory of the {history.memory_of} went from {in_bytes(int(memory[0]))} to "
-                f"{in_bytes(int(memory[-1]))}."
+                f" The memory of the {memory.holder} went from {in_bytes(int(memory.in_use[0]))} to "
+                f"{in_bytes(int(memory.in_use[-1]))}."
             )
         first = int(graphs.steps[alive][0])
         return self.found(
@@ -130,34 +131,32 @@ class GrowingMemory(Rule):
         )
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(self, run: StepHistory, memory: MemoryHistory) -> Finding | None:
         """Look whether the memory grows steadily over the second half of the run."""
-        if history.memory_bytes is None or history.sampled_steps is None:
-            raise NotApplicable("needs readings of the memory")
-        late = (history.sampled_steps >= history.total_steps / 2) & np.isfinite(history.memory_bytes)
-        steps, memory = history.sampled_steps[late], history.memory_bytes[late]
-        if len(memory) < READINGS or history.total_steps < STEPS:
+        late = (memory.steps >= run.total_steps / 2) & np.isfinite(memory.in_use)
+        steps, in_use = memory.steps[late], memory.in_use[late]
+        if len(in_use) < READINGS or run.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps and {READINGS} readings of the memory in the second half")
-        slope = _slope(steps, memory)
-        if slope * (steps[-1] - steps[0]) < max(GREW, GREW_BY * memory[0]) or not _steady(steps, memory, slope):
+        slope = _slope(steps, in_use)
+        if slope * (steps[-1] - steps[0]) < max(GREW, GREW_BY * in_use[0]) or not _steady(steps, in_use, slope):
             return None
         return self.found(
-            f"The memory of the {history.memory_of} grows by {in_bytes(int(slope))} a step: from "
-            f"{in_bytes(int(memory[0]))} at step {steps[0]:,} to {in_bytes(int(memory[-1]))} at step "
+            f"The memory of the {memory.holder} grows by {in_bytes(int(slope))} a step: from "
+            f"{in_bytes(int(in_use[0]))} at step {steps[0]:,} to {in_bytes(int(in_use[-1]))} at step "
             f"{steps[-1]:,}, and steadily. Something is kept of every step.",
             fix=(
                 "look for lists, dicts and attributes that get longer with every step, and keep numbers or "
                 "tensor.detach().cpu() in them; data that is kept once read is no fault, if there is room for all"
             ),
             evidence={
-                "memory_of": history.memory_of,
+                "memory_of": memory.holder,
                 "bytes_a_step": slope,
-                "first_bytes": float(memory[0]),
-                "last_bytes": float(memory[-1]),
-                "grew_bytes": float(history.memory_bytes[-1] - history.memory_bytes[0]),
+                "first_bytes": float(in_use[0]),
+                "last_bytes": float(in_use[-1]),
+                "grew_bytes": float(memory.in_use[-1] - memory.in_use[0]),
             },
             step=int(steps[0]),
-            severity="note" if history.memory_of == "process" else "warning",
+            severity="note" if memory.holder == "process" else "warning",
         )
 
 

@@ -6,8 +6,8 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
-from diagnostics.facts.training import ActivityFacts, HistoryFacts, LayerActivity
-from diagnostics.rules.shared.loss_course import has_fallen
+from diagnostics.facts.training import ActivityFacts, LayerActivity, LossHistory
+from diagnostics.rules.shared.loss_curve import has_fallen
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
 DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in what was measured
@@ -120,7 +120,7 @@ class DeadUnits(Rule):
 
     @check
     def from_activity(
-        self, activity: ActivityFacts, history: HistoryFacts | None = None, model: ModelFacts | None = None
+        self, activity: ActivityFacts, losses: LossHistory | None = None, model: ModelFacts | None = None
     ) -> Finding | None:
         """Count the units that stay zero while the model trains."""
         judged = [
@@ -162,7 +162,7 @@ class DeadUnits(Rule):
                 },
                 "steps": first.steps.tolist(),
             },
-            severity="note" if pretrained or has_fallen(history) else None,
+            severity="note" if pretrained or has_fallen(losses) else None,
             step=int(first.steps[since]),
         )
 

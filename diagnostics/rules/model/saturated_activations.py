@@ -6,8 +6,8 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
-from diagnostics.facts.training import ActivityFacts, HistoryFacts
-from diagnostics.rules.shared.loss_course import has_fallen
+from diagnostics.facts.training import ActivityFacts, LossHistory
+from diagnostics.rules.shared.loss_curve import has_fallen
 
 BOUNDED = ("tanh", "sigmoid", "hardtanh", "hardsigmoid")
 SATURATED_SHARE = 0.5  # healthy initialisation: 0.19 at most in what was measured
@@ -112,7 +112,7 @@ class SaturatedActivations(Rule):
         )
 
     @check
-    def from_activity(self, activity: ActivityFacts, history: HistoryFacts) -> Finding | None:
+    def from_activity(self, activity: ActivityFacts, losses: LossHistory | None = None) -> Finding | None:
         """Count the units that stay at a bound while the model trains, and does not learn."""
         judged = [
             layer
@@ -135,7 +135,7 @@ class SaturatedActivations(Rule):
         ]
         if not stuck:
             return None
-        fallen = has_fallen(history)
+        fallen = has_fallen(losses)
         if fallen is None:
             raise NotApplicable("needs the loss of at least 40 steps: watch.step(loss)")
         if fallen:

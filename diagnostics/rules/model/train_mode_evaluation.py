@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.training import HistoryFacts, TrainModeFacts
+from diagnostics.facts.training import EvaluationHistory, NoGradHistory, StepHistory, TrainModeFacts
 
 STEPS = 20
 ROUNDS = 2  # of passes without gradients, between steps
@@ -60,27 +60,32 @@ class TrainModeEvaluation(Rule):
     no_exhibit = "it makes figures worse by an amount that varies with the seed: too little to fail on every run"
 
     @check
-    def from_modes(self, history: HistoryFacts, modes: TrainModeFacts) -> Finding | None:
+    def from_modes(
+        self,
+        steps: StepHistory,
+        no_grad: NoGradHistory,
+        modes: TrainModeFacts,
+        evaluations: EvaluationHistory | None = None,
+    ) -> Finding | None:
         """Count the passes without gradients that ran in training mode."""
         if not modes.layers:
             return None
-        passes, rounds = history.no_grad_passes, history.no_grad_rounds
-        if history.total_steps < STEPS or rounds < ROUNDS:
+        passes, rounds = no_grad.passes, no_grad.rounds
+        if steps.total_steps < STEPS or rounds < ROUNDS:
             raise NotApplicable(f"needs {STEPS} steps, and passes without gradients after {ROUNDS} of them")
-        wrong = history.no_grad_passes_in_training_mode
-        if rounds > SELDOM * history.total_steps or wrong < MOSTLY * passes:
+        wrong = no_grad.passes_in_training_mode
+        if rounds > SELDOM * steps.total_steps or wrong < MOSTLY * passes:
             return None
-        handed_over = history.evaluation_losses is not None
-        sizes = history.batch_sizes
-        largest = int(sizes.max()) if sizes is not None and sizes.size else 0
-        samples = passes == rounds and 0 < history.no_grad_examples <= largest and not handed_over
+        handed_over = evaluations is not None
+        largest = int(steps.batch_sizes.max(initial=0))
+        samples = passes == rounds and 0 < no_grad.examples <= largest and not handed_over
         statistics = any(modes.keeps_statistics)
         others = len(modes.layers) - NAMED
         named = ", ".join(modes.layers[:NAMED]) + (f" and {others} more" if others > 0 else "")
         learns = ", and batch norm took up the statistics of this data" if statistics else ""
         return self.found(
             f"{wrong:,} of the {passes:,} forward passes without gradients, made after {rounds:,} of the "
-            f"{history.total_steps:,} steps, ran in training mode, in which {named} behave differently: what was "
+            f"{steps.total_steps:,} steps, ran in training mode, in which {named} behave differently: what was "
             f"measured is not what the model can do{learns}. torch.no_grad() does not change the mode.",
             fix="model.eval()  # before an evaluation, and model.train() after it",
             evidence={

@@ -11,7 +11,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import LossHistory
 from diagnostics.rules.shared.common_trait import shared_trait
 from diagnostics.text import nonfinite
 
@@ -124,11 +124,9 @@ class NonFiniteLoss(Rule):
         )
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(self, losses: LossHistory) -> Finding | None:
         """Clear a run whose losses stayed finite."""
-        if history.losses is None or history.loss_known is None:
-            raise NotApplicable("needs the loss of each step: watch.step(loss)")
-        if not np.isfinite(history.losses[history.loss_known]).all():
+        if not np.isfinite(losses.values).all():
             raise NotApplicable("needs the step that went wrong, run again")
         return None
 

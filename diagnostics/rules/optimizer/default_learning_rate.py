@@ -7,10 +7,9 @@ import math
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
+from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.shared import lr_trial, trajectory
-from diagnostics.rules.shared import update_size as step_sizes
+from diagnostics.rules.shared import loss_curve, lr_trial, update_size
 
 from . import learning_rate_too_high
 
@@ -95,7 +94,9 @@ class DefaultLearningRate(Rule):
     def from_history(
         self,
         optimizer: OptimizerFacts,
-        history: HistoryFacts,
+        steps: StepHistory,
+        updates: UpdateHistory,
+        losses: LossHistory | None = None,
         answers: PredictionFacts | None = None,
         model: ModelFacts | None = None,
     ) -> Finding | None:
@@ -103,17 +104,16 @@ class DefaultLearningRate(Rule):
         default = optimizer.default_rate
         if default is None:
             raise NotApplicable("needs an optimizer that has a learning rate by default")
-        if step_sizes.update_size(history) is None:
-            raise NotApplicable("needs steps before and after which the weights were compared")
-        seen = trajectory.worst_course(history, answers, learning_rate_too_high.STEPS)
-        if seen is None or not step_sizes.large_updates(history, seen[1].since):
+        update_size.check_measured(updates)
+        seen = loss_curve.worst_course(steps, losses, updates, answers, learning_rate_too_high.STEPS)
+        if seen is None or not update_size.large_updates(updates, seen[1].since):
             return None
         what, course = seen
-        if not math.isclose(step_sizes.rate_until(history, course.until), default, rel_tol=SAME):
+        if not math.isclose(update_size.rate_until(steps, course.until), default, rel_tol=SAME):
             return None
         return self.found(
             f"{_origin(optimizer, default, model)} That is too high for this model. "
-            f"{trajectory.in_words(what, course)}",
+            f"{loss_curve.in_words(what, course)}",
             fix=f"{lr_trial.fix(default / 10, model, optimizer)}, and a tenth of that if it is not enough",
             evidence={"default_rate": default, "unfit": "too high", "course": what, **vars(course)},
             step=course.since,

@@ -6,12 +6,11 @@ import math
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
+from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.shared import lr_trial, trajectory
-from diagnostics.rules.shared import update_size as step_sizes
+from diagnostics.rules.shared import loss_curve, lr_trial, update_size
 
 STEPS = 200  # of a watched run that is stuck; steps of 1% each have had the way of two whole weights by then
 
@@ -108,23 +107,24 @@ class LearningRateTooHigh(Rule):
     @check
     def from_history(
         self,
-        history: HistoryFacts,
+        steps: StepHistory,
+        updates: UpdateHistory,
+        losses: LossHistory | None = None,
         answers: PredictionFacts | None = None,
         model: ModelFacts | None = None,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Look for a bad course of the loss that steps too large explain."""
-        if step_sizes.update_size(history) is None:
-            raise NotApplicable("needs steps before and after which the weights were compared")
-        seen = trajectory.worst_course(history, answers, STEPS)
-        update = step_sizes.large_updates(history, seen[1].since) if seen is not None else None
+        update_size.check_measured(updates)
+        seen = loss_curve.worst_course(steps, losses, updates, answers, STEPS)
+        update = update_size.large_updates(updates, seen[1].since) if seen is not None else None
         if seen is None or update is None:
             return None
         what, course = seen
-        rate = step_sizes.rate_until(history, course.until)
+        rate = update_size.rate_until(steps, course.until)
         much = "more than its own size" if update > 1 else f"{update:.1%} of its size"
         return self.found(
-            f"{trajectory.in_words(what, course)} At a learning rate of {rate:.3g} a step changed a layer by "
+            f"{loss_curve.in_words(what, course)} At a learning rate of {rate:.3g} a step changed a layer by "
             f"{much} (the median), where about 0.1% is usual: it undoes what the step before had learned.",
             fix=f"{lr_trial.fix(rate / 10, model, optimizer)}, and a tenth of that if it is not enough",
             evidence={"course": what, "update_size": update, "learning_rate": rate, **vars(course)},

@@ -8,9 +8,9 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
+from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.shared import lr_trial, trajectory, update_size
+from diagnostics.rules.shared import loss_curve, lr_trial, update_size
 
 STEPS = 100  # of a watched run
 
@@ -82,13 +82,13 @@ class LearningRateTooLow(Rule):
         named = f" with {optimizer.name}" if optimizer is not None else ""
         first, lowest, steps = trial.losses[0], min(trial.losses), len(trial.losses)
         update = lr_trial.largest_update(trial)
-        taken_off = (first - lowest) / first / (steps - 1) * lr_trial.LONG_RUN
+        taken_off = (first - lowest) / first / (steps - 1) * update_size.LONG_RUN
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
             f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
             f"and a step changed the weights by {update:.2g} of their size. "
-            f"At that pace {lr_trial.LONG_RUN:,} steps change them by "
-            f"{update * lr_trial.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. At "
+            f"At that pace {update_size.LONG_RUN:,} steps change them by "
+            f"{update * update_size.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. At "
             f"{trial.better_rate:.3g}, with all else as it was, the loss came down to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer)
@@ -99,33 +99,34 @@ class LearningRateTooLow(Rule):
     @check
     def from_history(
         self,
-        history: HistoryFacts,
+        run: StepHistory,
+        losses: LossHistory,
+        updates: UpdateHistory,
         answers: PredictionFacts | None = None,
         model: ModelFacts | None = None,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Look whether any step of the run was large enough to get anywhere."""
-        largest = update_size.largest_update(history)
-        if largest is None:
-            raise NotApplicable("needs steps before and after which the weights were compared")
-        if history.total_steps < STEPS:
+        update_size.check_measured(updates)
+        largest = update_size.largest_update(updates)
+        if run.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
-        if update_size.warms_up(history):
+        if update_size.warms_up(run):
             raise NotApplicable("needs a run whose learning rate has stopped rising")
-        steps, losses = trajectory.finite_losses(history)
-        if not update_size.tiny_updates(history) or trajectory.has_learned(answers):
+        steps, values = loss_curve.finite_losses(losses)
+        if not update_size.tiny_updates(updates) or loss_curve.has_learned(answers):
             return None
-        tenth = len(losses) // 10
-        began, ended = float(np.median(losses[:tenth])), float(np.median(losses[-tenth:]))
+        tenth = len(values) // 10
+        began, ended = float(np.median(values[:tenth])), float(np.median(values[-tenth:]))
         taken_off = (began - ended) / (steps[-1] - steps[0]) * update_size.LONG_RUN
         if taken_off > abs(began):
             return None
-        rate = update_size.rate_until(history, int(steps[-1]))
-        at_chance = trajectory.at_chance(answers)
+        rate = update_size.rate_until(run, int(steps[-1]))
+        at_chance = loss_curve.at_chance(answers)
         return self.found(
             f"At a learning rate of {rate:.3g} no step looked at changed a layer by more than {largest:.2g} of "
             f"its size (the median over layers); {update_size.LONG_RUN:,} such steps, all the same way, would "
-            f"change it by {largest * update_size.LONG_RUN:.2%}. In {history.total_steps:,} steps the loss went "
+            f"change it by {largest * update_size.LONG_RUN:.2%}. In {run.total_steps:,} steps the loss went "
             f"from {began:.5g} to {ended:.5g}"
             + (", which is what one and the same answer for everything has." if at_chance else "."),
             fix=lr_trial.fix(rate * 100, model, optimizer) + ", or the rate that is usual for this optimizer",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
-from diagnostics.rules.shared import trajectory
-from diagnostics.rules.shared import update_size as step_sizes
+from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
+from diagnostics.rules.shared import loss_curve, update_size
 
 
 class LossDivergence(Rule):
@@ -53,19 +52,25 @@ class LossDivergence(Rule):
     no_exhibit = "in the zoo's cages a loss that rises for good does so at a learning rate that is too high"
 
     @check
-    def from_history(self, history: HistoryFacts, answers: PredictionFacts | None = None) -> Finding | None:
+    def from_history(
+        self,
+        steps: StepHistory,
+        losses: LossHistory | None = None,
+        updates: UpdateHistory | None = None,
+        answers: PredictionFacts | None = None,
+    ) -> Finding | None:
         """Look at the end of the run, against its beginning and its best."""
-        course = trajectory.diverged(history, answers)
-        if course is None or step_sizes.large_updates(history, course.since):
+        course = loss_curve.diverged(steps, losses, updates, answers)
+        if course is None or update_size.large_updates(updates, course.since):
             return None
-        update = step_sizes.update_size(history, course.since)
-        steps = (
+        update = update_size.update_size(updates, course.since)
+        not_the_steps = (
             ""
             if update is None
             else f" Steps that are too large are not the cause: they change a layer by {update:.2g}."
         )
         return self.found(
-            f"{trajectory.in_words('diverged', course)}{steps}",
+            f"{loss_curve.in_words('diverged', course)}{not_the_steps}",
             fix=(
                 "look at the signs (maximize=True, a minus before a term), at what has no lower bound, and at "
                 "what changed in the data or in a schedule where the loss began to rise"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.training import HistoryFacts
-from diagnostics.rules.shared import trajectory
-from diagnostics.rules.shared import update_size as step_sizes
+from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
+from diagnostics.rules.shared import loss_curve, update_size
 
 
 class LossOscillation(Rule):
@@ -52,15 +51,17 @@ class LossOscillation(Rule):
     no_exhibit = "in the zoo's cages a loss that swings does so at a learning rate that is too high"
 
     @check
-    def from_history(self, history: HistoryFacts) -> Finding | None:
+    def from_history(
+        self, steps: StepHistory, losses: LossHistory, updates: UpdateHistory | None = None
+    ) -> Finding | None:
         """Follow the batch that came most often."""
-        course = trajectory.oscillates(history)
-        if course is None or step_sizes.large_updates(history, course.since):
+        course = loss_curve.oscillates(steps, losses)
+        if course is None or update_size.large_updates(updates, course.since):
             return None
-        update = step_sizes.update_size(history, course.since)
+        update = update_size.update_size(updates, course.since)
         beside = "" if update is None else f", although they change a layer by only {update:.2g} of its size"
         return self.found(
-            f"{trajectory.in_words('oscillates', course)} The batches are not the reason, so the steps are: they "
+            f"{loss_curve.in_words('oscillates', course)} The batches are not the reason, so the steps are: they "
             f"are too long for how the loss is curved{beside}.",
             fix=(
                 "bring the inputs to mean 0 and standard deviation 1; if they are, lower the learning rate or the "

@@ -8,9 +8,9 @@ import statistics
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
+from diagnostics.facts.training import PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.shared import lr_trial, trajectory, update_size
+from diagnostics.rules.shared import loss_curve, lr_trial, update_size
 
 AT_FLOOR = 0.05  # of the floor: how far the middle of the last losses may lie from it
 HOVERING = 0.2  # of the floor: from the least to the greatest of them
@@ -111,16 +111,16 @@ class LossPlateau(Rule):
         )
 
     @check
-    def from_answers(self, history: HistoryFacts, answers: PredictionFacts) -> Finding | None:
+    def from_answers(self, steps: StepHistory, updates: UpdateHistory, answers: PredictionFacts) -> Finding | None:
         """Look whether a classifier has stayed at the chance level, however far its weights have moved."""
-        course = trajectory.stuck(history, answers, STEPS)
-        moved = update_size.moved(history)
+        course = loss_curve.stuck(steps, answers, STEPS)
+        moved = update_size.moved(steps, updates)
         if moved is None:
             raise NotApplicable("needs steps before and after which the weights were compared")
-        if course is None or update_size.large_updates(history, course.since):
+        if course is None or update_size.large_updates(updates, course.since):
             return None
         assert course.chance is not None  # or it would not be stuck
-        if moved < MOVED or course.ended > trajectory.AT_CHANCE[1] * course.chance:
+        if moved < MOVED or course.ended > loss_curve.AT_CHANCE[1] * course.chance:
             return None
         total = answers.labels.sum()
         return self.found(

@@ -8,7 +8,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory, UpdateHistory
 
 ENOUGH = 3  # steps looked at; the first of a warm-up may have a learning rate of 0
 PASSES = 100  # without any step; larger than any accumulation people use
@@ -54,37 +54,42 @@ class UnchangedParameters(Rule):
 
     @check
     def from_history(
-        self, history: HistoryFacts, optimizer: OptimizerFacts | None = None, model: ModelFacts | None = None
+        self,
+        steps: StepHistory,
+        updates: UpdateHistory | None = None,
+        gradients: GradientHistory | None = None,
+        losses: LossHistory | None = None,
+        optimizer: OptimizerFacts | None = None,
+        model: ModelFacts | None = None,
     ) -> Finding | None:
         """Look whether any step that was looked at changed anything."""
-        if not history.total_steps and history.steps_without_optimizer >= PASSES:
-            return self._never_stepped(history.steps_without_optimizer)
-        ratios, sampled = history.update_ratios, history.sampled_steps
-        if ratios is not None and sampled is not None:
-            ratios = ratios[sampled < _first_broken(history)]  # NaN changes into NaN
+        if not steps.total_steps and steps.steps_without_optimizer >= PASSES:
+            return self._never_stepped(steps.steps_without_optimizer)
+        ratios = np.zeros((0, 0))
+        if updates is not None:
+            ratios = updates.ratios[updates.steps < _first_broken(gradients, losses)]  # NaN changes into NaN
             ratios = ratios[~np.isnan(ratios).all(axis=1)]
-        if ratios is None or sampled is None or len(ratios) < ENOUGH:
+        if updates is None or len(ratios) < ENOUGH:
             raise NotApplicable(f"needs {ENOUGH} steps before and after which the weights were compared")
         if not (np.nan_to_num(ratios, nan=0.0) == 0).all():
             return None
-        rates = history.learning_rates
+        rates = steps.learning_rates
         zero_rate = bool(rates.size) and bool((rates == 0).all())
-        norms = history.gradient_norms[history.gradient_known]
         # Keras shows no gradients; where they are shown, none known is none there.
-        shown = norms.size or model is None or model.library != "keras"
-        got_gradient = bool((norms > 0).any()) if shown else None
-        why, fix = _why(history, optimizer, zero_rate, got_gradient)
+        shown = gradients is not None or model is None or model.library != "keras"
+        got_gradient = gradients is not None and bool((gradients.norms > 0).any()) if shown else None
+        why, fix = _why(optimizer, zero_rate, got_gradient)
         return self.found(
-            f"The weights were compared before and after {len(ratios)} of the {history.total_steps:,} steps, and "
+            f"The weights were compared before and after {len(ratios)} of the {steps.total_steps:,} steps, and "
             f"not one number changed in any of them. {why}",
             fix=fix,
             evidence={
-                "steps_compared": sampled.tolist()[-100:],
+                "steps_compared": updates.steps.tolist()[-100:],
                 "learning_rates": sorted({float(rate) for rate in rates.reshape(-1)})[:10],
                 "gradient_seen": got_gradient,
                 "held": None if optimizer is None else optimizer.held,
             },
-            step=int(sampled[0]),
+            step=int(updates.steps[0]),
         )
 
     def _never_stepped(self, passes: int) -> Finding:
@@ -96,17 +101,17 @@ class UnchangedParameters(Rule):
         )
 
 
-def _first_broken(history: HistoryFacts) -> float:
+def _first_broken(gradients: GradientHistory | None, losses: LossHistory | None) -> float:
     """Return the first step whose loss or gradient was not finite; infinity if there is none."""
-    broken = history.gradient_known & ~np.isfinite(history.gradient_norms)
-    if history.losses is not None and history.loss_known is not None:
-        broken |= history.loss_known & ~np.isfinite(history.losses)
-    return float(history.steps[broken][0]) if broken.any() else np.inf
+    broken: list[int] = []
+    if gradients is not None:
+        broken += gradients.steps[~np.isfinite(gradients.norms)].tolist()
+    if losses is not None:
+        broken += losses.steps[~np.isfinite(losses.values)].tolist()
+    return min(broken, default=np.inf)
 
 
-def _why(
-    history: HistoryFacts, optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None
-) -> tuple[str, str]:
+def _why(optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None) -> tuple[str, str]:
     if optimizer is not None and not optimizer.held:
         return (
             f"The optimizer ({optimizer.name}) holds none of the model's parameters.",

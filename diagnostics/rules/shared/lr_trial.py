@@ -10,6 +10,8 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
 
+from .update_size import LARGE_UPDATE, LONG_RUN
+
 BELOW = 0.9  # of the best constant answer's loss: who stays above it has not told the examples apart
 BELOW_IN_TURNS = 0.7  # the same for several batches, of which one may be learned and the next not
 WELL_BELOW = 0.5  # of the same: the other rate must show, beyond doubt, that the batch can be learned
@@ -17,11 +19,9 @@ MIN_STEPS = 10  # a shorter run says little; the probes give 30
 
 # Too high: a neighbour of the user's rate is no verdict, and what a step changes must be out of proportion.
 TIMES_SMALLER = 3.0
-LARGE_UPDATE = 0.01  # of a weight, in one step: ten times the 0.001 of the rule of thumb
 
 # Too low: judged by where the pace of the trial leads in a run longer than most.
 TIMES_LARGER = 10.0
-LONG_RUN = 10_000  # steps: five epochs over 64,000 examples in batches of 32
 MOVED = 0.1  # of a weight, if every step went the same way
 
 

@@ -1,6 +1,6 @@
-"""How large the steps of a watched run are, against the weights, and at which learning rates they were made.
+"""How large the updates of a watched run are relative to the weights, and at which learning rates they were made.
 
-Evidence that several rules share; `trajectory` says which of them speaks, and where the limits come from.
+Several rules share this evidence. `loss_curve` decides which of them reports, and says where the limits come from.
 """
 
 from __future__ import annotations
@@ -10,86 +10,93 @@ from typing import Any
 
 import numpy as np
 
+from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import StepHistory, UpdateHistory
 
-LARGE_UPDATE = 0.01  # of a layer's weights, in one step: ten times the 0.001 of the rule of thumb
+LARGE_UPDATE = 0.01  # of a weight, in one step: ten times the 0.001 of the rule of thumb
 LARGE_FIRST = 0.1  # the same in the first steps; small networks learn well at 3%
 FIRST_STEPS = 20
-TINY_UPDATE = 1e-5  # the same: 10,000 steps, all the same way, change the weights by a tenth
+TINY_UPDATE = 1e-5  # the same: 10,000 steps, all in one direction, change the weights by a tenth
 FASTEST = 5 / 6  # of the layers are slower than the median of the fastest third
-LONG_RUN = 10_000  # steps
+LONG_RUN = 10_000  # steps: five epochs over 64,000 examples in batches of 32
 
 
-def update_size(history: HistoryFacts, since: int = 0, before: int | None = None) -> float | None:
+def update_size(updates: UpdateHistory | None, since: int = 0, before: int | None = None) -> float | None:
     """Return how much a step changes a layer, |update| / |weight|: the median over layers, then over steps."""
-    each = _update_sizes(history, since, before)
-    return None if each is None or not each.size else float(np.median(each))
+    each = _update_sizes(updates, since, before)
+    return float(np.median(each)) if each.size else None
 
 
-def largest_update(history: HistoryFacts) -> float | None:
-    """Return the same for the step that changed most."""
-    each = _update_sizes(history, 0)
-    return None if each is None or not each.size else float(each.max())
+def check_measured(updates: UpdateHistory) -> None:
+    """Raise NotApplicable if no update is known, as where several steps are taken at once."""
+    if not _update_sizes(updates).size:
+        raise NotApplicable("needs steps before and after which the weights were compared")
 
 
-def moved(history: HistoryFacts) -> float | None:
-    """Return how far the run would have gone had each step gone the same way, in sizes of the weights."""
-    size = update_size(history)
-    return None if size is None else size * history.total_steps
+def largest_update(updates: UpdateHistory) -> float:
+    """Return the size of the largest update; 0 if none is known."""
+    return float(_update_sizes(updates).max(initial=0.0))
 
 
-def large_updates(history: HistoryFacts, since: int = 0) -> float | None:
-    """Return the size of steps so large that they explain a loss that does not fall; None if they are not.
+def moved(steps: StepHistory, updates: UpdateHistory | None) -> float | None:
+    """Return how far the run would have gone had all steps had one direction, in norms of the weights."""
+    size = update_size(updates)
+    return None if size is None else size * steps.total_steps
 
-    Either those since a step, or the very first: these can blow the weights up so far that later steps are small
-    beside them.
+
+def large_updates(updates: UpdateHistory | None, since: int = 0) -> float | None:
+    """Return the size of updates so large that they explain a loss that does not fall; None if they are not.
+
+    Either those since a step, or the very first: these can inflate the weights so far that later updates are small
+    relative to them.
     """
-    size = update_size(history, since)
-    first = update_size(history, 0, FIRST_STEPS)
+    size = update_size(updates, since)
+    first = update_size(updates, 0, FIRST_STEPS)
     if first is not None and first >= LARGE_FIRST and (size is None or first > size):
         return first
     return size if size is not None and size >= LARGE_UPDATE else None
 
 
-def tiny_updates(history: HistoryFacts) -> bool:
-    """Whether not one step was large enough to get anywhere in a long run; False if nothing at all changed.
+def tiny_updates(updates: UpdateHistory) -> bool:
+    """Whether no update is large enough to matter in a long run; False if nothing at all changed.
 
-    Where a third of the layers gets somewhere, it is not the size of the steps that holds the others back.
+    Where a third of the layers moves, the size of the steps does not hold the others back.
     """
-    largest = largest_update(history)
-    if largest is None or not 0 < largest < TINY_UPDATE:
+    if not 0 < largest_update(updates) < TINY_UPDATE:
         return False
-    fastest = _update_sizes(history, 0, of_layers=lambda ratios: np.quantile(ratios, FASTEST))
-    return fastest is not None and float(np.median(fastest)) < TINY_UPDATE
+    fastest = _update_sizes(updates, of_layers=lambda ratios: np.quantile(ratios, FASTEST))
+    return float(np.median(fastest)) < TINY_UPDATE
 
 
-def warms_up(history: HistoryFacts) -> bool:
+def warms_up(steps: StepHistory) -> bool:
     """Whether the learning rate was still rising at the end."""
-    rates = top_rates(history)
+    rates = top_rates(steps)
     third = len(rates) // 3
     return bool(third) and bool(np.nanmax(rates[-third:]) > 1.05 * np.nanmax(rates[:-third]))
 
 
-def top_rates(history: HistoryFacts) -> Array:
+def top_rates(steps: StepHistory) -> Array:
     """Return float64 (n,), the largest learning rate over parameter groups at each step; 0 if none is known."""
-    rates = history.learning_rates.reshape(len(history.steps), -1)
+    rates = steps.learning_rates.reshape(len(steps.steps), -1)
     result: Array = np.nan_to_num(rates, nan=0.0).max(axis=1, initial=0.0)
     return result
 
 
-def rate_until(history: HistoryFacts, step: int) -> float:
+def rate_until(steps: StepHistory, step: int) -> float:
     """Return the largest learning rate up to a step."""
-    return float(top_rates(history)[history.steps <= step].max(initial=0.0))
+    return float(top_rates(steps)[steps.steps <= step].max(initial=0.0))
 
 
 def _update_sizes(
-    history: HistoryFacts, since: int, before: int | None = None, of_layers: Callable[[Array], Any] = np.median
-) -> Array | None:
-    ratios = history.update_ratios
-    if ratios is None or history.sampled_steps is None:
-        return None
-    steps = history.sampled_steps
-    ratios = ratios[(steps >= since) & ((before is None) | (steps < (before or 0)))].astype(np.float64)
+    updates: UpdateHistory | None,
+    since: int = 0,
+    before: int | None = None,
+    of_layers: Callable[[Array], Any] = np.median,
+) -> Array:
+    if updates is None:
+        return np.zeros(0)
+    chosen = (updates.steps >= since) & ((before is None) | (updates.steps < (before or 0)))
+    ratios = updates.ratios[chosen].astype(np.float64)
     finite = np.isfinite(ratios)
     return np.array([of_layers(row[there]) for row, there in zip(ratios, finite, strict=True) if there.any()])

@@ -4,7 +4,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import BatchFacts, DatasetFacts
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
-from tests.courses import history
+from tests.courses import history, judge
 
 RULE = RepeatedBatch()
 IMAGES = BatchFacts(16, {"0": np.random.default_rng(0).random((16, 1, 8, 8))})
@@ -85,7 +85,7 @@ class TestWhileTraining:
         return history([1.0] * len(prints), prints=np.array(prints, np.uint64), **known)
 
     def test_fires_where_every_step_had_the_same_batch(self):
-        finding = RULE.from_history(self.run([7] * 60))
+        finding = judge(RULE.from_history, self.run([7] * 60))
         assert (finding.rule, finding.severity) == ("repeated-batch", "note")
         assert finding.message == (
             "All 60 steps were made on one and the same batch of 32 examples, in the same order. That is right if "
@@ -95,12 +95,12 @@ class TestWhileTraining:
         assert finding.evidence == {"steps": 60, "batch_size": 32}
 
     def test_is_silent_on_two_batches_in_turn(self):
-        assert RULE.from_history(self.run([7, 8] * 30)) is None
+        assert judge(RULE.from_history, self.run([7, 8] * 30)) is None
 
     def test_is_not_applicable_to_a_short_run(self):
         with pytest.raises(NotApplicable, match="needs 20 steps whose batches were seen"):
-            RULE.from_history(self.run([7] * 19))
+            judge(RULE.from_history, self.run([7] * 19))
 
     def test_is_not_applicable_to_an_accumulation_of_which_only_the_last_batch_is_compared(self):
         with pytest.raises(NotApplicable, match="needs steps of one pass each"):
-            RULE.from_history(self.run([7] * 60, passes=np.full(60, 8)))
+            judge(RULE.from_history, self.run([7] * 60, passes=np.full(60, 8)))

@@ -4,7 +4,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.rules.data.sorted_by_label import SortedByLabel
-from tests.courses import answers, history
+from tests.courses import answers, history, judge
 
 RULE = SortedByLabel()
 TORCH = ModelFacts("Sequential", "torch", 1000, 1000)
@@ -107,7 +107,7 @@ class TestNotApplicable:
 
 class TestWhileTraining:
     def found(self, seen, model=TORCH, **known):
-        return RULE.from_answers(seen, history(steps=800, **known), model)
+        return judge(RULE.from_answers, seen, history(steps=800, **known), model)
 
     def test_fires_where_most_batches_hold_one_class(self):
         counts = 32 * np.eye(3, dtype=int)[[0, 0, 1, 1, 1, 2, 2, 0]]

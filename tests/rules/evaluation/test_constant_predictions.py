@@ -6,7 +6,7 @@ from torch import nn
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.evaluation.constant_predictions import ConstantPredictions
-from tests.courses import answers, history
+from tests.courses import answers, history, judge
 from tests.watched import batch
 
 RULE = ConstantPredictions()
@@ -25,7 +25,7 @@ def evaluated(*given, labels=None):
 class TestFires:
     def test_on_one_answer_for_everything_over_half_the_run(self):
         seen = answers([0.9] * 20, (12, 20), given=(0, 32), plain=False)
-        finding = RULE.from_answers(RUN, seen)
+        finding = judge(RULE.from_answers, RUN, seen)
         assert (finding.rule, finding.severity, finding.step) == ("constant-predictions", "warning", 200)
         assert finding.message == (
             "From step 200 on the model answers class 1 for every one of the 320 training examples looked at, "
@@ -34,7 +34,7 @@ class TestFires:
 
     def test_on_one_answer_in_evaluation_where_training_has_several(self):
         seen = answers([0.3] * 20, **evaluated((64, 64), (0, 128), labels=[(64, 64), (60, 68)]))
-        finding = RULE.from_answers(RUN, seen)
+        finding = judge(RULE.from_answers, RUN, seen)
         assert finding.severity == "warning"
         assert finding.message == (
             "In the evaluation after 200 steps the model answers class 1 for all 128 examples looked at, of "
@@ -43,12 +43,12 @@ class TestFires:
         )
 
     def test_as_a_note_where_the_labels_of_the_evaluation_are_not_known(self):
-        finding = RULE.from_answers(RUN, answers([0.3] * 20, **evaluated((128, 0), (128, 0))))
+        finding = judge(RULE.from_answers, RUN, answers([0.3] * 20, **evaluated((128, 0), (128, 0))))
         assert finding.severity == "note"
         assert "class 0 for all 128 examples looked at; their labels are not known here." in finding.message
 
     def test_as_a_note_where_one_class_is_that_common_and_the_only_one_that_is_answered(self):
-        finding = RULE.from_answers(RUN, answers([0.2] * 20, (29, 3), given=(32, 0)))
+        finding = judge(RULE.from_answers, RUN, answers([0.2] * 20, (29, 3), given=(32, 0)))
         assert (finding.severity, finding.step) == ("note", 200)
         assert finding.message == (
             "From step 200 on the model answers class 0 for all 320 examples looked at. This is right for 91% of "
@@ -59,7 +59,7 @@ class TestFires:
 
     def test_as_a_note_of_the_last_evaluation_if_its_labels_are_known(self):
         of_evaluations = evaluated((256, 0), (512, 0), labels=[(240, 16), (480, 32)])
-        finding = RULE.from_answers(RUN, answers([0.5] * 20, (29, 3), given=(32, 0), **of_evaluations))
+        finding = judge(RULE.from_answers, RUN, answers([0.5] * 20, (29, 3), given=(32, 0), **of_evaluations))
         assert (finding.severity, finding.step) == ("note", 200)
         assert finding.message == (
             "In the evaluation after 200 steps the model answers class 0 for all 512 examples looked at. This is "
@@ -86,28 +86,28 @@ class TestFires:
 
 class TestSilent:
     def test_on_answers_that_vary(self):
-        assert RULE.from_answers(RUN, answers([0.9] * 20, given=(30, 2), plain=False)) is None
+        assert judge(RULE.from_answers, RUN, answers([0.9] * 20, given=(30, 2), plain=False)) is None
 
     def test_where_one_class_is_that_common_and_others_are_answered_too(self):
-        assert RULE.from_answers(RUN, answers([0.2] * 20, (4, 28), given=(1, 31))) is None
+        assert judge(RULE.from_answers, RUN, answers([0.2] * 20, (4, 28), given=(1, 31))) is None
 
     def test_where_one_class_is_that_common_and_others_are_answered_in_evaluation(self):
         seen = answers([0.2] * 20, (4, 28), given=(0, 32), **evaluated((3, 197), labels=[(20, 180)]))
-        assert RULE.from_answers(RUN, seen) is None
+        assert judge(RULE.from_answers, RUN, seen) is None
 
     def test_where_next_to_nothing_else_was_looked_at(self):
         labels = [(0, 32)] * 11 + [(1, 31)] * 9
-        assert RULE.from_answers(RUN, answers([0.05] * 20, labels, given=(0, 32))) is None
+        assert judge(RULE.from_answers, RUN, answers([0.05] * 20, labels, given=(0, 32))) is None
 
     def test_where_the_plateau_has_been_told(self):
-        assert RULE.from_answers(RUN, answers([0.7] * 20, given=(32, 0))) is None
+        assert judge(RULE.from_answers, RUN, answers([0.7] * 20, given=(32, 0))) is None
 
     def test_on_a_single_evaluation_whose_labels_are_not_known(self):
-        assert RULE.from_answers(RUN, answers([0.3] * 20, **evaluated((64, 64), (128, 0)))) is None
+        assert judge(RULE.from_answers, RUN, answers([0.3] * 20, **evaluated((64, 64), (128, 0)))) is None
 
     def test_on_an_evaluation_of_one_class(self):
         seen = answers([0.3] * 20, **evaluated((128, 0), labels=[(128, 0)]))
-        assert RULE.from_answers(RUN, seen) is None
+        assert judge(RULE.from_answers, RUN, seen) is None
 
 
 class TestNotApplicable:
@@ -131,4 +131,4 @@ class TestNotApplicable:
     )
     def test_without_evidence(self, run, seen, reason):
         with pytest.raises(NotApplicable, match=reason):
-            RULE.from_answers(run, seen)
+            judge(RULE.from_answers, run, seen)

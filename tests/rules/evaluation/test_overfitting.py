@@ -5,7 +5,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.evaluation.overfitting import Overfitting
-from tests.courses import history
+from tests.courses import history, judge
 
 RULE = Overfitting()
 FALLS = np.linspace(1.0, 0.1, 801)[:800]
@@ -18,7 +18,7 @@ def evaluated(*losses, training=FALLS, **known):
 
 class TestFires:
     def test_on_an_evaluation_loss_that_rises_while_the_training_loss_falls(self):
-        finding = RULE.from_history(evaluated(1.0, 0.8, 0.7, 0.75, 0.85, 0.95, 1.0, 1.2))
+        finding = judge(RULE.from_history, evaluated(1.0, 0.8, 0.7, 0.75, 0.85, 0.95, 1.0, 1.2))
         assert (finding.rule, finding.severity, finding.step) == ("overfitting", "warning", 299)
         assert finding.message == (
             "The evaluation loss was best after step 299, at 0.7, and has risen since to 1.2 after step 799, "
@@ -29,7 +29,7 @@ class TestFires:
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
     def test_on_one_that_rises_from_the_start(self):
-        assert RULE.from_history(evaluated(0.5, 0.56, 0.64, 0.7, 0.8, 0.95)) is not None
+        assert judge(RULE.from_history, evaluated(0.5, 0.56, 0.64, 0.7, 0.8, 0.95)) is not None
 
 
 class TestSilent:
@@ -45,18 +45,18 @@ class TestSilent:
         ],
     )
     def test_on_an_evaluation_loss_that(self, losses):
-        assert RULE.from_history(evaluated(*losses)) is None
+        assert judge(RULE.from_history, evaluated(*losses)) is None
 
     def test_where_the_training_loss_rises_too(self):
         up = FALLS[::-1]
-        assert RULE.from_history(evaluated(1.0, 0.8, 0.7, 0.75, 0.85, 0.95, 1.0, 1.2, training=up)) is None
+        assert judge(RULE.from_history, evaluated(1.0, 0.8, 0.7, 0.75, 0.85, 0.95, 1.0, 1.2, training=up)) is None
 
 
 class TestNotApplicable:
     def test_without_evaluations(self):
-        with pytest.raises(NotApplicable, match="needs the losses of evaluations and of training steps"):
-            RULE.from_history(history(FALLS))
+        with pytest.raises(NotApplicable, match="needs the losses of evaluations"):
+            judge(RULE.from_history, history(FALLS))
 
     def test_with_five_of_them(self):
         with pytest.raises(NotApplicable, match="needs 6 evaluations"):
-            RULE.from_history(evaluated(1.0, 2.0, 3.0, 4.0, 5.0))
+            judge(RULE.from_history, evaluated(1.0, 2.0, 3.0, 4.0, 5.0))

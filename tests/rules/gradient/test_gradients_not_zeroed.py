@@ -1,18 +1,17 @@
-import dataclasses
 import json
 
 import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.gradient.gradients_not_zeroed import GradientsNotZeroed
+from tests.courses import judge, recorded
 
 
 def history(zeroed, norms=None, passes=1):
     count = len(zeroed)
     norms = np.ones(count, np.float32) if norms is None else np.array(norms, np.float32)
-    return HistoryFacts(
+    return recorded(
         total_steps=count,
         steps=np.arange(count),
         layers=("0",),
@@ -28,7 +27,7 @@ def history(zeroed, norms=None, passes=1):
 
 class TestFires:
     def test_on_gradients_that_pile_up(self):
-        finding = GradientsNotZeroed().from_history(history([-1] + [0] * 7, np.linspace(1, 8, 8)))
+        finding = judge(GradientsNotZeroed().from_history, history([-1] + [0] * 7, np.linspace(1, 8, 8)))
         assert (finding.rule, finding.severity, finding.step) == ("gradients-not-zeroed", "error", 1)
         assert finding.message == (
             "In 7 of the 7 steps looked at, the gradients of the step before were still there when the backward "
@@ -42,23 +41,23 @@ class TestFires:
     def test_on_a_loop_that_zeroes_once_an_epoch(self):
         zeroed = np.array([-1] + [0] * 99)
         zeroed[20::20] = 1
-        finding = GradientsNotZeroed().from_history(history(zeroed))
+        finding = judge(GradientsNotZeroed().from_history, history(zeroed))
         assert finding.evidence["steps_not_zeroed"] == 95
 
 
 class TestSilent:
     def test_on_a_loop_that_zeroes(self):
-        assert GradientsNotZeroed().from_history(history([-1] + [1] * 9)) is None
+        assert judge(GradientsNotZeroed().from_history, history([-1] + [1] * 9)) is None
 
     def test_on_an_accumulation_of_eight_batches(self):
-        assert GradientsNotZeroed().from_history(history([-1] + [1] * 9, passes=8)) is None
+        assert judge(GradientsNotZeroed().from_history, history([-1] + [1] * 9, passes=8)) is None
 
     def test_on_a_loop_that_misses_one_now_and_then(self):
-        assert GradientsNotZeroed().from_history(history([-1, 1, 0, 1, 0, 0, 0, 1])) is None
+        assert judge(GradientsNotZeroed().from_history, history([-1, 1, 0, 1, 0, 0, 0, 1])) is None
 
 
 def test_not_applicable_before_enough_steps_were_seen():
     few = history([-1, 0, 0, 0])
-    for facts in (few, dataclasses.replace(few, gradients_zeroed=np.full(4, -1))):
+    for facts in (few, history([-1] * 4)):
         with pytest.raises(NotApplicable, match="needs 4 steps whose backward passes were seen to begin"):
-            GradientsNotZeroed().from_history(facts)
+            judge(GradientsNotZeroed().from_history, facts)

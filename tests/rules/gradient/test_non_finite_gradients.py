@@ -5,8 +5,8 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
-from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.gradient.non_finite_gradients import NonFiniteGradients
+from tests.courses import judge, recorded
 
 AGAIN = " Seen by running that step again on a copy, with the weights, batch and random state it had."
 
@@ -21,7 +21,7 @@ def origin(**more):
 
 def history(norms):
     count = len(norms)
-    return HistoryFacts(
+    return recorded(
         total_steps=count,
         steps=np.arange(count),
         layers=("0",),
@@ -87,7 +87,7 @@ class TestSilent:
         assert NonFiniteGradients().from_origin(origin(kind=kind)) is None
 
     def test_on_a_run_that_stayed_finite(self):
-        assert NonFiniteGradients().from_history(history([0.5, 1e20])) is None
+        assert judge(NonFiniteGradients().from_history, history([0.5, 1e20])) is None
 
 
 def test_not_applicable_where_only_a_broken_loss_is_known():

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 
 import numpy as np
@@ -8,8 +7,8 @@ import torch
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import GradientFacts
-from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.gradient.unreached_parameters import UnreachedParameters
+from tests.courses import judge, recorded
 
 REACHED = {"head.weight": 0.1, "encoder.layer.0.weight": 0.2}
 
@@ -67,27 +66,27 @@ def history(silent=("encoder",), layers=("encoder", "head"), steps=60, **changes
     """A run in which the layers named as silent get no gradient, and the others learn."""
     learns = np.array([name not in silent for name in layers])
     norms = np.tile(learns.astype(np.float32), (steps, 1))
-    facts = HistoryFacts(
-        total_steps=steps,
-        steps=np.arange(steps),
-        layers=tuple(layers),
-        gradient_norms=np.linalg.norm(norms, axis=1),
-        layer_gradient_norms=norms,
-        gradient_known=np.ones(steps, bool),
-        learning_rates=np.full((steps, 1), 0.1),
-        training_mode=np.ones(steps, np.int8),
-        passes=np.ones(steps, int),
-        gradients_zeroed=np.ones(steps, np.int8),
-        sampled_steps=np.arange(0, steps, 20),
-        update_ratios=np.tile(np.float32(1e-3) * learns, (3, 1)),
-        weight_norms=np.float32(5) + np.outer(np.arange(3), learns).astype(np.float32),
-    )
-    return dataclasses.replace(facts, **changes)
+    facts = {
+        "total_steps": steps,
+        "steps": np.arange(steps),
+        "layers": tuple(layers),
+        "gradient_norms": np.linalg.norm(norms, axis=1),
+        "layer_gradient_norms": norms,
+        "gradient_known": np.ones(steps, bool),
+        "learning_rates": np.full((steps, 1), 0.1),
+        "training_mode": np.ones(steps, np.int8),
+        "passes": np.ones(steps, int),
+        "gradients_zeroed": np.ones(steps, np.int8),
+        "sampled_steps": np.arange(0, steps, 20),
+        "update_ratios": np.tile(np.float32(1e-3) * learns, (3, 1)),
+        "weight_norms": np.float32(5) + np.outer(np.arange(3), learns).astype(np.float32),
+    }
+    return recorded(**(facts | changes))
 
 
 class TestFiresWhileTraining:
     def test_on_an_encoder_that_never_had_a_gradient(self):
-        finding = UnreachedParameters().from_history(history())
+        finding = judge(UnreachedParameters().from_history, history())
         assert (finding.rule, finding.severity, finding.step) == ("unreached-parameters", "warning", 59)
         assert finding.message == (
             "1 of the 2 layers that the optimizer holds has had no gradient in any of the 60 steps known: "
@@ -102,12 +101,12 @@ class TestFiresWhileTraining:
 
     def test_on_many_layers_of_which_five_are_named(self):
         silent = [f"encoder.{number}" for number in range(8)]
-        finding = UnreachedParameters().from_history(history(silent, [*silent, "head"]))
+        finding = judge(UnreachedParameters().from_history, history(silent, [*silent, "head"]))
         assert "encoder.0, encoder.1, encoder.2, encoder.3, encoder.4 and 3 more. Their" in finding.message
 
     def test_on_one_idle_layer_of_many_as_a_note(self):
         layers = ["pooler", *(f"layer.{number}" for number in range(10))]
-        assert UnreachedParameters().from_history(history(["pooler"], layers)).severity == "note"
+        assert judge(UnreachedParameters().from_history, history(["pooler"], layers)).severity == "note"
 
     def test_on_a_real_loop_with_a_detach(self):
         torch.manual_seed(0)
@@ -127,34 +126,36 @@ class TestFiresWhileTraining:
 
 class TestSilentWhileTraining:
     def test_where_every_layer_learns(self):
-        assert UnreachedParameters().from_history(history(())) is None
+        assert judge(UnreachedParameters().from_history, history(())) is None
 
     def test_on_an_expert_that_one_batch_used(self):
-        norms = history().layer_gradient_norms.copy()
+        norms = history().gradients.layer_norms.copy()
         norms[17, 0] = 0.2
-        assert UnreachedParameters().from_history(history(layer_gradient_norms=norms)) is None
+        assert judge(UnreachedParameters().from_history, history(layer_gradient_norms=norms)) is None
 
     def test_on_a_layer_that_no_optimizer_holds(self):
-        ratios = history().update_ratios.copy()
+        ratios = history().updates.ratios.copy()
         ratios[:, 0] = np.nan
-        assert UnreachedParameters().from_history(history(update_ratios=ratios)) is None
+        assert judge(UnreachedParameters().from_history, history(update_ratios=ratios)) is None
 
     def test_on_a_layer_with_sparse_gradients_which_are_not_measured_but_move_it(self):
-        ratios = history().update_ratios.copy()
+        ratios = history().updates.ratios.copy()
         ratios[:, 0] = 1e-4
-        assert UnreachedParameters().from_history(history(update_ratios=ratios)) is None
+        assert judge(UnreachedParameters().from_history, history(update_ratios=ratios)) is None
 
     def test_on_a_target_network_that_is_copied_between_the_steps(self):
-        weights = history().weight_norms.copy()
+        weights = history().updates.weight_norms.copy()
         weights[2, 0] = 5.5
-        assert UnreachedParameters().from_history(history(weight_norms=weights)) is None
+        assert judge(UnreachedParameters().from_history, history(weight_norms=weights)) is None
 
 
 class TestNotApplicableWhileTraining:
     def test_before_enough_steps_had_a_gradient(self):
         with pytest.raises(NotApplicable, match="needs 50 steps with a gradient"):
-            UnreachedParameters().from_history(history(steps=40))
+            judge(UnreachedParameters().from_history, history(steps=40))
 
     def test_without_a_look_at_the_weights(self):
+        two = np.ones((2, 2))
+        run = history(sampled_steps=np.arange(2), update_ratios=two, weight_norms=two)
         with pytest.raises(NotApplicable, match="needs 3 steps before and after which the weights were compared"):
-            UnreachedParameters().from_history(history(update_ratios=None))
+            judge(UnreachedParameters().from_history, run)

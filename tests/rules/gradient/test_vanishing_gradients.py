@@ -8,8 +8,9 @@ from torch import nn
 
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.training import PARTS, HistoryFacts, RecurrenceFacts, RecurrentLayer
+from diagnostics.facts.training import PARTS, RecurrenceFacts, RecurrentLayer
 from diagnostics.rules.gradient.vanishing_gradients import VanishingGradients
+from tests.courses import judge, recorded
 
 RULE = VanishingGradients()
 
@@ -18,7 +19,7 @@ def history(norms=(1.0,), moved=None, losses=None, steps=60):
     count = len(norms)
     layers = np.tile(np.array(norms, np.float32), (steps, 1))
     losses = np.full(steps, 1.4) if losses is None else np.array(losses)
-    return HistoryFacts(
+    return recorded(
         total_steps=steps,
         steps=np.arange(steps),
         losses=losses,
@@ -48,7 +49,7 @@ def recurrence(share, length=40, looks=8, rising=True):
 
 class TestFires:
     def test_on_a_gradient_that_fades_through_time(self):
-        finding = RULE.from_recurrence(recurrence(1e-10), history())
+        finding = judge(RULE.from_recurrence, recurrence(1e-10), history())
         assert (finding.rule, finding.severity, finding.step) == ("vanishing-gradients", "warning", 140)
         assert finding.message == (
             "The gradient of the loss fades within the sequences of 40 positions that 'memory' (RNN) reads: with "
@@ -63,11 +64,11 @@ class TestFires:
         facts = recurrence(1e-10)
         facts.layers[0].profiles[:, :4] = 0
         assert "0, too small for float32, at the beginning (nothing of it)" in (
-            RULE.from_recurrence(facts, history()).message
+            judge(RULE.from_recurrence, facts, history()).message
         )
 
     def test_on_a_gradient_that_fades_through_layers(self):
-        finding = RULE.from_history(history(np.geomspace(1e-9, 0.1, 9), np.geomspace(1e-10, 1e-2, 9)))
+        finding = judge(RULE.from_history, history(np.geomspace(1e-9, 0.1, 9), np.geomspace(1e-10, 1e-2, 9)))
         assert finding.message == (
             "The gradient fades from the last layer to the first: its norm is 0.1 in 'layers.8' and 1e-09 in "
             "'layers.0', 1e-08 of it, the median of 30 steps. There a step changes the weights by 1e-10 of their "
@@ -78,44 +79,44 @@ class TestFires:
 
 class TestSilent:
     def test_on_a_model_that_fades_and_learns_all_the_same(self):
-        assert RULE.from_recurrence(recurrence(1e-10), history(losses=np.linspace(1.4, 0.3, 60))) is None
+        assert judge(RULE.from_recurrence, recurrence(1e-10), history(losses=np.linspace(1.4, 0.3, 60))) is None
 
     def test_on_a_gradient_that_reaches_back(self):
-        assert RULE.from_recurrence(recurrence(1e-3), history()) is None
+        assert judge(RULE.from_recurrence, recurrence(1e-3), history()) is None
 
     def test_on_one_that_is_largest_at_the_beginning(self):
-        assert RULE.from_recurrence(recurrence(1e-10, rising=False), history()) is None
+        assert judge(RULE.from_recurrence, recurrence(1e-10, rising=False), history()) is None
 
     def test_on_a_loss_that_was_thrown_back_by_a_gradient_that_explodes(self):
         facts = history()
-        facts.gradient_norms[30] = 500.0
-        assert RULE.from_recurrence(recurrence(1e-10), facts) is None
+        facts.gradients.norms[30] = 500.0
+        assert judge(RULE.from_recurrence, recurrence(1e-10), facts) is None
 
     def test_on_layers_within_a_hundred_of_each_other(self):
-        assert RULE.from_history(history(np.geomspace(1e-3, 0.1, 9))) is None
+        assert judge(RULE.from_history, history(np.geomspace(1e-3, 0.1, 9))) is None
 
     def test_on_layers_that_move_all_the_same(self):
-        assert RULE.from_history(history(np.geomspace(1e-9, 0.1, 9), np.full(9, 1e-3))) is None
+        assert judge(RULE.from_history, history(np.geomspace(1e-9, 0.1, 9), np.full(9, 1e-3))) is None
 
     def test_on_small_gradients_here_and_there(self):
         norms = np.array([1e-9, 0.1] * 5)
-        assert RULE.from_history(history(norms, norms * 0.1)) is None
+        assert judge(RULE.from_history, history(norms, norms * 0.1)) is None
 
 
 class TestNotApplicable:
     def test_before_enough_steps(self):
         with pytest.raises(NotApplicable, match="needs 4 steps in which a recurrent layer was looked at"):
-            RULE.from_recurrence(recurrence(1e-10, looks=3), history())
+            judge(RULE.from_recurrence, recurrence(1e-10, looks=3), history())
         with pytest.raises(NotApplicable, match="needs 20 steps with a gradient, and 4 whose weights were comp"):
-            RULE.from_history(history(steps=10))
+            judge(RULE.from_history, history(steps=10))
 
     def test_without_losses(self):
         with pytest.raises(NotApplicable, match=r"needs the loss of at least 40 steps: watch.step\(loss\)"):
-            RULE.from_recurrence(recurrence(1e-10), dataclasses.replace(history(), losses=None))
+            judge(RULE.from_recurrence, recurrence(1e-10), dataclasses.replace(history(), losses=None))
 
     def test_with_few_layers(self):
         with pytest.raises(NotApplicable, match="needs 6 layers that get a gradient"):
-            RULE.from_history(history(np.geomspace(1e-9, 0.1, 5)))
+            judge(RULE.from_history, history(np.geomspace(1e-9, 0.1, 5)))
 
 
 class Residual(nn.Module):

@@ -8,7 +8,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts, KeptGraphs, OutOfMemory
 from diagnostics.facts.training import GraphFacts
 from diagnostics.rules.memory.growing_memory import GrowingMemory
-from tests.courses import history
+from tests.courses import history, judge
 from tests.watched import batch, mlp
 
 RULE = GrowingMemory()
@@ -52,7 +52,7 @@ def graphs(alive):
 class TestFromGraphs:
     def test_counts_those_of_steps_long_past(self):
         run = history([1.0] * 400, memory_bytes=np.linspace(300, 310, 20) * MIB, memory_of="process")
-        finding = RULE.from_graphs(graphs([True] * 20), run)
+        finding = judge(RULE.from_graphs, graphs([True] * 20), run)
         assert (finding.rule, finding.severity, finding.step) == ("growing-memory", "warning", 0)
         assert finding.message == (
             "The graphs of 19 of the 19 steps looked at are still alive, although the optimizer has long "
@@ -61,14 +61,14 @@ class TestFromGraphs:
         )
 
     def test_is_silent_if_they_die(self):
-        assert RULE.from_graphs(graphs([False] * 20), history([1.0] * 400)) is None
+        assert judge(RULE.from_graphs, graphs([False] * 20), history([1.0] * 400)) is None
 
     def test_is_silent_if_they_die_once_an_epoch(self):
-        assert RULE.from_graphs(graphs([False] * 10 + [True] * 10), history([1.0] * 400)) is None
+        assert judge(RULE.from_graphs, graphs([False] * 10 + [True] * 10), history([1.0] * 400)) is None
 
     def test_is_not_applicable_to_a_short_run(self):
         with pytest.raises(NotApplicable, match="needs 8 steps looked at that are more than 30 steps ago"):
-            RULE.from_graphs(graphs([True] * 8), history([1.0] * 160))
+            judge(RULE.from_graphs, graphs([True] * 8), history([1.0] * 160))
 
 
 class TestFromHistory:
@@ -76,7 +76,7 @@ class TestFromHistory:
         return history([1.0] * (20 * len(memory)), memory_bytes=np.asarray(memory, float) * MIB, memory_of=of)
 
     def test_finds_what_grows_to_the_end(self):
-        finding = RULE.from_history(self.run(np.linspace(1000, 4980, 40)))
+        finding = judge(RULE.from_history, self.run(np.linspace(1000, 4980, 40)))
         assert finding.severity == "warning"
         assert finding.message == (
             "The memory of the accelerator grows by 5.1 MiB a step: from 3.0 GiB at step 400 to 4.9 GiB at "
@@ -84,7 +84,7 @@ class TestFromHistory:
         )
 
     def test_is_only_a_note_for_a_process(self):
-        assert RULE.from_history(self.run(np.linspace(1000, 4980, 40), "process")).severity == "note"
+        assert judge(RULE.from_history, self.run(np.linspace(1000, 4980, 40), "process")).severity == "note"
 
     @pytest.mark.parametrize(
         "memory",
@@ -100,15 +100,15 @@ class TestFromHistory:
         ids=["constant", "warm-up", "jump", "first epoch", "sawtooth", "noise", "little"],
     )
     def test_is_silent_on_memory_that(self, memory):
-        assert RULE.from_history(self.run(memory)) is None
+        assert judge(RULE.from_history, self.run(memory)) is None
 
     def test_is_not_applicable_without_readings(self):
         with pytest.raises(NotApplicable, match="needs readings of the memory"):
-            RULE.from_history(history([1.0] * 400))
+            judge(RULE.from_history, history([1.0] * 400))
         with pytest.raises(
             NotApplicable, match="needs 300 steps and 16 readings of the memory in the second half"
         ):
-            RULE.from_history(self.run([1000.0] * 20))
+            judge(RULE.from_history, self.run([1000.0] * 20))
 
 
 class TestInALoop:

@@ -8,6 +8,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
 from diagnostics.facts.training import ActivityFacts, LayerActivity
 from diagnostics.rules.model.dead_units import DeadUnits
+from tests.courses import judge
 
 RULE = DeadUnits()
 BATCH = BatchFacts(32, {"0": np.zeros((32, 64))})
@@ -86,7 +87,7 @@ def activity(dead, units=64, examples=32, function="relu", layer="1"):
 
 class TestWhileTraining:
     def test_fires_on_units_that_stay_dead(self):
-        finding = RULE.from_activity(activity([64, 64, 62, 64]))
+        finding = judge(RULE.from_activity, activity([64, 64, 62, 64]))
         assert (finding.rule, finding.severity, finding.step) == ("dead-units", "warning", 0)
         assert finding.message == (
             '62 of the 64 units of layer "1" are zero for every example, in each of the last 3 batches looked at. '
@@ -96,17 +97,17 @@ class TestWhileTraining:
         assert finding.evidence["steps"] == [0, 20, 40, 60]
 
     def test_says_when_it_began(self):
-        finding = RULE.from_activity(activity([10, 12, 64, 64, 64]))
+        finding = judge(RULE.from_activity, activity([10, 12, 64, 64, 64]))
         assert "It began after step 20, and by step 40 it was so." in finding.message
         assert finding.fix.startswith("lower the learning rate, or clip the gradients")
 
     def test_is_silent_on_units_that_come_back(self):
-        assert RULE.from_activity(activity([64, 64, 64, 30])) is None
+        assert judge(RULE.from_activity, activity([64, 64, 64, 30])) is None
 
     def test_is_not_applicable_to_few_looks_narrow_layers_and_small_batches(self):
         for facts in (activity([64, 64]), activity([16] * 5, units=16), activity([64] * 5, examples=4)):
             with pytest.raises(NotApplicable, match="looked at in 3 batches of at least 8 examples"):
-                RULE.from_activity(facts)
+                judge(RULE.from_activity, facts)
 
     @pytest.mark.parametrize(
         ("bias", "rate", "names"), [(0.0, 0.05, False), (-9.0, 0.05, True), (0.0, 20.0, True)]

@@ -6,8 +6,9 @@ from torch import nn
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
-from diagnostics.facts.training import ActivityFacts, HistoryFacts, LayerActivity
+from diagnostics.facts.training import ActivityFacts, LayerActivity
 from diagnostics.rules.model.saturated_activations import SaturatedActivations
+from tests.courses import judge, recorded
 
 RULE = SaturatedActivations()
 BATCH = BatchFacts(32, {})
@@ -89,7 +90,7 @@ def watched(saturated, hidden=True, losses=None):
     steps = 60
     losses = np.full(steps, 1.1) if losses is None else losses
     norms = np.ones(steps, np.float32)
-    history = HistoryFacts(
+    history = recorded(
         total_steps=steps, steps=np.arange(steps), losses=losses, loss_known=np.ones(steps, bool), layers=("0",),
         gradient_norms=norms, layer_gradient_norms=norms[:, None], gradient_known=np.ones(steps, bool),
         learning_rates=np.full((steps, 1), 0.1), training_mode=np.ones(steps, np.int8),
@@ -100,7 +101,7 @@ def watched(saturated, hidden=True, losses=None):
 
 class TestWhileTraining:
     def test_fires_on_units_that_stay_at_a_bound(self):
-        finding = RULE.from_activity(*watched([50, 52, 51, 60]))
+        finding = judge(RULE.from_activity, *watched([50, 52, 51, 60]))
         assert (finding.rule, finding.severity, finding.step) == ("saturated-activations", "warning", 60)
         assert finding.message == (
             '51 of the 64 units of layer "1" (tanh) sit at a bound of the function for nearly all examples, in '
@@ -110,14 +111,14 @@ class TestWhileTraining:
         )
 
     def test_is_silent_where_the_loss_falls(self):
-        assert RULE.from_activity(*watched([50] * 5, losses=np.linspace(1.1, 0.1, 60))) is None
+        assert judge(RULE.from_activity, *watched([50] * 5, losses=np.linspace(1.1, 0.1, 60))) is None
 
     def test_is_silent_on_some_batches(self):
-        assert RULE.from_activity(*watched([60, 60, 3, 60])) is None
+        assert judge(RULE.from_activity, *watched([60, 60, 3, 60])) is None
 
     def test_is_not_applicable_to_the_last_layer(self):
         with pytest.raises(NotApplicable, match="needs a hidden layer of at least 16 units"):
-            RULE.from_activity(*watched([64] * 5, hidden=False))
+            judge(RULE.from_activity, *watched([64] * 5, hidden=False))
 
     @pytest.mark.parametrize(("scale", "names"), [(1.0, False), (1e4, True)])
     def test_on_real_models(self, scale, names):

@@ -4,7 +4,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.training import TrainModeFacts
 from diagnostics.rules.model.train_mode_evaluation import TrainModeEvaluation
-from tests.courses import history
+from tests.courses import history, judge
 
 RULE = TrainModeEvaluation()
 DROPOUT = TrainModeFacts(("drop",), (False,), np.arange(8), np.ones(8, int))
@@ -18,7 +18,7 @@ def run(passes=20, wrong=20, rounds=4, steps=400, **known):
 
 class TestFires:
     def test_on_batch_norm_that_learns_from_the_evaluation(self):
-        finding = RULE.from_modes(run(), NORM)
+        finding = judge(RULE.from_modes, run(), NORM)
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
         assert finding.message == (
             "20 of the 20 forward passes without gradients, made after 4 of the 400 steps, ran in training "
@@ -28,7 +28,7 @@ class TestFires:
         assert finding.fix == "model.eval()  # before an evaluation, and model.train() after it"
 
     def test_as_a_note_on_dropout_which_may_be_meant(self):
-        assert RULE.from_modes(run(), DROPOUT).severity == "note"
+        assert judge(RULE.from_modes, run(), DROPOUT).severity == "note"
 
     @pytest.mark.parametrize(
         ("passes", "examples", "severity"),
@@ -38,29 +38,29 @@ class TestFires:
         self, passes, examples, severity
     ):
         looks = run(passes=passes, wrong=passes, no_grad_examples=examples)
-        assert RULE.from_modes(looks, NORM).severity == severity
+        assert judge(RULE.from_modes, looks, NORM).severity == severity
 
     def test_as_a_warning_on_dropout_if_the_evaluation_was_handed_over(self):
         evaluated = run(evaluation_steps=np.array([99]), evaluation_losses=np.array([0.5]))
-        assert RULE.from_modes(evaluated, DROPOUT).severity == "warning"
+        assert judge(RULE.from_modes, evaluated, DROPOUT).severity == "warning"
 
 
 class TestSilent:
     def test_on_an_evaluation_in_its_own_mode(self):
-        assert RULE.from_modes(run(wrong=0), NORM) is None
+        assert judge(RULE.from_modes, run(wrong=0), NORM) is None
 
     def test_where_only_a_few_passes_were_in_training_mode(self):
-        assert RULE.from_modes(run(wrong=2), NORM) is None
+        assert judge(RULE.from_modes, run(wrong=2), NORM) is None
 
     def test_on_passes_that_belong_to_the_training_steps(self):
         # Pseudo-labels, or self-conditioning: one with every step.
-        assert RULE.from_modes(run(passes=400, wrong=400, rounds=400), NORM) is None
+        assert judge(RULE.from_modes, run(passes=400, wrong=400, rounds=400), NORM) is None
 
     def test_where_no_layer_minds(self):
-        assert RULE.from_modes(run(), TrainModeFacts((), (), np.arange(8), np.zeros(8, int))) is None
+        assert judge(RULE.from_modes, run(), TrainModeFacts((), (), np.arange(8), np.zeros(8, int))) is None
 
 
 @pytest.mark.parametrize("known", [{"rounds": 1}, {"steps": 19}])
 def test_not_applicable_before_there_was_an_evaluation_or_two(known):
     with pytest.raises(NotApplicable, match="needs 20 steps, and passes without gradients after 2 of them"):
-        RULE.from_modes(run(**known), NORM)
+        judge(RULE.from_modes, run(**known), NORM)

@@ -5,8 +5,8 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
-from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.numerics.non_finite_activations import NonFiniteActivations
+from tests.courses import judge, recorded
 
 FRAMES = (
     FrameFacts("0", "Linear", "float16", ValueRange(1e-3, 0.5), ValueRange(0.01, 3.0), ValueRange(0.1, 7.25)),
@@ -27,7 +27,7 @@ def origin(**more):
 
 def history(norms):
     count = len(norms)
-    return HistoryFacts(
+    return recorded(
         total_steps=count,
         steps=np.arange(count),
         layers=("0",),
@@ -112,7 +112,7 @@ class TestSilent:
         assert NonFiniteActivations().from_origin(origin(kind=kind)) is None
 
     def test_on_a_run_that_stayed_finite(self):
-        assert NonFiniteActivations().from_history(history([0.5, 1e20])) is None
+        assert judge(NonFiniteActivations().from_history, history([0.5, 1e20])) is None
 
 
 class TestNotApplicable:
@@ -121,9 +121,9 @@ class TestNotApplicable:
             NonFiniteActivations().from_origin(origin(kind=None, reason="the batch was written to"))
 
     def test_without_gradients(self):
-        with pytest.raises(NotApplicable, match="needs a step whose gradients could be measured"):
-            NonFiniteActivations().from_history(history([]))
+        with pytest.raises(NotApplicable, match="needs the gradients of the steps"):
+            judge(NonFiniteActivations().from_history, history([]))
 
     def test_on_a_run_that_went_wrong_in_an_unknown_place(self):
         with pytest.raises(NotApplicable, match="needs the step that went wrong, run again"):
-            NonFiniteActivations().from_history(history([0.5, np.nan]))
+            judge(NonFiniteActivations().from_history, history([0.5, np.nan]))

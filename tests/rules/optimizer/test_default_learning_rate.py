@@ -5,7 +5,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.default_learning_rate import DefaultLearningRate
-from tests.courses import answers, history
+from tests.courses import answers, history, judge
 
 RULE = DefaultLearningRate()
 LOSS = LossFacts(1.13, "cross_entropy", 1.08)
@@ -77,7 +77,7 @@ class TestNotApplicable:
 class TestWhileTraining:
     def test_fires_where_the_run_shows_that_it_is_too_high(self):
         run = history([0.7] * 400, update=0.045, rates=1e-3)
-        finding = RULE.from_history(adam(), run, answers([0.71] * 20), KERAS)
+        finding = judge(RULE.from_history, adam(), run, answers([0.71] * 20), KERAS)
         assert (finding.severity, finding.step) == ("warning", 140)
         assert finding.message == (
             "Adam runs at learning_rate=0.001, which is what it takes when none is given, as in "
@@ -88,10 +88,10 @@ class TestWhileTraining:
 
     def test_is_silent_at_another_rate_and_where_the_default_works(self):
         stuck = answers([0.71] * 20)
-        assert RULE.from_history(adam(), history([0.7] * 400, update=0.045, rates=3e-3), stuck) is None
-        assert RULE.from_history(adam(), history([0.7] * 400, update=1e-3, rates=1e-3), stuck) is None
+        assert judge(RULE.from_history, adam(), history([0.7] * 400, update=0.045, rates=3e-3), stuck) is None
+        assert judge(RULE.from_history, adam(), history([0.7] * 400, update=1e-3, rates=1e-3), stuck) is None
 
     def test_is_not_applicable_if_no_update_was_measured(self):
         run = history([0.7] * 400, update_ratios=None, sampled_steps=None)
         with pytest.raises(NotApplicable, match="needs steps before and after which the weights were compared"):
-            RULE.from_history(adam(), run)
+            judge(RULE.from_history, adam(), run)

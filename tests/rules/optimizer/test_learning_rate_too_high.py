@@ -7,7 +7,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
-from tests.courses import answers, history
+from tests.courses import answers, history, judge
 
 RULE = LearningRateTooHigh()
 FLOOR = 1.08  # nats: three classes, nearly balanced
@@ -157,7 +157,7 @@ class TestNotApplicable:
 class TestWhileTraining:
     def test_fires_on_a_classifier_that_is_stuck_at_large_steps(self):
         run = history([0.7] * 400, update=0.045, rates=1e-3)
-        finding = RULE.from_history(run, answers([0.71] * 20), KERAS, ADAM)
+        finding = judge(RULE.from_history, run, answers([0.71] * 20), KERAS, ADAM)
         assert (finding.rule, finding.severity, finding.step) == ("learning-rate-too-high", "warning", 140)
         assert finding.message == (
             "The model has learned nothing: from step 140 to 380 its cross entropy is 0.71, and one and the "
@@ -172,7 +172,7 @@ class TestWhileTraining:
 
     def test_fires_on_a_loss_that_soars_until_it_is_not_finite(self):
         run = history([1.0, 3.0, 50.0, 1e3, 1e5, 1e8, np.inf], update=2.0, rates=3.0)
-        finding = RULE.from_history(run)
+        finding = judge(RULE.from_history, run)
         assert finding.message == (
             "The loss rose for good: it began at 1, was at 1 at its lowest, and from step 0 to 5 it is at "
             "1e+08. At a learning rate of 3 a step changed a layer by more than its own size (the median), "
@@ -182,7 +182,7 @@ class TestWhileTraining:
 
     def test_fires_on_the_loss_of_one_batch_that_swings(self):
         same = np.full(100, 7, np.uint64)
-        finding = RULE.from_history(history([1.0, 4.0] * 50, update=0.03, prints=same))
+        finding = judge(RULE.from_history, history([1.0, 4.0] * 50, update=0.03, prints=same))
         assert finding.message.startswith(
             "The loss of one and the same batch swings and does not fall: from step 50 to 99 it goes up and "
             "down between 1 and 4, with a mean of 2.5, where it began with 2.5. At a learning rate of 0.1 a step"
@@ -190,15 +190,15 @@ class TestWhileTraining:
 
     def test_is_silent_on_a_run_that_learns_at_large_steps(self):
         run = history(np.geomspace(0.7, 0.01, 400), update=0.05)
-        assert RULE.from_history(run, answers(np.geomspace(0.7, 0.01, 20))) is None
+        assert judge(RULE.from_history, run, answers(np.geomspace(0.7, 0.01, 20))) is None
 
     def test_is_silent_on_a_run_that_is_stuck_at_ordinary_steps(self):
-        assert RULE.from_history(history([0.7] * 400, update=0.002), answers([0.7] * 20)) is None
+        assert judge(RULE.from_history, history([0.7] * 400, update=0.002), answers([0.7] * 20)) is None
 
     def test_is_not_applicable_if_no_update_was_measured(self):
         with pytest.raises(NotApplicable, match="needs steps before and after which the weights were compared"):
-            RULE.from_history(history([1.0] * 60, update_ratios=None, sampled_steps=None))
+            judge(RULE.from_history, history([1.0] * 60, update_ratios=None, sampled_steps=None))
 
     def test_is_not_applicable_to_a_run_of_ten_steps(self):
         with pytest.raises(NotApplicable, match="needs 40 losses"):
-            RULE.from_history(history([1.0] * 10))
+            judge(RULE.from_history, history([1.0] * 10))

@@ -5,7 +5,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.learning_rate_too_low import LearningRateTooLow
-from tests.courses import answers, history
+from tests.courses import answers, history, judge
 
 RULE = LearningRateTooLow()
 LOSS = LossFacts(2.2928, "cross_entropy", 2.0897)
@@ -83,7 +83,7 @@ def test_is_not_applicable_to_a_rate_that_may_warm_up(warms_up):
 class TestWhileTraining:
     def test_fires_on_a_classifier_that_stays_where_it_began(self):
         run = history([0.7] * 400, update=2e-8, rates=1e-7)
-        finding = RULE.from_history(run, answers([0.7] * 20), None, SGD)
+        finding = judge(RULE.from_history, run, answers([0.7] * 20), None, SGD)
         assert (finding.rule, finding.severity) == ("learning-rate-too-low", "warning")
         assert finding.message == (
             "At a learning rate of 1e-07 no step looked at changed a layer by more than 2e-08 of its size (the "
@@ -93,7 +93,7 @@ class TestWhileTraining:
         assert finding.fix == "set the learning rate to 1e-05, or the rate that is usual for this optimizer"
 
     def test_is_a_note_where_the_chance_level_is_not_known(self):
-        finding = RULE.from_history(history([0.7] * 400, update=2e-8))
+        finding = judge(RULE.from_history, history([0.7] * 400, update=2e-8))
         assert finding.severity == "note"
         assert finding.message.endswith("In 400 steps the loss went from 0.7 to 0.7.")
 
@@ -107,21 +107,21 @@ class TestWhileTraining:
         ],
     )
     def test_is_silent_on_a_run_that(self, losses, update):
-        assert RULE.from_history(history(losses, update=update)) is None
+        assert judge(RULE.from_history, history(losses, update=update)) is None
 
     @pytest.mark.parametrize(("fastest", "silent"), [(1e-3, True), (2e-6, False)])
     def test_is_silent_where_the_last_layers_move_and_no_gradient_reaches_the_first(self, fastest, silent):
         ratios = np.tile(fastest * np.geomspace(1e-8, 1, 12, dtype=np.float32), (20, 1))
         run = history([0.7] * 400, layers=tuple("abcdefghijkl"), update_ratios=ratios)
-        assert (RULE.from_history(run, answers([0.7] * 20)) is None) == silent
+        assert (judge(RULE.from_history, run, answers([0.7] * 20)) is None) == silent
 
     def test_is_silent_on_a_classifier_that_has_learned_already(self):
-        assert RULE.from_history(history([0.1] * 400, update=1e-7), answers([0.1] * 20)) is None
+        assert judge(RULE.from_history, history([0.1] * 400, update=1e-7), answers([0.1] * 20)) is None
 
     def test_is_not_applicable_while_the_rate_warms_up(self):
         with pytest.raises(NotApplicable, match="needs a run whose learning rate has stopped rising"):
-            RULE.from_history(history([0.7] * 400, update=1e-7, rates=np.linspace(0, 1, 400)))
+            judge(RULE.from_history, history([0.7] * 400, update=1e-7, rates=np.linspace(0, 1, 400)))
 
     def test_is_not_applicable_to_a_short_run(self):
         with pytest.raises(NotApplicable, match="needs 100 steps"):
-            RULE.from_history(history([0.7] * 99, update=1e-7))
+            judge(RULE.from_history, history([0.7] * 99, update=1e-7))

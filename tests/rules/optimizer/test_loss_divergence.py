@@ -8,7 +8,7 @@ from torch import nn
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.optimizer.loss_divergence import LossDivergence
-from tests.courses import answers, history
+from tests.courses import answers, history, judge
 from tests.watched import batch, mlp
 
 RULE = LossDivergence()
@@ -17,7 +17,7 @@ RULE = LossDivergence()
 class TestFires:
     def test_on_a_classifier_that_ends_far_above_chance(self):
         losses = [0.7, 0.6, 0.5, *np.linspace(0.5, 3.0, 17)]
-        finding = RULE.from_history(history(steps=400, update=2e-3), answers(losses))
+        finding = judge(RULE.from_history, history(steps=400, update=2e-3), answers(losses))
         assert (finding.rule, finding.severity, finding.step) == ("loss-divergence", "warning", 300)
         assert finding.message == (
             "The loss rose for good: it began at 0.5, was at 0.55 at its lowest, and from step 300 to 380 it "
@@ -45,7 +45,7 @@ class TestFires:
 class TestSilent:
     def test_where_large_steps_explain_it(self):
         losses = [0.7, 0.6, 0.5, *np.linspace(0.5, 3.0, 17)]
-        assert RULE.from_history(history(steps=400, update=0.05), answers(losses)) is None
+        assert judge(RULE.from_history, history(steps=400, update=0.05), answers(losses)) is None
 
     @pytest.mark.parametrize(
         "losses",
@@ -59,9 +59,9 @@ class TestSilent:
         ids=["falls", "early spike", "values grow", "generator", "tiny"],
     )
     def test_on_a_healthy_loss(self, losses):
-        assert RULE.from_history(history(losses, norms=np.linspace(1, 2, 20))) is None
+        assert judge(RULE.from_history, history(losses, norms=np.linspace(1, 2, 20))) is None
 
 
 def test_not_applicable_without_losses():
-    with pytest.raises(NotApplicable, match="needs the loss of each step"):
-        RULE.from_history(history(steps=400))
+    with pytest.raises(NotApplicable, match="needs the losses of the steps"):
+        judge(RULE.from_history, history(steps=400))

@@ -6,7 +6,7 @@ from torch import nn
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.optimizer.loss_oscillation import LossOscillation
-from tests.courses import history
+from tests.courses import history, judge
 
 RULE = LossOscillation()
 SAME = np.full(100, 7, np.uint64)
@@ -14,7 +14,7 @@ SAME = np.full(100, 7, np.uint64)
 
 class TestFires:
     def test_on_one_batch_whose_loss_jumps_up_and_down(self):
-        finding = RULE.from_history(history([1.0, 4.0] * 50, update=1e-3, prints=SAME))
+        finding = judge(RULE.from_history, history([1.0, 4.0] * 50, update=1e-3, prints=SAME))
         assert (finding.rule, finding.severity, finding.step) == ("loss-oscillation", "warning", 50)
         assert finding.message == (
             "The loss of one and the same batch swings and does not fall: from step 50 to 99 it goes up and "
@@ -40,13 +40,13 @@ class TestFires:
 
 class TestSilent:
     def test_where_large_steps_explain_it(self):
-        assert RULE.from_history(history([1.0, 4.0] * 50, update=0.02, prints=SAME)) is None
+        assert judge(RULE.from_history, history([1.0, 4.0] * 50, update=0.02, prints=SAME)) is None
 
     def test_on_a_loss_that_swings_and_falls(self):
         losses = np.geomspace(4, 0.1, 100) * np.tile([1, 3], 50)
-        assert RULE.from_history(history(losses, prints=SAME)) is None
+        assert judge(RULE.from_history, history(losses, prints=SAME)) is None
 
 
 def test_not_applicable_where_the_batches_differ():
     with pytest.raises(NotApplicable, match="needs a batch that came 100 times"):
-        RULE.from_history(history([1.0, 4.0] * 50))
+        judge(RULE.from_history, history([1.0, 4.0] * 50))

@@ -7,7 +7,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
-from tests.courses import answers, history
+from tests.courses import answers, history, judge
 
 RULE = LossPlateau()
 LOSS = LossFacts(1.13, "cross_entropy", 1.08)
@@ -76,7 +76,9 @@ class TestNotApplicable:
 
 class TestWhileTraining:
     def test_fires_on_a_classifier_that_stays_at_chance_however_far_it_moves(self):
-        finding = RULE.from_answers(history([0.7] * 400, update=5e-3), answers([0.67] * 20, (20, 12), right=19))
+        finding = judge(
+            RULE.from_answers, history([0.7] * 400, update=5e-3), answers([0.67] * 20, (20, 12), right=19)
+        )
         assert (finding.rule, finding.severity, finding.step) == ("loss-plateau", "warning", 140)
         assert finding.message == (
             "The loss is stuck at the chance level: from step 140 to 380 the cross entropy of the model's "
@@ -88,18 +90,20 @@ class TestWhileTraining:
 
     @pytest.mark.parametrize("update", [1e-3, 0.02], ids=["merely slow", "the rate is too high"])
     def test_is_silent_where_the_size_of_the_steps_says_more(self, update):
-        assert RULE.from_answers(history([0.7] * 400, update=update), answers([0.69] * 20)) is None
+        assert judge(RULE.from_answers, history([0.7] * 400, update=update), answers([0.69] * 20)) is None
 
     def test_is_silent_above_the_chance_level(self):
-        assert RULE.from_answers(history([1.0] * 400, update=5e-3), answers([1.0] * 20)) is None
+        assert judge(RULE.from_answers, history([1.0] * 400, update=5e-3), answers([1.0] * 20)) is None
 
     def test_is_silent_on_a_classifier_that_learns(self):
-        assert RULE.from_answers(history(steps=400, update=5e-3), answers(np.geomspace(0.7, 0.05, 20))) is None
+        assert (
+            judge(RULE.from_answers, history(steps=400, update=5e-3), answers(np.geomspace(0.7, 0.05, 20))) is None
+        )
 
     def test_is_not_applicable_to_a_short_run(self):
         with pytest.raises(NotApplicable, match="needs 400 steps"):
-            RULE.from_answers(history(steps=380), answers([0.69] * 19))
+            judge(RULE.from_answers, history(steps=380), answers([0.69] * 19))
 
     def test_is_not_applicable_to_a_loss_whose_chance_level_is_not_known(self):
         with pytest.raises(NotApplicable, match="seen to be cross entropy without weights"):
-            RULE.from_answers(history(steps=400), answers([0.69] * 20, plain=False))
+            judge(RULE.from_answers, history(steps=400), answers([0.69] * 20, plain=False))

@@ -6,15 +6,15 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
-from diagnostics.facts.training import HistoryFacts
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
+from tests.courses import judge, recorded
 
 SEEN = "The weights were compared before and after 4 of the 60 steps, and not one number changed in any of them. "
 
 
-def history(ratios, rate=0.1, norm=1.0):
+def history(ratios, rate=0.1, norm=1.0, **known):
     ratios = np.array(ratios, np.float32)
-    return HistoryFacts(
+    return recorded(
         total_steps=60,
         steps=np.arange(60),
         layers=("body", "head"),
@@ -27,47 +27,54 @@ def history(ratios, rate=0.1, norm=1.0):
         gradients_zeroed=np.ones(60, np.int8),
         sampled_steps=np.arange(len(ratios)) * 20,
         update_ratios=ratios,
+        **known,
     )
 
 
 STILL = history(np.zeros((4, 2)))
 
 
+def without_a_step(passes):
+    return dataclasses.replace(
+        STILL, steps=dataclasses.replace(STILL.steps, total_steps=0, steps_without_optimizer=passes)
+    )
+
+
 class TestFires:
     def test_on_an_optimizer_that_holds_another_model(self):
         optimizer = OptimizerFacts("Adam", (1e-3,), {"body.weight": 4}, held=0, foreign=2)
-        finding = UnchangedParameters().from_history(STILL, optimizer)
+        finding = judge(UnchangedParameters().from_history, STILL, optimizer)
         assert (finding.rule, finding.severity, finding.stage) == ("unchanged-parameters", "error", "optimizer")
         assert finding.message == SEEN + "The optimizer (Adam) holds none of the model's parameters."
         assert finding.fix == "optimizer = Adam(model.parameters(), ...)  # of the model that is trained"
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
     def test_on_a_learning_rate_of_nothing(self):
-        finding = UnchangedParameters().from_history(history(np.zeros((4, 2)), rate=0.0))
+        finding = judge(UnchangedParameters().from_history, history(np.zeros((4, 2)), rate=0.0))
         assert finding.message == SEEN + "The learning rate was 0 in all of them."
 
     def test_on_steps_without_a_gradient(self):
-        facts = dataclasses.replace(STILL, gradient_known=np.zeros(60, bool))
-        finding = UnchangedParameters().from_history(facts)
+        facts = dataclasses.replace(STILL, gradients=None)
+        finding = judge(UnchangedParameters().from_history, facts)
         assert finding.message == SEEN + "The optimizer has found no gradient in any of them."
         assert finding.fix.startswith("call loss.backward() before optimizer.step()")
 
     def test_on_gradients_that_keras_does_not_show(self):
-        facts = dataclasses.replace(STILL, gradient_known=np.zeros(60, bool))
+        facts = dataclasses.replace(STILL, gradients=None)
         model = ModelFacts("Sequential", "keras", num_parameters=10, num_trainable=10)
-        finding = UnchangedParameters().from_history(facts, model=model)
+        finding = judge(UnchangedParameters().from_history, facts, model)
         assert finding.message == SEEN + "The learning rate was not 0. What gradients there were was not seen."
 
     def test_on_updates_too_small_for_the_dtype(self):
-        finding = UnchangedParameters().from_history(history([[0, np.nan]] * 4))
+        finding = judge(UnchangedParameters().from_history, history([[0, np.nan]] * 4))
         assert finding.message == SEEN + (
             "There were gradients, and the learning rate was not 0; so the updates are too small for the dtype of "
             "the weights, or something puts the weights back."
         )
 
     def test_on_a_loop_that_forgot_to_step(self):
-        facts = dataclasses.replace(STILL, total_steps=0, steps_without_optimizer=240)
-        finding = UnchangedParameters().from_history(facts)
+        facts = without_a_step(240)
+        finding = judge(UnchangedParameters().from_history, facts)
         assert finding.message == (
             "The loop has made 240 passes, and none of the watched optimizers has stepped. The weights are what "
             "they were."
@@ -76,30 +83,28 @@ class TestFires:
 
 class TestSilent:
     def test_on_a_model_that_trains(self):
-        assert UnchangedParameters().from_history(history([[1e-3, 2e-3]] * 4)) is None
+        assert judge(UnchangedParameters().from_history, history([[1e-3, 2e-3]] * 4)) is None
 
     def test_on_a_warm_up_from_zero_and_a_schedule_down_to_zero(self):
-        assert UnchangedParameters().from_history(history([[0, 0], [1e-9, 0], [0, 0], [0, 0]])) is None
+        assert judge(UnchangedParameters().from_history, history([[0, 0], [1e-9, 0], [0, 0], [0, 0]])) is None
 
     def test_on_a_frozen_layer(self):
-        assert UnchangedParameters().from_history(history([[0, 1e-3]] * 4)) is None
+        assert judge(UnchangedParameters().from_history, history([[0, 1e-3]] * 4)) is None
 
     def test_on_a_long_accumulation(self):
-        facts = dataclasses.replace(STILL, total_steps=0, steps_without_optimizer=64, update_ratios=None)
+        facts = dataclasses.replace(without_a_step(64), updates=None)
         with pytest.raises(NotApplicable):
-            UnchangedParameters().from_history(facts)
+            judge(UnchangedParameters().from_history, facts)
 
 
 def test_not_applicable_before_enough_steps_were_compared():
     with pytest.raises(NotApplicable, match="needs 3 steps before and after which the weights were compared"):
-        UnchangedParameters().from_history(history(np.zeros((2, 2))))
+        judge(UnchangedParameters().from_history, history(np.zeros((2, 2))))
 
 
 def test_not_applicable_to_steps_after_the_weights_became_nan():
-    facts = dataclasses.replace(
-        history(np.zeros((4, 2))), losses=np.full(60, np.nan), loss_known=np.ones(60, bool)
-    )
+    facts = history(np.zeros((4, 2)), losses=np.full(60, np.nan))
     with pytest.raises(NotApplicable, match="needs 3 steps"):
-        UnchangedParameters().from_history(facts)
+        judge(UnchangedParameters().from_history, facts)
     with pytest.raises(NotApplicable, match="needs 3 steps"):
-        UnchangedParameters().from_history(history(np.full((4, 2), np.nan)))
+        judge(UnchangedParameters().from_history, history(np.full((4, 2), np.nan)))

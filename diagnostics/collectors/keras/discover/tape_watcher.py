@@ -14,8 +14,9 @@ from diagnostics.collectors.keras.watch.watcher import memory_held
 from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
+from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import TrainingHistory
 
 _NO_REPLAY = "a step of this loop cannot be run again by somebody else"
 _HIDDEN = "the step is one tf.function, which shows none"
@@ -107,29 +108,14 @@ class KerasLoop:
         """Return None: the activations are not seen."""
         return None
 
-    def history(self) -> HistoryFacts:
+    def history(self) -> TrainingHistory:
         """Return the run so far."""
-        rows, samples = self._rows.arrays(), self._samples.arrays()
-        n, sampled = len(rows["steps"]), bool(self._samples.total)
-        loss_known = rows["loss_known"] if rows["loss_known"].any() else None
-        return HistoryFacts(
+        return training_history(
+            self._rows.arrays(),
+            self._samples.arrays(),
             total_steps=self.steps,
-            steps=rows["steps"],
             layers=self._weights.layers,
-            gradient_norms=rows["gradient_norms"],
-            layer_gradient_norms=rows["layer_gradient_norms"],
-            gradient_known=rows["gradient_known"],
-            learning_rates=rows["learning_rates"],
-            training_mode=np.full(n, -1, dtype=np.int8),
-            passes=np.ones(n, dtype=np.int64),
-            gradients_zeroed=np.full(n, -1, dtype=np.int8),
-            losses=None if loss_known is None else rows["losses"],
-            loss_known=loss_known,
-            sampled_steps=samples["sampled_steps"] if sampled else None,
-            update_ratios=samples["update_ratios"] if sampled else None,
-            weight_norms=samples["weight_norms"] if sampled else None,
-            memory_bytes=samples["memory_bytes"] if sampled else None,
-            memory_of="process" if sampled else None,
+            memory_holder="process",
         )
 
 

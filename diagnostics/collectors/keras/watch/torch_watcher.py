@@ -18,10 +18,11 @@ from diagnostics.collectors.keras.batch import as_array, fingerprint, named, unp
 from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
+from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.held_memory import process_memory
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
@@ -220,6 +221,8 @@ class KerasTorchRun:
         self._of_variable = np.array([self._layers.index(owner) for owner in owners], dtype=np.int64)
         self._samples = History(sample_fields(len(self._layers)))
         self._gradients = History(gradient_fields(len(self._layers)))
+        for _ in range(self._rows.total):  # steps read before the model had weights
+            self._gradients.append((0.0, np.zeros(len(self._layers)), False))
 
     def _gradient_norms(self) -> Any:
         """Return a tensor (variables,) of the gradients' norms as the step left them; None if it left none."""
@@ -306,33 +309,19 @@ class KerasTorchRun:
                 "input", self.origin.step, inputs=tuple(broken), rows=rows, learning_rate=rate, **known
             )
 
-    def history(self) -> HistoryFacts:
+    def history(self) -> TrainingHistory:
         """Return the run so far."""
-        rows, samples, gradients = self._rows.arrays(), self._samples.arrays(), self._gradients.arrays()
-        n, sampled = len(rows["steps"]), bool(self._samples.total)
-        losses = rows["loss_known"].any()
-        return HistoryFacts(
+        rows = self._rows.arrays() | self._gradients.arrays()
+        count = len(rows["steps"])
+        rows["training_mode"] = np.full(count, -1 if self._own_step else 1, np.int8)  # `fit` sets it by itself
+        rows["passes"] = np.full(count, self._passes)
+        return training_history(
+            rows,
+            self._samples.arrays(),
             total_steps=self.steps,
-            steps=rows["steps"],
             layers=self._layers,
-            gradient_norms=gradients["gradient_norms"],
-            layer_gradient_norms=gradients["layer_gradient_norms"],
-            gradient_known=gradients["gradient_known"],
-            learning_rates=rows["learning_rates"],
-            training_mode=np.full(n, -1 if self._own_step else 1, dtype=np.int8),  # `fit` sets it by itself
-            passes=np.full(n, self._passes),
-            gradients_zeroed=np.full(n, -1, dtype=np.int8),
-            losses=rows["losses"] if losses else None,
-            loss_known=rows["loss_known"] if losses else None,
-            batch_fingerprints=rows["batch_fingerprints"] if rows["batch_fingerprints"].any() else None,
-            batch_sizes=rows["batch_sizes"] if rows["batch_sizes"].any() else None,
-            sampled_steps=samples["sampled_steps"] if sampled else None,
-            update_ratios=samples["update_ratios"] if sampled else None,
-            weight_norms=samples["weight_norms"] if sampled else None,
-            memory_bytes=samples["memory_bytes"] if sampled else None,
-            memory_of="process" if sampled else None,
-            evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
-            evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
+            memory_holder="process",
+            evaluations=list(self._evaluations),
         )
 
 

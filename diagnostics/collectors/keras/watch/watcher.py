@@ -18,10 +18,11 @@ from diagnostics.collectors.keras.model import has_own_train_step, has_weights, 
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, current, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
+from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.errors import message_of
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
@@ -125,34 +126,21 @@ class KerasRun:
         """Return None: to look at activations would take a second forward pass."""
         return None
 
-    def history(self) -> HistoryFacts:
+    def history(self) -> TrainingHistory:
         """Return the run so far."""
-        layers = self._weights.layers if self._weights is not None else ()
         rows, samples = self._rows.arrays(), self._samples.arrays()
-        n, sampled = len(rows["steps"]), bool(self._samples.total)
-        memory = samples["memory_bytes"] if sampled and not np.isnan(samples["memory_bytes"]).all() else None
-        return HistoryFacts(
+        count = len(rows["steps"])
+        rows["training_mode"] = np.full(count, -1 if self._own_step else 1, np.int8)  # `fit` sets it by itself
+        rows["passes"] = np.full(count, self._passes)
+        if self._at_once > 1:
+            samples["update_ratios"][:] = np.nan
+        return training_history(
+            rows,
+            samples,
             total_steps=self.steps,
-            steps=rows["steps"],
-            layers=layers,
-            gradient_norms=np.zeros(n, dtype=np.float32),
-            layer_gradient_norms=np.zeros((n, len(layers)), dtype=np.float32),
-            gradient_known=np.zeros(n, dtype=np.bool_),
-            learning_rates=rows["learning_rates"],
-            training_mode=np.full(n, -1 if self._own_step else 1, dtype=np.int8),  # `fit` sets it by itself
-            passes=np.full(n, self._passes),
-            gradients_zeroed=np.full(n, -1, dtype=np.int8),
-            losses=rows["losses"] if rows["loss_known"].any() else None,
-            loss_known=rows["loss_known"] if rows["loss_known"].any() else None,
-            batch_fingerprints=rows["batch_fingerprints"] if rows["batch_fingerprints"].any() else None,
-            batch_sizes=rows["batch_sizes"] if rows["batch_sizes"].any() else None,
-            sampled_steps=samples["sampled_steps"] if sampled else None,
-            update_ratios=samples["update_ratios"] if sampled and self._at_once == 1 else None,
-            weight_norms=samples["weight_norms"] if sampled else None,
-            memory_bytes=memory,
-            memory_of=None if memory is None else "accelerator" if _on_gpu() else "process",
-            evaluation_steps=np.array([step for step, _ in self._evaluations]) if self._evaluations else None,
-            evaluation_losses=np.array([loss for _, loss in self._evaluations]) if self._evaluations else None,
+            layers=self._weights.layers if self._weights is not None else (),
+            memory_holder="accelerator" if _on_gpu() else "process",
+            evaluations=list(self._evaluations),
         )
 
     # Around each step.

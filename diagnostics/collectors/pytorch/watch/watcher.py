@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -43,7 +42,7 @@ from diagnostics.collectors.pytorch.watch.replay.trace import Trace
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import what
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.training import HistoryFacts, RangeFacts, TraceFacts
+from diagnostics.facts.training import NoGradHistory, RangeFacts, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .skipped_steps import SkippedSteps
@@ -205,20 +204,14 @@ class TorchWatch:
         """Whether this thread is the one that trains, or that one is no more."""
         return self._closed or self._thread is threading.current_thread() or not self._thread.is_alive()
 
-    def history(self) -> HistoryFacts:
+    def history(self) -> TrainingHistory:
         """Return the run so far."""
-        evaluations = list(self._evaluations)
-        return self._table.facts(
-            total_steps=self.steps,
-            passes_seen=bool(self.forwards),
-            memory_of="accelerator" if self._device.type == "cuda" else "process",
-            steps_without_optimizer=self._unstepped,
-            no_grad_passes=self._no_grad,
-            no_grad_passes_in_training_mode=self._no_grad_training,
-            no_grad_rounds=self._no_grad_rounds,
-            no_grad_examples=self._no_grad_examples,
-            evaluation_steps=np.array([step for step, _ in evaluations]) if evaluations else None,
-            evaluation_losses=np.array([loss for _, loss in evaluations]) if evaluations else None,
+        return self._table.history(
+            self.steps,
+            "accelerator" if self._device.type == "cuda" else "process",
+            list(self._evaluations),
+            NoGradHistory(self._no_grad, self._no_grad_training, self._no_grad_rounds, self._no_grad_examples),
+            self._unstepped,
         )
 
     def ranges(self) -> RangeFacts | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,9 +13,10 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.held_memory import process_memory
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import HistoryFacts
+from diagnostics.facts.training import NoGradHistory, TrainingHistory
 
 from .captured_pass import Pass, fingerprints
 from .norms import Layers, to_host
@@ -176,32 +178,26 @@ class StepLog:
         size = row.kept.size if row.kept is not None else 0
         return NonFiniteStep(step, broken[0], True, (), 0, size, None) if broken else None
 
-    def facts(
-        self, *, passes_seen: bool, memory_of: Literal["accelerator", "process"], **known: Any
-    ) -> HistoryFacts:
-        """Return what was read.
-
-        Args:
-            passes_seen: whether forward passes were seen at all.
-            memory_of: whose memory `read` has read.
-            known: fields of `HistoryFacts` that are not of this table.
-        """
-        rows, samples = self.steps.arrays(), self.samples.arrays()
-        if not rows["loss_known"].any():
-            del rows["losses"], rows["loss_known"]
-        if not passes_seen:
-            del rows["batch_fingerprints"], rows["batch_sizes"]
-        if not self.samples.total:
-            samples = {}
-        elif np.isnan(samples["memory_bytes"]).all():
-            del samples["memory_bytes"]
-        known |= {**rows, **samples}
-        return HistoryFacts(
+    def history(
+        self,
+        total_steps: int,
+        memory_holder: Literal["accelerator", "process"],
+        evaluations: Sequence[tuple[int, float]],
+        no_grad: NoGradHistory,
+        steps_without_optimizer: int,
+    ) -> TrainingHistory:
+        """Return what was read, with what the watcher has counted; see `training_history`."""
+        return training_history(
+            self.steps.arrays(),
+            self.samples.arrays(),
+            total_steps=total_steps,
             layers=self.layers.names,
-            memory_of=memory_of if "memory_bytes" in samples else None,
+            memory_holder=memory_holder,
+            evaluations=evaluations,
+            no_grad=no_grad,
             scaled=self.scaled,
+            steps_without_optimizer=steps_without_optimizer,
             skipped_steps=self.skipped,
-            **known,
         )
 
     def _gradients(

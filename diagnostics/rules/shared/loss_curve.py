@@ -12,19 +12,22 @@ the tests, and set so that none of these alarms.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from diagnostics.engine.evaluate import needs
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import HistoryFacts, PredictionFacts
+from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 
 from .update_size import large_updates, warms_up
 
 FEWEST_LOSSES = 40
+FIRST = 10  # losses that stand for the beginning
 LOOKS = 8  # steps looked at; fewer say little about a run
 EXAMPLES = 100  # whose labels were seen, to know how common each class is
 PURE = 0.95  # of a batch in one class: such batches say nothing about chance
@@ -64,29 +67,29 @@ class Course:
     swings: tuple[float, float] | None = None
 
 
-def diverged(history: HistoryFacts, answers: PredictionFacts | None) -> Course | None:
+def diverged(
+    steps: StepHistory, losses: LossHistory | None, updates: UpdateHistory | None, answers: PredictionFacts | None
+) -> Course | None:
     """Say whether the loss rose for good.
 
     Raises:
         NotApplicable: there are too few losses to tell.
     """
-    if _explained(history):
+    if _explained(steps):
         return None
-    course = None
     if answers is not None and answers.plain_loss:
-        try:
-            course = _far_above_chance(answers)
-        except NotApplicable:
-            course = _soared(history)
-        return course
-    return _soared(history)
+        with contextlib.suppress(NotApplicable):
+            return _far_above_chance(answers)
+    if losses is None:
+        raise NotApplicable(needs(LossHistory))
+    return _soared(losses, updates)
 
 
-def stuck(history: HistoryFacts, answers: PredictionFacts | None, fewest: int) -> Course | None:
+def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Course | None:
     """Say whether the loss has never left the chance level, or what is above it, and does not move.
 
     Args:
-        history: of the run.
+        run: its steps.
         answers: of the classifier.
         fewest: steps that the run must have.
 
@@ -95,12 +98,12 @@ def stuck(history: HistoryFacts, answers: PredictionFacts | None, fewest: int) -
     """
     if answers is None or not answers.plain_loss:
         raise NotApplicable("needs a classifier whose loss is seen to be cross entropy without weights")
-    if history.total_steps < fewest:
+    if run.total_steps < fewest:
         raise NotApplicable(f"needs {fewest} steps")
-    if warms_up(history):
+    if warms_up(run):
         raise NotApplicable("needs a run whose learning rate has stopped rising")
     chance = chance_level(answers)
-    if _explained(history):
+    if _explained(run):
         return None
     known = np.isfinite(answers.cross_entropies)
     steps, losses = answers.steps[known], answers.cross_entropies[known]
@@ -128,7 +131,7 @@ def stuck(history: HistoryFacts, answers: PredictionFacts | None, fewest: int) -
     )
 
 
-def oscillates(history: HistoryFacts) -> Course | None:
+def oscillates(run: StepHistory, losses: LossHistory) -> Course | None:
     """Say whether the loss of one and the same batch swings up and down and has not fallen.
 
     Other losses say nothing: that of a small batch may swing as much because the batches differ.
@@ -136,18 +139,15 @@ def oscillates(history: HistoryFacts) -> Course | None:
     Raises:
         NotApplicable: no batch came often enough.
     """
-    steps, losses = finite_losses(history)
-    prints = history.batch_fingerprints
-    if prints is None:
-        raise NotApplicable("needs to know which batches are the same")
-    prints = prints[np.isin(history.steps, steps)]
-    values, counts = np.unique(prints[prints != 0], return_counts=True)
-    if not values.size or counts.max() < REPEATS:
+    steps, values = finite_losses(losses)
+    prints = run.batch_fingerprints[np.isin(run.steps, steps)]
+    batches, counts = np.unique(prints[prints != 0], return_counts=True)
+    if not batches.size or counts.max() < REPEATS:
         raise NotApplicable(f"needs a batch that came {REPEATS} times")
-    if _explained(history):
+    if _explained(run):
         return None
-    same = prints == values[counts.argmax()]
-    of_batch, at = losses[same], steps[same]
+    same = prints == batches[counts.argmax()]
+    of_batch, at = values[same], steps[same]
     half = of_batch[len(of_batch) // 2 :]
     began, ended = float(of_batch[:6].mean()), float(half.mean())
     low, high = (float(value) for value in np.quantile(half, (0.1, 0.9)))
@@ -158,7 +158,13 @@ def oscillates(history: HistoryFacts) -> Course | None:
     return Course(began, float(of_batch.min()), ended, int(at[len(of_batch) // 2]), int(at[-1]), None, (low, high))
 
 
-def worst_course(history: HistoryFacts, answers: PredictionFacts | None, fewest: int) -> tuple[str, Course] | None:
+def worst_course(
+    steps: StepHistory,
+    losses: LossHistory | None,
+    updates: UpdateHistory | None,
+    answers: PredictionFacts | None,
+    fewest: int,
+) -> tuple[str, Course] | None:
     """Return the first of diverged, stuck, oscillates that holds, and its name; None if none does.
 
     Raises:
@@ -166,10 +172,11 @@ def worst_course(history: HistoryFacts, answers: PredictionFacts | None, fewest:
     """
     reasons = []
     looks: dict[str, Callable[[], Course | None]] = {
-        "diverged": lambda: diverged(history, answers),
-        "stuck": lambda: stuck(history, answers, fewest),
-        "oscillates": lambda: oscillates(history),
+        "diverged": lambda: diverged(steps, losses, updates, answers),
+        "stuck": lambda: stuck(steps, answers, fewest),
     }
+    if losses is not None:
+        looks["oscillates"] = lambda: oscillates(steps, losses)
     for name, look in looks.items():
         try:
             course = look()
@@ -178,7 +185,7 @@ def worst_course(history: HistoryFacts, answers: PredictionFacts | None, fewest:
             continue
         if course is not None:
             return name, course
-    if len(reasons) == 3:
+    if len(reasons) == len(looks):
         raise NotApplicable(reasons[0])
     return None
 
@@ -207,20 +214,35 @@ def in_words(what: str, course: Course) -> str:
     )
 
 
-def finite_losses(history: HistoryFacts, fewest: int = FEWEST_LOSSES) -> tuple[Array, Array]:
+def has_fallen(losses: LossHistory | None) -> bool | None:
+    """Whether the median of the last quarter of the losses is a tenth below the first, and below the first ten.
+
+    Below both, since a first step that is too large makes the losses after it large, and those fall in any case.
+
+    Returns:
+        None if not known: no losses, or too few.
+    """
+    if losses is None:
+        return None
+    values = losses.values[np.isfinite(losses.values)]
+    if values.size < FEWEST_LOSSES:
+        return None
+    first = float(np.median(values[:FIRST]))
+    last = float(np.median(values[-(values.size // 4) :]))
+    return all(start - last > (1 - LEARNED) * abs(start) for start in (first, float(values[0])))
+
+
+def finite_losses(losses: LossHistory, fewest: int = FEWEST_LOSSES) -> tuple[Array, Array]:
     """Return the steps (n,) and losses (n,) up to the first that is not finite.
 
     Raises:
-        NotApplicable: the loop handed over none, or fewer than `fewest`.
+        NotApplicable: there are fewer than `fewest`.
     """
-    if history.losses is None or history.loss_known is None:
-        raise NotApplicable("needs the loss of each step")
-    steps, losses = history.steps[history.loss_known], history.losses[history.loss_known]
-    bad = np.flatnonzero(~np.isfinite(losses))
-    end = int(bad[0]) if bad.size else len(losses)
+    bad = np.flatnonzero(~np.isfinite(losses.values))
+    end = int(bad[0]) if bad.size else len(losses.values)
     if end < fewest:
         raise NotApplicable(f"needs {fewest} losses that are finite")
-    return steps[:end], losses[:end]
+    return losses.steps[:end], losses.values[:end]
 
 
 def chance_level(answers: PredictionFacts) -> float:
@@ -280,11 +302,10 @@ def _far_above_chance(answers: PredictionFacts) -> Course | None:
     return Course(began, lowest, ended, int(steps[-len(last)]), int(steps[-1]), chance)
 
 
-def _soared(history: HistoryFacts) -> Course | None:
+def _soared(known: LossHistory, updates: UpdateHistory | None) -> Course | None:
     fewest = 5
-    steps, losses = finite_losses(history, fewest)
-    assert history.loss_known is not None  # or there would be no losses
-    broke = len(losses) < int(history.loss_known.sum())
+    steps, losses = finite_losses(known, fewest)
+    broke = len(losses) < len(known.values)
     if not broke and len(losses) < FEWEST_LOSSES:
         raise NotApplicable(f"needs {FEWEST_LOSSES} losses")
     began = float(np.median(losses[: max(1, min(10, len(losses) // 4))]))
@@ -292,7 +313,7 @@ def _soared(history: HistoryFacts) -> Course | None:
         return None  # of such a loss no multiple says anything
     if broke and losses[-1] >= SOARED_TO_NAN * began and losses[-1] == losses.max() and _rising(losses[-4:]):
         return Course(began, float(losses.min()), float(losses[-1]), int(steps[0]), int(steps[-1]))
-    if broke or not (_weights_grew(history) or large_updates(history, int(steps[len(steps) // 2]))):
+    if broke or not (_weights_grew(updates) or large_updates(updates, int(steps[len(steps) // 2]))):
         return None
     last = losses[-(len(losses) // 4) :]
     blocks = np.array_split(losses, 8)
@@ -307,10 +328,10 @@ def _rising(losses: Array) -> bool:
     return bool((np.diff(losses) > 0).all())
 
 
-def _weights_grew(history: HistoryFacts) -> bool:
-    norms = history.weight_norms
-    if norms is None or len(norms) < 2:
+def _weights_grew(updates: UpdateHistory | None) -> bool:
+    if updates is None or len(updates.steps) < 2:
         return False
+    norms = updates.weight_norms
     first, last = (np.sqrt(np.nansum(np.square(row, dtype=np.float64))) for row in (norms[0], norms[-1]))
     return bool(math.isfinite(last) and first > 0 and last >= WEIGHTS_GREW * first)
 
@@ -331,8 +352,8 @@ def _tells_apart(answers: PredictionFacts, late: Array, known: Array) -> bool:
     return bool(right > count * share + 3 * math.sqrt(count * share * (1 - share)))
 
 
-def _explained(history: HistoryFacts) -> bool:
+def _explained(steps: StepHistory) -> bool:
     """Whether gradients are hardly ever zeroed: then nothing else needs to be wrong."""
-    seen = history.gradients_zeroed >= 0
-    left = history.gradients_zeroed == 0
+    seen = steps.gradients_zeroed >= 0
+    left = steps.gradients_zeroed == 0
     return bool(seen.sum() >= 4 and left.sum() >= 0.9 * seen.sum())
