@@ -11,26 +11,25 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
 from diagnostics.facts.training import StepHistory
 
-MIN_ROWS = 8  # all alike: fewer rows may be an experiment
+MIN_ROWS = 8  # all identical: fewer rows may be an experiment
 MANY_ROWS = 64
 FEW = 0.05  # distinct rows among many read
-BATCHES = 4  # as many rows as so many batches were read, and all are those of one
+BATCHES = 4  # rows read, at least, in batches
 STEPS = 20  # of a watched run, all with the same batch
 WIDE = 16  # scalars in a row: narrow rows repeat by nature
 
 
 class RepeatedBatch(Rule):
-    """Every step sees the same rows again.
+    """Every step trains on the same rows.
 
     ## What it does
-    Counts how many of the training rows read differ from each other in their inputs. Speaks up if all are the
-    same, or if they are no more than one batch's worth although many were read. In a run that is watched it
-    compares what the model was given in each step.
+    Counts the distinct training rows read, by their inputs. Reports if all are the same, or if they fill no more
+    than one batch although many were read. In a watched run it compares the batches of the steps.
 
     ## Why it is bad
-    The dataset claims many rows and gives out one, or a generator hands out its first batch for ever. The
-    model learns these few by heart: training loss falls quickly to nothing, and nothing is learned about any
-    other row. Nothing fails.
+    The dataset claims many rows and returns one, or a generator yields its first batch forever. The model
+    memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
+    exception is raised.
 
     ## Example
     ```python
@@ -47,17 +46,17 @@ class RepeatedBatch(Rule):
     ```
 
     ## Thresholds
-    All of at least 8 rows alike. Or, of at least 64 rows read and at least 4 batches' worth, no more distinct
-    ones than one batch holds, and these fewer than 5% of the rows or exactly as many as a batch has examples.
-    All numbers are ours. In a watched run: at least 20 steps, all of them on the same batch. That is only a note,
-    because a dataset may fit into one batch, and a batch may be repeated on purpose.
+    At least 8 rows, all identical. Or at least 64 rows and 4 batches' worth were read, and no more of them are
+    distinct than one batch holds: fewer than 5% of the rows, or exactly the batch size. In a watched run: at least
+    20 steps, all on the same batch. That is only a note, because a dataset may fit into one batch, and a batch may
+    be repeated on purpose. All limits are ours.
 
     ## Known problems
-    A table with few columns has few possible rows, and these repeat by nature. So the second way judges only
-    rows of at least 16 numbers that are token ids, images or sequences, or that hold fractions. A toy dataset
-    made of a few sentences over and over is reported, and so is a batch repeated on purpose to see whether the
-    model can learn it by heart. Rows that are augmented at random differ although one row stands behind them
-    all. In a watched run two batches are the same if some 1,000 numbers of each input are, in the same order.
+    A table with few columns has few possible rows, and these repeat by nature. So the second limit applies only to
+    rows of at least 16 numbers that are token ids, images or sequences, or that hold fractions. A toy dataset that
+    repeats a few sentences is reported, and so is a batch repeated on purpose to see whether the model can
+    memorise it. Random augmentation hides repeated rows. In a watched run two batches count as the same if about
+    1,000 numbers of each input agree, in the same order.
 
     ## Sources
     The documentation of `torch.utils.data.Dataset` (`__getitem__`) and of `keras.utils.PyDataset`; Andrej
@@ -70,21 +69,21 @@ class RepeatedBatch(Rule):
 
     @check
     def from_dataset(self, dataset: DatasetFacts) -> Finding | None:
-        """Look whether all rows read are the same."""
+        """Check whether all rows read are the same."""
         distinct, rows = _counted(dataset)
         if distinct != 1:
             return None
         return self.found(
-            f"All {rows:,} training rows read have the same inputs. Each step then sees the same thing again, "
-            "and the model learns nothing about any other row. Most often __getitem__ or a generator ignores "
-            "which row was asked for.",
-            fix="return self.rows[index] in __getitem__, with the index that was asked for",
+            f"All {rows:,} training rows read have the same inputs. Every step trains on the same example, and "
+            "the model learns nothing about the rest of the dataset. Usually __getitem__ ignores its index, or a "
+            "generator always yields the same row.",
+            fix="return self.rows[index]  # in __getitem__: use its index",
             evidence={"distinct_rows": distinct, "rows_read": rows, "size": dataset.size},
         )
 
     @check
     def from_batch(self, dataset: DatasetFacts, batch: BatchFacts) -> Finding | None:
-        """Look whether all rows read are those of one batch."""
+        """Check whether all rows read fit into one batch."""
         distinct, rows = _counted(dataset)
         if rows < max(MANY_ROWS, BATCHES * batch.size):
             raise NotApplicable(f"needs at least {MANY_ROWS} rows and {BATCHES} batches' worth of them")
@@ -93,11 +92,11 @@ class RepeatedBatch(Rule):
         if not _rarely_repeat(batch):
             return None
         return self.found(
-            f"Of {rows:,} training rows read only {distinct} differ from each other in their inputs, and a "
-            f"batch has {batch.size} examples: every batch is made of the same few rows. Most often a "
-            "generator hands out one batch over and over, or __getitem__ uses only part of its index.",
-            fix="print the inputs of the first two batches side by side, and make what yields them go on "
-            "to the next rows",
+            f"Only {distinct} of {rows:,} training rows read have distinct inputs, and a batch has {batch.size} "
+            "examples: every batch contains the same few rows. Usually a generator yields one batch over and "
+            "over, or __getitem__ uses only part of its index.",
+            fix="print the inputs of the first two batches, and make the generator or __getitem__ advance to the "
+            "next rows",
             evidence={
                 "distinct_rows": distinct,
                 "rows_read": rows,
@@ -108,7 +107,7 @@ class RepeatedBatch(Rule):
 
     @check
     def from_history(self, steps: StepHistory) -> Finding | None:
-        """Look whether the model was given the same in every step."""
+        """Check whether every step had the same batch."""
         prints = steps.batch_fingerprints
         if (prints != 0).sum() < STEPS:
             raise NotApplicable(f"needs {STEPS} steps whose batches were seen")
@@ -119,10 +118,10 @@ class RepeatedBatch(Rule):
         size = int(steps.batch_sizes[-1])
         of = f" of {size:,} examples" if size else ""
         return self.found(
-            f"All {steps.total_steps:,} steps were made on one and the same batch{of}, in the same order. "
-            "That is right if these are all the examples there are, or to see whether the model can learn "
-            "them by heart. Otherwise the model learns nothing about any other example.",
-            fix="for batch in loader: ...  # and not next(iter(loader)), which begins again with the first batch",
+            f"All {steps.total_steps:,} steps used the same batch{of}, in the same order. That is fine if the "
+            "dataset is that small, or to test whether the model can memorise a batch. Otherwise the model learns "
+            "nothing about the other examples.",
+            fix="for batch in loader: ...  # not next(iter(loader)), which always returns the first batch",
             evidence={"steps": steps.total_steps, "batch_size": size or None},
             severity="note",
         )
@@ -137,7 +136,7 @@ def _counted(dataset: DatasetFacts) -> tuple[int, int]:
 
 
 def _rarely_repeat(batch: BatchFacts) -> bool:
-    """Whether rows of this kind are all different as a rule."""
+    """Whether rows of this kind are usually all different."""
     return any(_varied(values, values is batch.token_ids) for values in batch.inputs.values())
 
 

@@ -12,24 +12,24 @@ from diagnostics.facts.pipeline import Array, DatasetFacts, ModelFacts, OutputFa
 from diagnostics.facts.training import PredictionFacts, StepHistory
 
 MIN_BATCHES = 3
-MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by luck once in 128 times
+MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by chance once in 128 times
 SHOWN = 8  # labels, in the message
-LOOKS = 6  # at batches of a watched run
-CHANCE = 1e-3  # how likely batches of one class may be in random order, before they count as evidence
+LOOKS = 6  # sampled batches of a watched run
+CHANCE = 1e-3  # probability in random order, above which batches of one class are no evidence
 
 
 class SortedByLabel(Rule):
-    """The rows come sorted by label, unshuffled, so each batch holds one class only.
+    """The rows are sorted by label and not shuffled, so each batch holds one class only.
 
     ## What it does
-    Reads the labels of the first batches in the order in which training will see them. Speaks up when several
-    of them hold a single class although the data has more, and nothing is known to shuffle the rows. In a run
-    that is watched it looks at the labels of the batches that the model learned from.
+    Reads the labels of the first batches in training order. Reports if several of them hold a single class
+    although the data has more, and nothing is known to shuffle the rows. In a watched run it checks the labels of
+    the training batches.
 
     ## Why it is bad
-    A step sees only its own batch. If that holds one class, the quickest way down is to answer that class to
-    everything, and the next class undoes it. The loss looks splendid and jumps at each border; batch norm
-    normalises each class by its own statistics. What training ends with leans to the class that came last.
+    A step sees only its own batch. If that holds one class, the gradient pushes the model to predict that class
+    for every input, and the next class reverses it. The loss looks very good and jumps at each class boundary;
+    batch norm normalises each class by its own statistics. The final model is biased towards the last class.
 
     ## Example
     ```python
@@ -47,16 +47,16 @@ class SortedByLabel(Rule):
     `dataset.shuffle(number_of_rows).batch(32)`, in this order.
 
     ## Thresholds
-    At least 3 of the first batches, of at least 8 labels each, hold one class (ours). In random order that must
-    be less likely than 1 in 1000, given how common each class is among the labels read, so that rare classes alone
-    are no alarm. Where these are only the first ones and all alike, the model must have at least three outputs.
-    In a watched run: at least 6 batches were looked at, most of them hold one class, not all the same one, and so
-    many would be as unlikely; and each step is made of one batch.
+    At least 3 of the first batches, of at least 8 labels each, hold one class. In random order that must be less
+    likely than 1 in 1000, given the class frequencies among the labels read, so that rare classes alone raise no
+    alarm. If only the first labels were read and all are the same, the model must have at least three outputs. In
+    a watched run: at least 6 batches were sampled, most of them hold one class, not all the same one, with the
+    same limit of 1 in 1000; and each step uses one batch. All limits are ours.
 
     ## Known problems
-    Batches of one class may be meant: some losses on pairs or on prototypes want them, and a stream in order
-    of time may have to stay in it. A shuffle buffer smaller than a class leaves sorted rows nearly sorted; a
-    dataset that is shuffled at all is taken as shuffled. Only the first batches are looked at.
+    Batches of one class may be intended: some pair or prototype losses need them, and a time series may have to
+    keep its order. A shuffle buffer smaller than a class leaves sorted rows nearly sorted, but a dataset that is
+    shuffled at all counts as shuffled. Only the first batches are read.
 
     ## Sources
     The documentation of `torch.utils.data.DataLoader` (`shuffle`), of `tf.data.Dataset.shuffle`
@@ -101,10 +101,10 @@ class SortedByLabel(Rule):
 
     @check
     def from_answers(self, answers: PredictionFacts, steps: StepHistory, model: ModelFacts) -> Finding | None:
-        """Compare the batches that were learned from with the labels of all of them together."""
+        """Compare the training batches with the labels of all of them together."""
         if (steps.passes > 1).any():
-            # One batch of real examples and one of made ones, as adversarial training has them, are no order.
-            raise NotApplicable("needs steps of one pass each: of several only the first is looked at")
+            # Adversarial training alternates a batch of real examples and one of generated ones.
+            raise NotApplicable("needs steps of one pass each: of several only the first is sampled")
         sizes = answers.labels.sum(axis=1)
         counts = answers.labels[sizes >= MIN_LABELS]
         if len(counts) < LOOKS:
@@ -120,9 +120,9 @@ class SortedByLabel(Rule):
         shown = ", then ".join(map(str, each[:SHOWN])) + (", …" if len(each) > SHOWN else "")
         how_many = "all" if len(pure) == len(counts) else f"{len(pure)}"
         return self.found(
-            f"Of the {len(counts)} batches looked at while training, {how_many} hold one class only (label "
-            f"{shown}), while their labels are of {classes.size} classes. The rows come sorted by label and "
-            "are not shuffled, so each step pulls the model towards one class, and the next class undoes it.",
+            f"Of the {len(counts)} training batches sampled, {how_many} hold one class only (label {shown}), "
+            f"while there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so "
+            "each step biases the model towards one class, and the next class reverses it.",
             fix=_fix(model),
             evidence={
                 "batches_of_one_class": len(pure),
@@ -139,10 +139,10 @@ class SortedByLabel(Rule):
         share = f"all {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
         each = [int(batch[0]) for batch in pure]
         return self.found(
-            f"{share[0].upper()}{share[1:]} batches{' looked at' if len(pure) == first else ''} hold one class "
-            f"each (label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows "
-            "come sorted by label and are not shuffled, so each step pulls the model towards one class, and "
-            "the next class undoes it.",
+            f"{share[0].upper()}{share[1:]} batches{' read' if len(pure) == first else ''} hold one class each "
+            f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows are "
+            "sorted by label and not shuffled, so each step biases the model towards one class, and the next "
+            "class reverses it.",
             fix=_fix(model),
             evidence={
                 "batches_of_one_class": len(pure),

@@ -14,9 +14,8 @@ from diagnostics.facts.training import EvaluationHistory, LossHistory
 AFTER_BEST = 4  # evaluations
 EVALUATIONS = 6
 TREND = 0.6  # Kendall's tau of the evaluations since the best: 1 if each is worse than all before
-ROSE = 0.4  # of the way that the evaluation loss had come down, and of its lowest value
-NOISE = 5.0  # standard deviations of the noise between the best and the last; of 50 figures of pure noise the
-# lowest and the highest lie 4.5 apart
+ROSE = 0.4  # of the decrease of the evaluation loss, and of its minimum
+NOISE = 5.0  # standard deviations of the noise between the best and the last; 50 values of pure noise span 4.5
 FELL = 0.2  # of the training loss, since the best evaluation
 
 
@@ -24,13 +23,13 @@ class Overfitting(Rule):
     """The training loss falls while the evaluation loss rises.
 
     ## What it does
-    While a model is watched: compares the evaluation losses handed over, `watch.evaluated(loss)`, with the
-    training losses between them. Speaks up if the evaluation loss has been rising since its best, clearly and
-    for several evaluations, while the training loss went on to fall.
+    In a watched run: compares the evaluation losses passed to `watch.evaluated(loss)` with the training losses
+    between them. Reports if the evaluation loss has been rising clearly since its minimum, for several
+    evaluations, while the training loss kept falling.
 
     ## Why it is bad
-    Since then the model learns its training examples by heart, and becomes worse on all others. The weights at the
-    end of the run are not the best that the run has had.
+    From its minimum on, the model memorises its training examples and becomes worse on all others. The weights at
+    the end of the run are not the best ones.
 
     ## Example
     ```python
@@ -51,15 +50,15 @@ class Overfitting(Rule):
     ```
 
     ## Thresholds
-    At least 6 evaluations, 4 of them after the best one. The last lies above the best by 40% of what the loss
-    had come down before, by 40% of the best itself, and by 5 standard deviations of the noise, as the second
-    differences show it; the last four by half as much each. Of all pairs since the best four in five are in
-    rising order (Kendall's tau of 0.6). The training loss fell by 20% in the meantime, as steadily. All are ours.
+    At least 6 evaluations, 4 of them after the best one. The last is above the best by 40% of the decrease before
+    it, by 40% of the best itself, and by 5 standard deviations of the noise, estimated from second differences;
+    each of the last four by half as much. Four in five of all pairs since the best are in rising order (Kendall's
+    tau of 0.6). Meanwhile the training loss fell by 20%, as steadily. All limits are ours.
 
     ## Known problems
-    A loop that keeps the best weights, or is about to stop by itself, is right, and reported all the same.
-    Accuracy can still rise while the loss does, as a model becomes surer of its mistakes. Evaluation losses
-    have to be handed over.
+    A loop that saves the best weights, or is about to stop early, is correct and still reported. Accuracy can rise
+    while the loss does, as a model becomes more confident in its mistakes. The loop must pass its evaluation
+    losses.
 
     ## Sources
     Prechelt, "Early Stopping - But When?" (1998); Guo et al., "On Calibration of Modern Neural Networks" (2017),
@@ -71,7 +70,7 @@ class Overfitting(Rule):
 
     @check
     def from_history(self, evaluations: EvaluationHistory, training: LossHistory) -> Finding | None:
-        """Hold the evaluation losses since the best one against the training losses."""
+        """Compare the evaluation losses since the best one with the training losses."""
         there = np.isfinite(evaluations.losses)
         steps, losses = evaluations.steps[there], evaluations.losses[there]
         if len(losses) < EVALUATIONS:
@@ -87,13 +86,13 @@ class Overfitting(Rule):
         if at_best - at_end < FELL * abs(at_best):
             return None
         return self.found(
-            f"The evaluation loss was best after step {steps[best]:,}, at {losses[best]:.4g}, and has risen since "
-            f"to {losses[-1]:.4g} after step {steps[-1]:,}, over {len(since) - 1} evaluations. The training loss "
-            f"went on to fall in that time, from {at_best:.4g} to {at_end:.4g}: the model learns its training "
-            "examples by heart, and the weights it has now are not the best that it had.",
+            f"The evaluation loss was lowest after step {steps[best]:,}, at {losses[best]:.4g}, and rose to "
+            f"{losses[-1]:.4g} by step {steps[-1]:,}, over {len(since) - 1} evaluations. Meanwhile the training "
+            f"loss fell from {at_best:.4g} to {at_end:.4g}: the model is memorising its training examples, and "
+            "its current weights are not its best ones.",
             fix=(
-                "keep the weights of the best evaluation and stop soon after it; more data, augmentation, "
-                "dropout or weight decay move that point further out"
+                "save the weights of the best evaluation, and stop soon after it",
+                "add data, augmentation, dropout or weight decay, so that it starts to overfit later",
             ),
             evidence={
                 "best_step": int(steps[best]),

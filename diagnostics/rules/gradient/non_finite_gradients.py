@@ -13,16 +13,16 @@ from diagnostics.text import nonfinite
 
 
 class NonFiniteGradients(Rule):
-    """A gradient is NaN or infinite although the model's output is not.
+    """A gradient is NaN or infinite although the model's output is finite.
 
     ## What it does
-    While a model is watched: names the first step whose gradient is not finite, and the module in whose backward
-    pass that begins, found by running the step again on a copy. If the model's own backward pass is finite, it
-    came in from the loss.
+    In a watched run: names the first step whose gradient is not finite, and the module in whose backward pass the
+    NaN or infinity originates, found by running the step again on a copy. If the model's own backward pass is
+    finite, it originates in the loss.
 
     ## Why it is bad
-    One step on such a gradient makes every weight that it reaches NaN. The loss is still finite in that step,
-    so the NaN is seen one step later, in a forward pass that has nothing to do with it.
+    One update with such a gradient makes every affected weight NaN. The loss is still finite in that step, so the
+    NaN shows up one step later, in a forward pass that did not cause it.
 
     ## Example
     ```python
@@ -35,14 +35,14 @@ class NonFiniteGradients(Rule):
     ```
 
     ## Thresholds
-    None. A gradient counts as infinite, too, where the square of its norm passes the largest float32 number.
+    None. A gradient also counts as infinite if the square of its norm exceeds the largest float32 number.
 
     ## Known problems
-    Gradients are seen as the optimizer's step sees them: after clipping, which spreads one NaN to all of them.
-    Steps that a loss scaler leaves out because of an overflow are how it works, and are reported only from 33 in a
-    row on: by then it has halved its scale so often that the scale is not the reason. They are not noticed where
-    gradients are set to zero instead of None. The step is run again with a gradient of ones at the model's output,
-    not with that of the loss.
+    Gradients are read at the optimizer step: after clipping, which spreads one NaN to all of them. A loss scaler
+    normally skips some steps because of an overflow; skipped steps are reported only from 33 in a row on: by then
+    the scale has been halved so often that it is not the cause. Skipped steps are not noticed if gradients are set
+    to zero instead of None. The step is run again with a gradient of ones at the model's output, not with that of
+    the loss.
 
     ## Sources
     PyTorch's documentation, "Autograd mechanics", gradients for non-differentiable functions;
@@ -55,30 +55,30 @@ class NonFiniteGradients(Rule):
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Name step and module, where it began in the backward pass."""
+        """Name the step and the module whose backward pass made it."""
         if origin.kind is None and origin.loss is None and origin.parameters:
             return self._unlocated(origin)
         if origin.kind is None:
-            raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
+            raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
         if origin.kind != "gradient":
             return None
         finite = "The loss is finite" if origin.loss is not None else "The model's output is finite"
         if origin.loss is not None and origin.replayed:
             finite = "The model's output and the loss are finite"
         if origin.module is not None:
-            where = f"it begins in the backward pass of {nonfinite.module(origin)}".rstrip(",")
+            where = f"it originates in the backward pass of {nonfinite.module(origin)}".rstrip(",")
             fix = (
-                "look in this module for a square root, norm, log, power or division whose slope is infinite "
-                "at 0; add a small number inside it"
+                "look in this module for a square root, norm, log, power or division whose derivative is infinite "
+                "at 0, and add a small epsilon inside it"
             )
         elif origin.replayed:
-            where = "the model's own backward pass is finite, so it comes in from the loss"
+            where = "the model's own backward pass is finite, so it originates in the loss"
             fix = (
-                "look in the loss, and between the model's output and it, for a square root, norm, log or "
-                "division whose slope is infinite at 0"
+                "look in the loss, and between the model's output and the loss, for a square root, norm, log or "
+                "division whose derivative is infinite at 0"
             )
         else:
-            where = "where it begins is not known"
+            where = "its origin is not known"
             fix = "watch(model, optimizer, every=1) finds the module"
         table = nonfinite.table(origin.frames)
         return self.found(
@@ -92,13 +92,13 @@ class NonFiniteGradients(Rule):
     def from_history(self, gradients: GradientHistory) -> Finding | None:
         """Clear a run whose gradients stayed finite."""
         if not np.isfinite(gradients.norms).all():
-            raise NotApplicable("needs the step that went wrong, run again")
+            raise NotApplicable("needs a second run of the step that went wrong")
         return None
 
     def _unlocated(self, origin: OriginFacts) -> Finding:
         return self.found(
-            f"{_seen(origin)} Whether the loss was is not known. {nonfinite.how_known(origin)}",
-            fix="watch(model, optimizer, every=1) with watch.step(loss) says where it begins",
+            f"{_seen(origin)} Whether the loss was finite is not known. {nonfinite.how_known(origin)}",
+            fix="watch(model, optimizer, every=1) with watch.step(loss) finds the module",
             evidence=nonfinite.evidence(origin) | {"loss": None},
             step=origin.step,
         )
@@ -109,5 +109,4 @@ def _seen(origin: OriginFacts) -> str:
     seen = f"In step {origin.step} the gradient of {which} is NaN or infinite."
     if not origin.left_out:
         return seen
-    times = f"That was so {origin.left_out} times in a row"
-    return f"{seen} {times}, and each of these steps was left out for it, as a loss scaler does."
+    return f"{seen} The loss scaler skipped {origin.left_out} steps in a row because of it."

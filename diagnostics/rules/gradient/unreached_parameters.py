@@ -11,29 +11,29 @@ from diagnostics.facts.pipeline import Array, GradientFacts
 from diagnostics.facts.training import GradientHistory, StepHistory, UpdateHistory
 from diagnostics.text.names import describe_parameters
 
-# Of all trainable scalars. BERT's pooler, idle in many healthy models, is 0.5 % of BERT-base; a mask embedding
+# Of all trainable scalars. BERT's pooler, unused in many healthy models, is 0.5 % of BERT-base; a mask embedding
 # is less; a forgotten encoder or one of two heads is far more.
 WORTH_A_WARNING = 0.01
-STEPS = 50  # with a gradient: a head or an expert that only some batches use has had its turn by then
-LOOKS = 3  # steps whose weights were compared
-MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an idle pooler is 1 of BERT-base's 76
+STEPS = 50  # with a gradient: a head or an expert that only some batches use has been used by then
+COMPARED = 3  # steps whose weights were compared
+MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an unused pooler is 1 of BERT-base's 76
 NAMED = 5  # layers named in the message; the evidence holds them all
 
 
 class UnreachedParameters(Rule):
-    """Some parameters that should learn get no gradient.
+    """Some trainable parameters get no gradient.
 
     ## What it does
-    Before training: computes the gradient of the loss on one batch and lists the trainable parameters that got
-    none at all. A gradient of zero counts as one.
+    Before training: computes the gradient of the loss on one batch and lists the trainable parameters without one.
+    A gradient of zero counts as a gradient.
 
-    While a model is watched: lists the layers that an optimizer holds and that never had a gradient other than
-    exactly 0, in any step known, and whose weights are what they were, while other layers learned.
+    In a watched run: lists the layers of an optimizer whose gradient was exactly 0 in every known step and whose
+    weights have not changed, while other layers learned.
 
     ## Why it is bad
-    They stay at their initial values while the rest learns around them. Often a `.detach()`, a layer left out
-    of `forward()`, or a result that is computed and never used cuts off a whole part of the model, and the
-    loss still falls. Under `DistributedDataParallel` such parameters raise an error.
+    They keep their initial values while the rest learns around them. Often a `.detach()`, a layer missing from
+    `forward()`, or an unused result cuts off a whole part of the model, and the loss still falls. Under
+    `DistributedDataParallel` such parameters raise an error.
 
     ## Example
     ```python
@@ -49,17 +49,17 @@ class UnreachedParameters(Rule):
     ```
 
     ## Thresholds
-    Before training, a warning where the parameters without a gradient hold at least 1 % of the trainable scalars,
-    else a note. While training, at least 50 steps with a gradient and 3 whose weights were compared, and a warning
-    where these layers are at least a tenth of those that an optimizer holds, else a note. The limits are ours: the
-    pooler of BERT-base, which many healthy models leave idle, is 0.5 % of the scalars and 1 of 76 layers.
+    Before training, a warning if the parameters without a gradient hold at least 1 % of the trainable scalars,
+    else a note. In a watched run, at least 50 steps with a gradient and 3 whose weights were compared; a warning
+    if these layers are at least a tenth of the optimizer's, else a note. The limits are ours: the pooler of
+    BERT-base, which many healthy models do not use, is 0.5 % of the scalars and 1 of 76 layers.
 
     ## Known problems
-    Before training, one batch is looked at. Parts that some batches use and others do not (experts, the heads of a
-    model with several tasks, a mask embedding) are reported when this batch did not use them. In a very small
-    model, an idle layer of a few scalars can pass the limit; freeze it with `requires_grad_(False)` to say that it
-    is meant. While training, no gradient and a gradient of exactly 0, as behind units that are all dead, look the
-    same. Layers frozen only after `watch` was called are reported.
+    Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
+    embedding) are reported if this batch did not use them. In a very small model, an unused layer of a few scalars
+    can exceed the limit; freeze it with `requires_grad_(False)` to declare that this is intended. In a watched
+    run, no gradient and a gradient of exactly 0, as behind dead units, look the same. Layers frozen after `watch`
+    was called are reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";
@@ -71,7 +71,7 @@ class UnreachedParameters(Rule):
 
     @check
     def from_gradients(self, gradients: GradientFacts) -> Finding | None:
-        """Look for trainable parameters that got no gradient."""
+        """Find trainable parameters that got no gradient."""
         if not gradients.connected:
             raise NotApplicable("needs a loss that reaches at least one parameter")
         unreached = gradients.unreached
@@ -86,8 +86,10 @@ class UnreachedParameters(Rule):
             f"{describe_parameters(unreached, gradients.norms)}. {'It holds' if one else 'They hold'} "
             f"{scalars:,} of the {gradients.num_trainable:,} trainable scalars ({100 * share:.3g} %) and "
             f"{'stays' if one else 'stay'} as initialised: the loss does not depend on {'it' if one else 'them'}.",
-            fix="use their result in the loss, without .detach() or torch.no_grad() on the way; if they are "
-            "idle on purpose, freeze them: parameter.requires_grad_(False)",
+            fix=(
+                "use their result in the loss, without .detach() or torch.no_grad() on the way",
+                "parameter.requires_grad_(False)  # if they are unused on purpose",
+            ),
             evidence={
                 "unreached": dict(unreached),
                 "unreached_scalars": scalars,
@@ -100,35 +102,37 @@ class UnreachedParameters(Rule):
     def from_history(
         self, steps: StepHistory, gradients: GradientHistory, updates: UpdateHistory
     ) -> Finding | None:
-        """Look for layers that never had a gradient while others learned."""
+        """Find layers that never had a gradient while others learned."""
         if (gradients.norms > 0).sum() < STEPS:
             raise NotApplicable(f"needs {STEPS} steps with a gradient")
         ratios, weights = updates.ratios, updates.weight_norms
-        if len(ratios) < LOOKS:
-            raise NotApplicable(f"needs {LOOKS} steps before and after which the weights were compared")
+        if len(ratios) < COMPARED:
+            raise NotApplicable(f"needs {COMPARED} steps before and after which the weights were compared")
         held = ~np.isnan(ratios).all(axis=0)
-        silent = held & (gradients.layer_norms == 0).all(axis=0) & _kept(ratios, weights)
+        silent = held & (gradients.layer_norms == 0).all(axis=0) & _unchanged(ratios, weights)
         if not silent.any():
             return None
         names = [name for name, is_silent in zip(gradients.layers, silent, strict=True) if is_silent]
         count, known, one = int(held.sum()), len(gradients.steps), len(names) == 1
         return self.found(
-            f"{len(names)} of the {count} layers that the optimizer holds {'has' if one else 'have'} had no "
-            f"gradient in any of the {known:,} steps known: {_listed(names)}. {'Its' if one else 'Their'} weights "
-            "have not changed since they were first looked at, while the other layers learned: the loss does not "
-            f"depend on {'it' if one else 'them'}.",
-            fix="use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way; if "
-            "they are idle on purpose, freeze them: parameter.requires_grad_(False)",
+            f"{len(names)} of the {count} layers that the optimizer holds had no gradient in any of the "
+            f"{known:,} known steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed since "
+            "the first sample, while the other layers learned: the loss does not depend on "
+            f"{'it' if one else 'them'}.",
+            fix=(
+                "use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way",
+                "parameter.requires_grad_(False)  # if they are unused on purpose",
+            ),
             evidence={"layers": names, "num_layers": count, "steps": known},
             severity="warning" if len(names) >= MANY_LAYERS * count else "note",
             step=int(steps.steps[-1]),
         )
 
 
-def _kept(ratios: Array, weights: Array) -> Array:
-    """Return bool (layers,): whether neither a step nor anything between the steps ever changed the weights.
+def _unchanged(ratios: Array, weights: Array) -> Array:
+    """Return bool (layers,): whether the weights never changed, neither in a step nor between steps.
 
-    A target network that is copied now and then has no gradient, and is as it should be.
+    A target network that is copied from time to time has no gradient, and that is correct.
     """
     return np.asarray((np.nan_to_num(ratios, nan=0.0) == 0).all(axis=0) & (weights == weights[0]).all(axis=0))
 

@@ -20,10 +20,10 @@ from diagnostics.facts.training import (
 )
 from diagnostics.rules.shared.loss_curve import has_fallen
 
-FADED = 1e-5  # of the largest: RNNs at this learned nothing in what was measured
-LOOKS = 4  # steps looked at, of which the later half counts
-STEPS = 20  # with a gradient, of which the later half counts: the first may be a warm-up, or zeros to start from
-SPIKE = 100.0  # times the median gradient: then it explodes, or has, and what it says of time is no matter
+VANISHED_IN_TIME = 1e-5  # of the largest: RNNs at this ratio learned nothing in our measurements
+SAMPLES = 4  # sampled steps, of which the later half counts
+STEPS = 20  # with a gradient, of which the later half counts: the first may be warm-up or zero initialisation
+SPIKE = 100.0  # times the median gradient: then it explodes, which explains the loss
 MIN_LAYERS = 6
 VANISHED = 1e-5  # of the late layers' gradient; residual nets, transformers and batch norm stay above 1e-2
 UNMOVED = 1e-5  # |update| / |weight| in one step; 1e-3 is usual
@@ -31,22 +31,23 @@ RISING = 0.8  # rank correlation of depth and gradient
 
 
 class VanishingGradients(Rule):
-    """The gradient fades on its way back, through layers or through time, until nothing is learned from it.
+    """The gradient vanishes through layers or through time, so the early layers or positions do not count.
 
     ## What it does
-    While a model is watched, two ways to fade are looked for.
+    In a watched run, two kinds are detected.
 
-    Through layers: the gradient of the first third of the layers is, in the later half of the run, less than
-    1/100,000 of that of the last third, it falls steadily from back to front, and the first layers hardly move.
+    Through layers: in the later half of the run, the gradient of the first third of the layers is less than
+    1/100,000 of that of the last third, it decreases steadily from back to front, and the first layers hardly
+    change.
 
-    Through time: in an RNN, LSTM or GRU all positions share the same weights, so no weight shows that only the
-    last positions teach it. Therefore the gradient of the loss with respect to the layer's input is measured,
-    position by position, in a few steps. If that of the first positions is lost beside that of the last, and the
-    loss has not fallen, it is reported.
+    Through time: in an RNN, LSTM or GRU all positions share the same weights, so the weight gradients do not show
+    that only the last positions contribute. So the gradient of the loss with respect to the layer's input is
+    measured, position by position, in a few steps. It is reported if the gradient at the first positions is
+    negligible compared with the last, and the loss has not fallen.
 
     ## Why it is bad
-    What gets no gradient stays as it was initialised. A deep net then trains its last layers on random features;
-    a recurrent one sees only the end of each sequence. The loss stays where chance puts it, with no error.
+    Layers without a gradient stay as initialised. A deep network then trains its last layers on random features; a
+    recurrent one uses only the end of each sequence. The loss stays at the chance level, without an error.
 
     ## Example
     ```python
@@ -59,23 +60,24 @@ class VanishingGradients(Rule):
     ```
 
     ## Thresholds
-    Through time: 1e-5 or less, the median over the later half of at least 4 steps looked at, of the gradient at
-    the end of the sequence. Measured: `nn.RNN` on 40 positions, at 5e-8 and less, whose first one tells the
-    class, learned nothing in 600 steps; an LSTM whose forget gate starts open learned it within 200. Only where
-    the loss, the median of its last quarter, is above nine tenths of the first: a model that needs no more than
-    the end of a sequence fades as well, and learns; and only where no gradient is 100 times the median, which
-    may have thrown the loss back.
+    Through time: 1e-5 or less of the gradient at the end of the sequence, the median over the later half of at
+    least 4 sampled steps. Measured: on 40 positions of which the first determines the class, an `nn.RNN` had 5e-8
+    and less and learned nothing in 600 steps; an LSTM with an open forget gate learned it within 200. Only if the
+    median loss of the last quarter is above nine tenths of the first: a model that needs only the end of a
+    sequence has such gradients too, and learns. And only if no gradient is 100 times the median, which may have
+    raised the loss.
 
     Through layers: 1e-5 over at least 6 layers and 20 steps, a rank correlation of at least 0.8 between depth and
-    gradient, and steps of no more than 1e-5 of a weight's size in the first third, and 1000 times less than in the
-    last. All of these are ours. Plain nets of 10 sigmoid layers fall to 1e-7 and less; residual nets,
-    transformers, and nets with batch norm stay above 1e-2.
+    gradient, and updates of at most 1e-5 of the weight norm in the first third, 1000 times less than in the last.
+    All limits are ours. Plain networks of 10 sigmoid layers reach 1e-7 and less; residual networks, transformers,
+    and networks with batch norm stay above 1e-2.
 
     ## Known problems
-    An optimizer such as Adam divides by the gradient's own size and so moves layers of a vanishing gradient; then
-    nothing is reported. A label that cannot be learned at all looks the same as one that stands too far back.
-    LSTM and GRU layers fade at first, too, until they have learned to remember: read the report at the end of a
-    run. Only sequences of at least 16 positions are looked at, and layers of `torch.nn`, not cells in a loop.
+    Adam divides by the gradient's own magnitude and so updates layers with a vanishing gradient; then nothing is
+    reported. A label that cannot be learned at all looks the same as one that depends on positions too far back.
+    LSTM and GRU gradients vanish at first, too, until the gates have learned to remember: read the report at the
+    end of a run. Only sequences of at least 16 positions are covered, and layers of `torch.nn`, not cells in a
+    loop.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp
@@ -93,31 +95,33 @@ class VanishingGradients(Rule):
         losses: LossHistory | None = None,
         gradients: GradientHistory | None = None,
     ) -> Finding | None:
-        """Look whether the beginning of the sequences still counts."""
-        layers = [layer for layer in recurrence.layers if len(layer.steps) >= LOOKS]
+        """Compare the gradient at the beginning of the sequences with that at the end."""
+        layers = [layer for layer in recurrence.layers if len(layer.steps) >= SAMPLES]
         if not layers:
-            raise NotApplicable(f"needs {LOOKS} steps in which a recurrent layer was looked at")
-        faded = [(layer, _share(layer)) for layer in layers if _share(layer) <= FADED]
-        if not faded:
+            raise NotApplicable(f"needs {SAMPLES} sampled steps of a recurrent layer")
+        vanished = [(layer, _share(layer)) for layer in layers if _share(layer) <= VANISHED_IN_TIME]
+        if not vanished:
             return None
         fallen = has_fallen(losses)
         if losses is None or fallen is None:
             raise NotApplicable("needs the loss of at least 40 steps: watch.step(loss)")
-        if fallen or _thrown(gradients):
+        if fallen or _exploded(gradients):
             return None
-        layer, share = min(faded, key=lambda pair: pair[1])
+        layer, share = min(vanished, key=lambda pair: pair[1])
         profile = _profile(layer)
         length = int(layer.lengths[-1])
         return self.found(
-            f"The gradient of the loss fades within the sequences of {length} positions that '{layer.module}' "
-            f"({layer.kind}) reads: with respect to its input it is {profile.max():.2g} at the end and "
+            f"The gradient vanishes within the sequences of {length} positions of '{layer.module}' "
+            f"({layer.kind}): with respect to its input it is {profile.max():.2g} at the end and "
             f"{_words(profile[0])} at the beginning ({_of(share)} of it), the median of "
-            f"{_later(layer.steps).size} steps looked at{_pace(profile, length)}. What stood at the beginning "
-            f"cannot be learned, and the loss has not fallen: {losses.values[0]:.4g} in the first step, "
+            f"{_later(layer.steps).size} sampled steps{_decay(profile, length)}. The layer cannot learn from the "
+            f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} in the first step, "
             f"{losses.values[-1]:.4g} in the last.",
-            fix="let the gradient pass: torch.nn.GRU or LSTM in place of RNN, its forget gate's bias started "
-            "above 0; a mean, a maximum or attention over all positions in place of the last state; or shorter "
-            "sequences",
+            fix=(
+                "torch.nn.LSTM with a forget gate bias above 0, or torch.nn.GRU  # in place of RNN",
+                "use the mean, the maximum or attention over all positions in place of the last state",
+                "shorten the sequences",
+            ),
             evidence={
                 "module": layer.module,
                 "kind": layer.kind,
@@ -125,17 +129,17 @@ class VanishingGradients(Rule):
                 "steps": layer.steps.tolist(),
                 "share_at_beginning": share,
                 "gradient_by_position": [float(value) for value in profile],
-                "all": {one.module: part for one, part in faded},
+                "all": {one.module: part for one, part in vanished},
             },
             step=int(layer.steps[-1]),
         )
 
     @check
     def from_history(self, gradients: GradientHistory, updates: UpdateHistory) -> Finding | None:
-        """Look whether the first layers still get a gradient."""
+        """Compare the gradients of the first layers with those of the last."""
         known = np.isfinite(gradients.norms)
-        if known.sum() < STEPS or len(updates.ratios) < LOOKS:
-            raise NotApplicable(f"needs {STEPS} steps with a gradient, and {LOOKS} whose weights were compared")
+        if known.sum() < STEPS or len(updates.ratios) < SAMPLES:
+            raise NotApplicable(f"needs {STEPS} steps with a gradient, and {SAMPLES} whose weights were compared")
         norms = _median(_later(gradients.layer_norms[known]))
         moved = _median(_later(updates.ratios))
         used = np.flatnonzero((norms > 0) & np.isfinite(moved))
@@ -149,12 +153,15 @@ class VanishingGradients(Rule):
             return None
         first, last = gradients.layers[used[0]], gradients.layers[used[-1]]
         return self.found(
-            f"The gradient fades from the last layer to the first: its norm is {norms[-1]:.2g} in '{last}' and "
+            f"The gradient vanishes from the last layer to the first: its norm is {norms[-1]:.2g} in '{last}' and "
             f"{norms[0]:.2g} in '{first}', {_of(norms[0] / norms[-1])} of it, the median of {known.sum() // 2} "
-            f"steps. There a step changes the weights by {moved[0]:.2g} of their size, and 0.001 is usual. The "
-            f"first {third} of {len(used)} layers stay as they were initialised.",
-            fix="use ReLU or GELU in place of sigmoid or tanh, initialise for them (kaiming_normal_), put batch "
-            "or layer norm between the layers, or add residual connections",
+            f"steps. A step changes the weights of '{first}' by {moved[0]:.2g} of their norm; 0.001 is typical. "
+            f"The first {third} of {len(used)} layers stay as initialised.",
+            fix=(
+                "use ReLU or GELU in place of sigmoid or tanh, with kaiming_normal_ initialisation",
+                "add batch norm or layer norm between the layers",
+                "add residual connections",
+            ),
             evidence={
                 "layers": [gradients.layers[number] for number in used],
                 "gradient_norms": [float(value) for value in norms],
@@ -164,8 +171,8 @@ class VanishingGradients(Rule):
         )
 
 
-def _thrown(gradients: GradientHistory | None) -> bool:
-    """Whether a gradient was so large that the loss may not have fallen for that reason."""
+def _exploded(gradients: GradientHistory | None) -> bool:
+    """Whether a gradient was so large that it may be why the loss has not fallen."""
     return gradients is not None and not gradients.norms.max() < SPIKE * np.median(gradients.norms)
 
 
@@ -192,13 +199,13 @@ def _share(layer: RecurrentLayer) -> float:
     return float(profile[0] / profile.max()) if at_the_end and profile.max() > 0 else 1.0
 
 
-def _pace(profile: Array, length: int) -> str:
-    """Say how fast it falls, if it can be told."""
+def _decay(profile: Array, length: int) -> str:
+    """Describe how fast the gradient decreases, if that is known."""
     there = np.flatnonzero(profile > 0)
     decades = math.log10(profile[there[-1]] / profile[there[0]]) if len(there) > 1 else 0.0
     if decades <= 0:
         return ""
-    return f": it falls to a tenth every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions"
+    return f": it decreases tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions"
 
 
 def _words(value: float) -> str:
@@ -206,7 +213,7 @@ def _words(value: float) -> str:
 
 
 def _of(share: float) -> str:
-    return f"{share:.1g}" if share > 0 else "nothing"
+    return f"{share:.1g}" if share > 0 else "0"
 
 
 def _rank_correlation(values: Array) -> float:

@@ -12,29 +12,28 @@ from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory
 
 RECENT = 30  # steps: the graphs of these may still be needed
-OLD_GRAPHS = 8  # of steps looked at, older than that
-ALIVE = 0.9  # of them; of a loop that drops them once an epoch many are dead
-READINGS = 16  # of the memory, in the part of the run that is judged
+OLD_GRAPHS = 8  # of sampled steps, older than that
+ALIVE = 0.9  # of them; in a loop that frees them once an epoch many are dead
+READINGS = 16  # of the memory, in the second half of the run
 STEPS = 300
 GREW = 256 * 2**20  # bytes in that part
-GREW_BY = 0.3  # of what was held at its beginning
+GREW_BY = 0.3  # of the memory in use at its beginning
 STEADILY = 0.9  # of the readings are higher than the fourth before them
 
 
 class GrowingMemory(Rule):
-    """Every step leaves something behind, until the memory is full.
+    """Memory use grows with every step until memory runs out.
 
     ## What it does
-    After memory ran out, looks in the user's own variables for a list, a dict of lists or a running sum of
-    tensors that hold the graphs of many batches, and adds up the activations that those graphs keep alive. In a
-    run that is watched it looks whether the graphs of steps long past are still alive, and whether the memory
-    keeps growing.
+    After memory ran out, searches the user's variables for a list, a dict of lists or a running sum of tensors
+    that hold the graphs of many batches, and adds up the activations that those graphs keep alive. In a watched
+    run it checks whether the graphs of old steps are still alive, and whether memory use keeps growing.
 
     ## Why it is bad
-    A loss or an output holds the graph that it was computed by, and the graph holds every activation that the
-    backward pass needs. Usually both go with the batch. Put into a list, or added to a running total, they stay:
-    the memory grows by the activations of a batch with every batch, and a run that began well ends after some
-    hundred steps, at a batch that is no larger than the others.
+    A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
+    Usually both are freed with the batch. In a list, or added to a running total, they stay: memory use grows by
+    the activations of one batch per batch, and the run fails after some hundred steps, at a batch that is no
+    larger than the others.
 
     ## Example
     ```python
@@ -52,22 +51,21 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    Ten graphs that have no node in common but the parameters: a step with several losses has fewer, and the
-    outputs of a recurrent layer are all of one graph. An error if they hold as much as was asked for in vain.
+    Ten graphs that share no node but the parameters: a step with several losses has fewer, and the outputs of a
+    recurrent layer share one graph. An error if they hold at least as much as the failed allocation.
 
-    In a watched run: of at least 8 graphs looked at that are older than 30 steps, 90% are alive. That is a fact,
-    whatever the memory does. Without such graphs: the accelerator's memory, over the second half of at least 300
-    steps and at least 16 readings, grew by 256 MiB and by 30%, and steadily to the end, in each third of that time
-    at least half as fast as in the whole. The memory of a process grows for many reasons, such as data that is
-    kept once read, so there it is a note. All are ours.
+    In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
+    Without such graphs: accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
+    with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The memory
+    of a process grows for many reasons, such as cached data, so there it is a note. All limits are ours.
 
     ## Known problems
-    What is kept in an object's attributes, in a closure or on the host is not seen, nor is memory that grows in a
-    library. All batches are taken to be as large as the smaller of the first and the last. Losses that are
-    gathered on purpose, to be summed before one `backward()`, are reported: they do hold this memory, and calling
-    `backward()` on each gives the same gradient without. In a watched run a graph is alive if any tensor computed
-    in it is, whoever holds it; after `backward()` it holds no more than its nodes, a few hundred bytes each, so a
-    list of losses may take long to matter.
+    Tensors in an object's attributes, in a closure or on the host are not found, nor is memory that grows in a
+    library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected on
+    purpose, to be summed before one `backward()`, are reported: they do hold this memory, and `backward()` on each
+    gives the same gradient without it. In a watched run a graph is alive if any tensor computed in it is, whoever
+    references it; after `backward()` it holds only its nodes, a few hundred bytes each, so a list of losses may
+    take long to matter.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't
@@ -79,16 +77,16 @@ class GrowingMemory(Rule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemory) -> Finding | None:
-        """Say which variable holds what, and whether that would have been enough."""
+        """Name the variable that holds the graphs, and whether freeing them would have been enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
-        would_do = " Without them the request would have been met." if enough else ""
+        would_do = " Without them the allocation would have succeeded." if enough else ""
         return self.found(
-            f"{symptom.name} holds {symptom.count} tensors, each with the graph of a batch of its own, and every "
-            f"graph keeps the activations of its batch: {in_bytes(symptom.each)} each, about "
-            f"{in_bytes(symptom.size)} in all, and more with every step.{would_do}",
+            f"{symptom.name} holds {symptom.count} tensors, each with the graph of its own batch, and every graph "
+            f"keeps the activations of that batch: {in_bytes(symptom.each)} each, about {in_bytes(symptom.size)} "
+            f"in all, and more with every step.{would_do}",
             fix=(
-                "keep numbers, not tensors with their graphs: loss.item(), or output.detach(); and evaluate under "
-                "torch.no_grad()"
+                "loss.item(), or output.detach()  # store numbers, not tensors with their graphs",
+                "with torch.no_grad(): ...  # if it is an evaluation",
             ),
             evidence={
                 "variable": symptom.name,
@@ -104,10 +102,10 @@ class GrowingMemory(Rule):
     def from_graphs(
         self, graphs: GraphFacts, run: StepHistory, memory: MemoryHistory | None = None
     ) -> Finding | None:
-        """Count the graphs of steps long past that are still alive."""
+        """Count the graphs of old steps that are still alive."""
         old = graphs.steps < run.total_steps - RECENT
         if old.sum() < OLD_GRAPHS:
-            raise NotApplicable(f"needs {OLD_GRAPHS} steps looked at that are more than {RECENT} steps ago")
+            raise NotApplicable(f"needs {OLD_GRAPHS} sampled steps that are more than {RECENT} steps old")
         alive = old & graphs.alive
         if alive.sum() < ALIVE * old.sum():
             return None
@@ -119,12 +117,12 @@ class GrowingMemory(Rule):
             )
         first = int(graphs.steps[alive][0])
         return self.found(
-            f"The graphs of {alive.sum()} of the {old.sum()} steps looked at are still alive, although the "
-            f"optimizer has long stepped, the oldest that of step {first:,}: something holds a tensor of each "
-            f"step with its graph, so every step leaves one behind.{grown}",
+            f"The graphs of {alive.sum()} of the {old.sum()} sampled steps are still alive long after the "
+            f"optimizer step, the oldest from step {first:,}: something holds a tensor of each step with its "
+            f"graph.{grown}",
             fix=(
-                "keep numbers, not tensors with their graphs: losses.append(loss.item()), or output.detach(); and "
-                "evaluate under torch.no_grad()"
+                "losses.append(loss.item()), or output.detach()  # store numbers, not tensors with their graphs",
+                "with torch.no_grad(): ...  # if it is an evaluation",
             ),
             evidence={"graphs_alive": int(alive.sum()), "graphs_looked_at": int(old.sum())},
             step=first,
@@ -132,7 +130,7 @@ class GrowingMemory(Rule):
 
     @check
     def from_history(self, run: StepHistory, memory: MemoryHistory) -> Finding | None:
-        """Look whether the memory grows steadily over the second half of the run."""
+        """Check whether the memory grows steadily over the second half of the run."""
         late = (memory.steps >= run.total_steps / 2) & np.isfinite(memory.in_use)
         steps, in_use = memory.steps[late], memory.in_use[late]
         if len(in_use) < READINGS or run.total_steps < STEPS:
@@ -143,10 +141,11 @@ class GrowingMemory(Rule):
         return self.found(
             f"The memory of the {memory.holder} grows by {in_bytes(int(slope))} a step: from "
             f"{in_bytes(int(in_use[0]))} at step {steps[0]:,} to {in_bytes(int(in_use[-1]))} at step "
-            f"{steps[-1]:,}, and steadily. Something is kept of every step.",
+            f"{steps[-1]:,}, and steadily. Every step keeps something in memory.",
             fix=(
-                "look for lists, dicts and attributes that get longer with every step, and keep numbers or "
-                "tensor.detach().cpu() in them; data that is kept once read is no fault, if there is room for all"
+                "find lists, dicts and attributes that grow with every step, and store numbers or "
+                "tensor.detach().cpu() in them",
+                "ignore this if it is a data cache that fits into memory",
             ),
             evidence={
                 "memory_of": memory.holder,
@@ -161,7 +160,7 @@ class GrowingMemory(Rule):
 
 
 def _slope(steps: Array, memory: Array) -> float:
-    """Return the median slope over all pairs of readings, which single jumps do not move (Theil, Sen)."""
+    """Return the median slope over all pairs of readings, robust to single jumps (Theil, Sen)."""
     places = np.linspace(0, len(steps) - 1, min(len(steps), 64)).astype(int)
     at, values = steps[places].astype(np.float64), memory[places]
     first, second = np.triu_indices(len(at), 1)
@@ -169,7 +168,7 @@ def _slope(steps: Array, memory: Array) -> float:
 
 
 def _steady(steps: Array, memory: Array, slope: float) -> bool:
-    """Whether each third of the time grew at a similar pace, and nearly every reading lies above earlier ones."""
+    """Whether each third grew at a similar rate, and nearly every reading is above earlier ones."""
     thirds = [
         _slope(part, values)
         for part, values in zip(np.array_split(steps, 3), np.array_split(memory, 3), strict=True)

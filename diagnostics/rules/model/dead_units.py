@@ -10,26 +10,26 @@ from diagnostics.facts.training import ActivityFacts, LayerActivity, LossHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
-DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in what was measured
-MIN_UNITS = 32  # with 16 units, 15 are dead by luck once in 4,000 layers, and such a layer was measured
-MIN_EXAMPLES = 8  # a unit that is silent for fewer examples may be waiting for the right one
+DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in our measurements
+MIN_UNITS = 32  # with 16 units, 15 are dead by chance once in 4,000 layers, and such a layer was measured
+MIN_EXAMPLES = 8  # a unit that is zero for fewer examples may respond to others
 LAYERS_NAMED = 5
-LASTING = 3  # batches looked at while training, the latest ones, in all of which it must be so
+LASTING = 3  # the latest sampled batches, in all of which the units must be dead
 
 
 class DeadUnits(Rule):
     """Nearly all units of a layer are zero for every example of the batch.
 
     ## What it does
-    Looks at the output of each layer that ends in a ReLU, or a ReLU cut off at 6, for one batch. A unit (a
-    channel, in a convolution) counts as dead if it is zero for every example and every position. While a model is
-    watched, it must be so in the last 3 batches looked at.
+    Checks the output of each layer that ends in a ReLU or a ReLU6, for one batch. A unit (a channel, in a
+    convolution) counts as dead if it is zero for every example and every position. In a watched run, it must be
+    dead in the last 3 sampled batches.
 
     ## Why it is bad
-    Where a ReLU gives zero its gradient is zero too. A unit that is zero for every example gets no gradient,
-    so nothing that training does brings it back. A layer of such units passes nothing on, and the layers before
-    it learn nothing through it. Biases that start far below zero do this; so does one step at a learning rate
-    far too high, or a normalisation left out in front.
+    Where a ReLU outputs zero its gradient is zero too. A unit that is zero for every example gets no gradient, so
+    training does not revive it. A layer of such units passes no information on, and the layers before it get no
+    gradient through it. Causes are strongly negative initial biases, one update at a learning rate far too high,
+    or a missing normalisation before the layer.
 
     ## Example
     ```python
@@ -47,9 +47,9 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    Nine tenths of at least 32 units, on at least 8 examples. All three are ours, from a measurement on fresh
-    PyTorch models, 10 to 200 seeds each, batches of 8, 16 and 32, inputs normal, uniform, and images of digits
-    as they are and standardised:
+    Nine tenths of at least 32 units, on at least 8 examples. All three limits are ours, measured on untrained
+    PyTorch models, 10 to 200 seeds each, batches of 8, 16 and 32, with normal and uniform inputs, and images of
+    digits, raw and standardised:
 
     | model | dead units of a layer, at most |
     |---|---|
@@ -63,15 +63,14 @@ class DeadUnits(Rule):
     | MLP, 3 layers of 64, all biases -2 | 100% |
     | MLP, 3 layers of 64, after 5 SGD steps at a rate of 10 | 100% |
 
-    About half is normal: PyTorch's own initialisation shrinks what differs between examples from layer to
-    layer, and deep in the network a unit is on for all of them or for none. Layers of 16 units reached 94% by
-    luck, hence the least number of units. While training, a loss that falls all the same makes it a note.
+    About half is normal: PyTorch's own initialisation shrinks the differences between examples from layer to
+    layer, and deep in the network a unit is active for all of them or for none. Layers of 16 units reached 94% by
+    chance, hence the minimum of 32 units. In a watched run, a loss that falls makes it a note.
 
     ## Known problems
-    A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its
-    units unused; for the models of transformers this is only a note. A sparse autoencoder means it.
-    Functions called without a layer of their own, such as `torch.nn.functional.relu`, are not seen, and layers
-    of fewer than 32 units are not judged.
+    A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its units
+    unused; for the models of transformers this is only a note. A sparse autoencoder does it on purpose. Functions
+    without a module, such as `torch.nn.functional.relu`, are not covered, nor are layers of fewer than 32 units.
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,
@@ -103,14 +102,16 @@ class DeadUnits(Rule):
         pretrained = model is not None and model.library == "transformers"
         first = dead[0]
         return self.found(
-            f"{_listed(dead)} zero for every one of the {batch.size} examples in this batch. A ReLU at zero "
-            "passes no gradient, so such units cannot learn, and the layers before them learn nothing through "
-            "them.",
-            fix=f"look at what enters layer '{first.layer}' first: start the biases before it at 0 "
-            "and its "
-            "weights as He et al. do (kaiming_normal_; he_normal in Keras), or put a normalisation in "
-            "front; if "
-            "it happened while training, lower the learning rate",
+            f"{_listed(dead)} zero for all {batch.size} examples in this batch. A ReLU at zero passes no "
+            "gradient, so these units cannot learn, and the layers before them get no gradient through them.",
+            fix={
+                library: (
+                    f"initialise the biases before layer '{first.layer}' with 0, its weights with {initialiser}",
+                    f"add a normalisation before layer '{first.layer}'",
+                    "lower the learning rate, if it happened during training",
+                )
+                for library, initialiser in (("torch", "kaiming_normal_"), ("keras", "he_normal"))
+            },
             evidence={
                 "layers": {layer.layer: {"dead": layer.dead, "units": layer.units} for layer in dead},
                 "examples": batch.size,
@@ -133,7 +134,7 @@ class DeadUnits(Rule):
         ]
         if not judged:
             raise NotApplicable(
-                f"needs a layer of at least {MIN_UNITS} units that ends in a ReLU, looked at in {LASTING} batches "
+                f"needs a layer of at least {MIN_UNITS} units that ends in a ReLU, in {LASTING} sampled batches "
                 f"of at least {MIN_EXAMPLES} examples"
             )
         dead = [layer for layer in judged if (layer.dead[-LASTING:] >= DEAD_SHARE * layer.units[-LASTING:]).all()]
@@ -142,20 +143,24 @@ class DeadUnits(Rule):
         first = dead[0]
         since = _first_dead(first)
         began = (
-            f"It was so from the first batch looked at, that of step {first.steps[0]}, on"
+            f"They were dead from the first sampled batch on, that of step {first.steps[0]}"
             if not since
-            else f"It began after step {first.steps[since - 1]}, and by step {first.steps[since]} it was so"
+            else f"They died between step {first.steps[since - 1]} and step {first.steps[since]}"
         )
         pretrained = model is not None and model.library == "transformers"
         return self.found(
             f"{_listed([_latest(layer) for layer in dead])} zero for every example, in each of the last {LASTING} "
-            f"batches looked at. {began}. A ReLU at zero passes no gradient, so such units cannot learn, and the "
-            "layers before them learn nothing through them.",
-            fix=f"start the biases before layer '{first.layer}' at 0 and its weights as He et al. do "
-            "(kaiming_normal_), or put a normalisation in front"
+            f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and the "
+            "layers before them get no gradient through them.",
+            fix=(
+                f"initialise the biases before layer '{first.layer}' with 0, its weights with kaiming_normal_",
+                f"add a normalisation before layer '{first.layer}'",
+            )
             if not since
-            else "lower the learning rate, or clip the gradients: one step too large pushes the units below zero "
-            "for good",
+            else (
+                "lower the learning rate: one large update can push the units below zero for good",
+                "clip the gradients",
+            ),
             evidence={
                 "layers": {
                     layer.layer: {"dead": layer.dead.tolist(), "units": int(layer.units[-1])} for layer in dead
@@ -168,14 +173,14 @@ class DeadUnits(Rule):
 
 
 def _latest(layer: LayerActivity) -> ActivationFacts:
-    """Describe the batch, of the latest ones, in which the fewest units were dead."""
+    """Describe the batch, of the latest ones, with the fewest dead units."""
     dead = layer.dead[-LASTING:]
     place = int(dead.argmin()) - LASTING
     return ActivationFacts(layer.layer, layer.function, int(layer.units[place]), int(dead.min()), 0)
 
 
 def _first_dead(layer: LayerActivity) -> int:
-    """Return the number of the look from which on it was so to the end."""
+    """Return the index of the sample from which on the units were dead to the end."""
     alive = (layer.dead < DEAD_SHARE * layer.units).nonzero()[0]
     return int(alive[-1]) + 1 if alive.size else 0
 

@@ -10,25 +10,25 @@ from diagnostics.facts.training import ActivityFacts, LossHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
 
 BOUNDED = ("tanh", "sigmoid", "hardtanh", "hardsigmoid")
-SATURATED_SHARE = 0.5  # healthy initialisation: 0.19 at most in what was measured
-MIN_UNITS = 16  # gates of a few units are open or shut for a reason
+SATURATED_SHARE = 0.5  # healthy initialisation: 0.19 at most in our measurements
+MIN_UNITS = 16  # gates of a few units are open or closed for a reason
 MIN_EXAMPLES = 8
 LAYERS_NAMED = 5
-LASTING = 3  # batches looked at while training, the latest ones, in all of which it must be so
+LASTING = 3  # the latest sampled batches, in all of which the units must be saturated
 
 
 class SaturatedActivations(Rule):
-    """Most units of a layer sit at a bound of their function, whatever the example.
+    """Most units of a layer are saturated for nearly every example.
 
     ## What it does
-    Looks at the output of each hidden layer that ends in tanh, sigmoid or their hard variants, for one batch.
-    A unit counts as saturated if it lies within 1% of a bound (of the function's range) for at least 95% of
-    the examples and positions. While a model is watched, it must be so in the last 3 batches looked at.
+    Checks the output of each hidden layer that ends in tanh, sigmoid or their hard variants, for one batch. A unit
+    counts as saturated if it is within 1% of a bound (of the function's range) for at least 95% of the examples
+    and positions. In a watched run, it must be saturated in the last 3 sampled batches.
 
     ## Why it is bad
-    Near its bounds such a function is flat: its gradient there is a few hundredths of what it is at the middle,
-    or exactly 0 for the hard variants. What stands before the layer hardly learns. Inputs that are not scaled,
-    or weights that start too large, push the units there.
+    Near its bounds such a function is flat: its derivative is a few hundredths of that at the centre, or exactly 0
+    for the hard variants. The layers before it hardly learn. Usual causes are unscaled inputs, or initial weights
+    that are too large.
 
     ## Example
     ```python
@@ -43,8 +43,8 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 16 units, on at least 8 examples. All three are ours, from a measurement on fresh
-    PyTorch models, 8 to 60 seeds each, batches of 8 and 16, inputs normal, uniform, and images of digits:
+    More than half of at least 16 units, on at least 8 examples. All three limits are ours, measured on untrained
+    PyTorch models, 8 to 60 seeds each, batches of 8 and 16, with normal and uniform inputs, and images of digits:
 
     | model | saturated units of a layer, at most |
     |---|---|
@@ -55,14 +55,14 @@ class SaturatedActivations(Rule):
     | first of two tanh layers of 64, inputs 255 times too large | 89% |
     | first of two sigmoid layers of 64, inputs 255 times too large | 80% |
 
-    While training, only where the loss is known and has not fallen, since sure answers and gates saturate as well.
+    In a watched run, only if the loss is known and has not fallen, since confident predictions and gates saturate
+    as well.
 
     ## Known problems
-    A last layer for probabilities or pixels is healthy when it is sure, so a layer as wide as the prediction
-    is left out if it comes last. Gates that training has learned to keep open or shut look the same as bad ones;
-    layers of fewer than 16 units, as gates often are, are not judged. Functions inside an LSTM or GRU, and those
-    called without a layer of their own, such as `torch.tanh`, are not seen. Codes that are meant to be binary
-    are reported.
+    A last layer for probabilities or pixels may saturate, so a layer as wide as the prediction is left out if it
+    comes last. Gates that have learned to stay open or closed look the same; layers of fewer than 16 units, as
+    gates often are, are not covered. Functions inside an LSTM or GRU, and those without a module, such as
+    `torch.tanh`, are not covered either. Binary codes are reported.
 
     ## Sources
     Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks"
@@ -75,7 +75,7 @@ class SaturatedActivations(Rule):
 
     @check
     def from_layers(self, layers: LayerFacts, outputs: OutputFacts, batch: BatchFacts) -> Finding | None:
-        """Count the units that sit at a bound for nearly all examples."""
+        """Count the units that are saturated for nearly all examples."""
         judged = [
             layer
             for layer in _hidden(layers.activations, outputs)
@@ -90,14 +90,17 @@ class SaturatedActivations(Rule):
             return None
         first = saturated[0]
         return self.found(
-            f"{_listed(saturated)} at a bound of the function for nearly all of the {batch.size} examples "
-            "in this "
-            "batch. There the function is flat and passes almost no gradient, so what stands before it hardly "
-            "learns. Usually the inputs are not scaled, or the weights start too large.",
-            fix=f"look at what enters layer '{first.layer}' first: scale the inputs to about mean 0 and "
-            "standard deviation 1, start the weights as Glorot and Bengio do (xavier_uniform_; "
-            "glorot_uniform in "
-            "Keras), or put a normalisation in front",
+            f"{_listed(saturated)} saturated for nearly all of the {batch.size} examples in this batch. There the "
+            "function is flat and passes almost no gradient, so the layers before it hardly learn. Usually the "
+            "inputs are not scaled, or the initial weights are too large.",
+            fix={
+                library: (
+                    "scale the inputs to about mean 0 and standard deviation 1",
+                    f"initialise the weights of layer '{first.layer}' with {initialiser}",
+                    f"add a normalisation before layer '{first.layer}'",
+                )
+                for library, initialiser in (("torch", "xavier_uniform_"), ("keras", "glorot_uniform"))
+            },
             evidence={
                 "layers": {
                     layer.layer: {
@@ -113,7 +116,7 @@ class SaturatedActivations(Rule):
 
     @check
     def from_activity(self, activity: ActivityFacts, losses: LossHistory | None = None) -> Finding | None:
-        """Count the units that stay at a bound while the model trains, and does not learn."""
+        """Count the units that stay saturated while the loss does not fall."""
         judged = [
             layer
             for layer in activity.layers
@@ -125,8 +128,8 @@ class SaturatedActivations(Rule):
         ]
         if not judged:
             raise NotApplicable(
-                f"needs a hidden layer of at least {MIN_UNITS} units that ends in tanh or sigmoid, looked at in "
-                f"{LASTING} batches of at least {MIN_EXAMPLES} examples"
+                f"needs a hidden layer of at least {MIN_UNITS} units that ends in tanh or sigmoid, in "
+                f"{LASTING} sampled batches of at least {MIN_EXAMPLES} examples"
             )
         stuck = [
             layer
@@ -148,13 +151,16 @@ class SaturatedActivations(Rule):
         ]
         first = stuck[0]
         return self.found(
-            f"{_listed(latest)} at a bound of the function for nearly all examples, in each of the last {LASTING} "
-            "batches looked at, and the loss has not fallen. There the function is flat and passes almost no "
-            "gradient, so what stands before it hardly learns. At the first batch looked at it was "
-            f"{int(first.saturated[0])} of the {int(first.units[0])}.",
-            fix=f"look at what enters layer '{first.layer}' first: scale the inputs to about mean 0 and standard "
-            "deviation 1, start the weights as Glorot and Bengio do (xavier_uniform_), or put a normalisation in "
-            "front; if it came while training, lower the learning rate",
+            f"{_listed(latest)} saturated for nearly all examples, in each of the last {LASTING} sampled batches, "
+            "and the loss has not fallen. There the function is flat and passes almost no gradient, so the layers "
+            f"before it hardly learn. In the first sampled batch, {int(first.saturated[0])} of the "
+            f"{int(first.units[0])} were saturated.",
+            fix=(
+                "scale the inputs to about mean 0 and standard deviation 1",
+                f"initialise the weights of layer '{first.layer}' with xavier_uniform_",
+                f"add a normalisation before layer '{first.layer}'",
+                "lower the learning rate, if it happened during training",
+            ),
             evidence={
                 "layers": {
                     layer.layer: {
@@ -177,7 +183,7 @@ def _hidden(activations: tuple[ActivationFacts, ...], outputs: OutputFacts) -> t
 
 
 def _listed(layers: list[ActivationFacts]) -> str:
-    """Name the layers: ``50 of the 64 units of layer "1" (tanh) and 40 of the 64 of "3" (tanh) sit``."""
+    """Name the layers: ``50 of the 64 units of layer "1" (tanh) and 40 of the 64 of "3" (tanh) are``."""
     parts = []
     for number, layer in enumerate(layers[:LAYERS_NAMED]):
         share = (
@@ -188,4 +194,4 @@ def _listed(layers: list[ActivationFacts]) -> str:
     if more > 0:
         parts.append(f"most of {more} more {'layer' if more == 1 else 'layers'}")
     text = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-    return f"{text[0].upper()}{text[1:]} sit"
+    return f"{text[0].upper()}{text[1:]} are"

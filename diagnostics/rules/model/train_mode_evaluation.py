@@ -8,7 +8,7 @@ from diagnostics.facts.training import EvaluationHistory, NoGradHistory, StepHis
 
 STEPS = 20
 ROUNDS = 2  # of passes without gradients, between steps
-SELDOM = 0.2  # rounds for each step; a pass of the training itself, as for pseudo-labels, comes with every step
+SELDOM = 0.2  # rounds per step; passes that belong to training, as for pseudo-labels, come with every step
 MOSTLY = 0.9  # of the passes without gradients
 NAMED = 3
 
@@ -17,13 +17,13 @@ class TrainModeEvaluation(Rule):
     """Evaluation runs with dropout or batch norm in training mode.
 
     ## What it does
-    While a model is watched: looks at the mode of the passes without gradients that are made between training
-    steps, as an evaluation makes them.
+    In a watched run: checks the mode of the forward passes without gradients between training steps, as an
+    evaluation makes them.
 
     ## Why it is bad
-    In training mode dropout drops units, so the figures are worse than the model and differ from run to run.
-    Batch norm normalises by the batch at hand, so an answer depends on the other examples; and it takes up the
-    statistics of the evaluation data, which the model must not learn from.
+    In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
+    normalises by batch statistics, so a prediction depends on the other examples; and it updates its running
+    statistics with the evaluation data, which leaks into the model.
 
     ## Example
     ```python
@@ -41,15 +41,14 @@ class TrainModeEvaluation(Rule):
 
     ## Thresholds
     At least 20 steps, and passes without gradients after at least 2 of them but at most after every fifth; 90% of
-    these passes in training mode. All are ours. A warning if batch norm is among the layers, or if the
-    loop handed over the loss of an evaluation, `watch.evaluated(loss)`; otherwise a note. A note, too, if it is
-    one pass at a time, on no more examples than a batch of the training has: that measures little, and is how one
-    looks at samples of a generator, which many leave in training mode.
+    these passes in training mode. A warning if batch norm is among the layers, or if the loop passed an evaluation
+    loss to `watch.evaluated(loss)`; otherwise a note. Also a note if each evaluation is a single pass of at most
+    one training batch: that is how samples of a generator are drawn, often in training mode. All limits are ours.
 
     ## Known problems
-    Monte Carlo dropout evaluates in training mode on purpose, to see how sure the model is; without batch norm
-    that is a note. Passes without gradients are taken for an evaluation; one that brings batch norm's
-    statistics up to date is none, and is reported if it is made twice.
+    Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty; without batch norm that is
+    a note. All passes without gradients count as evaluation; passes that recalibrate batch norm's statistics are
+    reported if they are made twice.
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each
@@ -82,11 +81,11 @@ class TrainModeEvaluation(Rule):
         statistics = any(modes.keeps_statistics)
         others = len(modes.layers) - NAMED
         named = ", ".join(modes.layers[:NAMED]) + (f" and {others} more" if others > 0 else "")
-        learns = ", and batch norm took up the statistics of this data" if statistics else ""
+        learns = ", and batch norm updated its statistics with this data" if statistics else ""
         return self.found(
             f"{wrong:,} of the {passes:,} forward passes without gradients, made after {rounds:,} of the "
-            f"{steps.total_steps:,} steps, ran in training mode, in which {named} behave differently: what was "
-            f"measured is not what the model can do{learns}. torch.no_grad() does not change the mode.",
+            f"{steps.total_steps:,} steps, ran in training mode, in which {named} behave differently: the metrics "
+            f"do not describe the model{learns}. torch.no_grad() does not change the mode.",
             fix="model.eval()  # before an evaluation, and model.train() after it",
             evidence={
                 "passes": passes,

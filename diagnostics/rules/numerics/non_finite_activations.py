@@ -13,16 +13,16 @@ from diagnostics.text import nonfinite
 
 
 class NonFiniteActivations(Rule):
-    """A module makes NaN or inf from finite input.
+    """A module returns NaN or inf for finite input.
 
     ## What it does
-    While a model is watched: once a loss or a gradient is not finite, the forward pass of that very step is run
-    again on a copy, with the weights, the batch and the random state it had. Named is the first module, in order
-    of execution, whose input was finite and whose output is not, with the ranges of the modules before it.
+    In a watched run: once a loss or a gradient is not finite, the forward pass of that step is run again on a
+    copy, with its weights, batch and random state. The finding names the first module, in order of execution,
+    whose input is finite and whose output is not, with the ranges of the modules before it.
 
     ## Why it is bad
-    From there NaN goes through every layer to the loss, and from the loss into every weight. What is seen, a
-    NaN loss a few steps later, says nothing about where it began.
+    From there NaN propagates through every layer to the loss, and from the loss into every weight. The visible
+    symptom, a NaN loss a few steps later, does not show where it originated.
 
     ## Example
     ```python
@@ -39,14 +39,14 @@ class NonFiniteActivations(Rule):
     ```
 
     ## Thresholds
-    None. A mask's -inf is no alarm: what counts is NaN and positive infinity, and -inf only where a layer with
-    weights of its own makes it from finite input.
+    None. A mask's -inf is no alarm: only NaN and positive infinity count, and -inf only if a layer with weights
+    returns it for finite input.
 
     ## Known problems
-    Without the weights from before the step (a model of more than 512 MiB) only the model as it was when the
-    NaN was noticed can be searched, and mostly all of it is NaN by then. `watch(..., every=1)` notices at once.
-    Operations that are no module count for the module in whose `forward` they stand. Random numbers that do not
-    come from PyTorch are not repeated.
+    Without the weights from before the step (a model of more than 512 MiB) only the model at the time when the NaN
+    was noticed can be searched, and usually all of it is NaN by then. `watch(..., every=1)` notices at once.
+    Functional operations count as part of the module whose `forward` calls them. Random numbers from outside
+    PyTorch are not reproduced.
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the
@@ -59,9 +59,9 @@ class NonFiniteActivations(Rule):
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Name the module, where one made it."""
+        """Name the module that returned it."""
         if origin.kind is None:
-            raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
+            raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
         if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow says the latter
             return None
         last = origin.frames[-1] if origin.frames else None
@@ -69,26 +69,27 @@ class NonFiniteActivations(Rule):
         overflow = last is not None and last.outputs is not None and (last.outputs.inf or last.outputs.minus_inf)
         why = ""
         if overflow and last is not None and limit is not None:
-            why = f" {last.dtype} ends at {limit:.3g}, and this went past it."
+            why = f" The result exceeds the largest {last.dtype} number, {limit:.3g}."
         full = last is not None and last.dtype not in ("float16", "bfloat16")
         table = nonfinite.table(origin.frames)
         return self.found(
-            f"In step {origin.step}, {nonfinite.module(origin)} was the first to make NaN or inf from finite "
-            f"input.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
+            f"In step {origin.step}, {nonfinite.module(origin)} was the first module to return NaN or inf for "
+            f"finite input.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
             + (f"\n{table}" if table else ""),
-            fix=("" if full else "compute this part in float32 (torch.autocast with enabled=False), or ")
-            + "bound what goes in: normalise it, clip the gradients, lower the learning rate that lets the "
-            "weights grow"
+            fix=(
+                *(() if full else ("compute this part in float32: torch.autocast(device, enabled=False)",)),
+                "bound its input: normalise it, clip the gradients, or lower the learning rate",
+            )
             if overflow
-            else "look in this module for a log or square root of 0 or less, a 0 / 0, and an inf - inf, as in a "
-            "softmax over nothing but masked places",
+            else "look in this module for a log or square root of a number <= 0, for 0 / 0, and for inf - inf, as "
+            "in a softmax over masked positions only",
             evidence=nonfinite.evidence(origin),
             step=origin.step,
         )
 
     @check
     def from_history(self, gradients: GradientHistory) -> Finding | None:
-        """Clear a run in which everything stayed finite."""
+        """Clear a run whose gradients stayed finite."""
         if not np.isfinite(gradients.norms).all():
-            raise NotApplicable("needs the step that went wrong, run again")
+            raise NotApplicable("needs a second run of the step that went wrong")
         return None

@@ -8,7 +8,7 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.training import LossHistory
@@ -22,17 +22,17 @@ class NonFiniteLoss(Rule):
     """The loss is NaN or infinite.
 
     ## What it does
-    Looks at the loss of one batch, and then for where it comes from: whether the model's outputs are still
-    finite, which examples give such a loss on their own, and what those examples share that no other does: a
-    non-finite or constant input, a label, the value of a column, a range.
+    Checks the loss of one batch, and then for its origin: whether the model's outputs are still finite, which
+    examples give such a loss on their own, and what only those examples share: a non-finite or constant input, a
+    label, the value of a column, a range.
 
-    While a model is watched: names the first step whose loss is not finite although the model's output was, or
-    the step whose update left weights that are not. Where the forward pass itself made the NaN, the rules
-    `non-finite-activations` and `non-finite-inputs` say so instead.
+    In a watched run: names the first step whose loss is not finite although the model's output was, or the step
+    whose update made the weights non-finite. If the forward pass itself made the NaN, `non-finite-activations` or
+    `non-finite-inputs` reports it instead.
 
     ## Why it is bad
-    The gradient of such a loss is NaN in every weight that it reaches. One step later the whole model is NaN,
-    and every loss after it. The batch that did it can be found only before that step.
+    The gradient of such a loss is NaN for every weight that it depends on. One step later the whole model is NaN,
+    and so is every later loss. The batch that caused it can be found only before that step.
 
     ## Example
     ```python
@@ -48,15 +48,15 @@ class NonFiniteLoss(Rule):
     ```
 
     ## Thresholds
-    None for the loss. A trait is named as shared only where all of the examples concerned have it, no other
-    example does; a label or a range, moreover, only where as many examples picked at random would share one
-    in fewer than 1 of 10 batches. That limit is our choice; the trait is a hint, and does not raise the alarm.
+    None for the loss. A trait is named only if all of the examples concerned have it and no other example does; a
+    label or a range, moreover, only if as many random examples would share one in fewer than 1 of 10 batches. That
+    limit is ours; the trait is a hint, and raises no alarm by itself.
 
     ## Known problems
-    Before training, one batch is looked at; a rare example is found when it arrives, by `watch`. One example
-    alone always has something that no other has, so no label and no range is named for it. In a small batch
-    with many columns a range is no evidence, and is not named either. Batch norm spreads one bad example to all
-    others, and then nothing tells them apart.
+    Before training, only one batch is used; `watch` finds a rare example when it arrives. A single example always
+    has something unique, so no label and no range is named for it. In a small batch with many columns a range is
+    no evidence, and is not named either. Batch norm spreads one bad example to all others, and then they cannot be
+    distinguished.
 
     ## Sources
     TensorFlow's documentation of `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give
@@ -70,7 +70,7 @@ class NonFiniteLoss(Rule):
     def from_loss(
         self, loss: LossFacts, outputs: OutputFacts | None = None, batch: BatchFacts | None = None
     ) -> Finding | None:
-        """Look at the loss and, where it is not finite, for what it comes from."""
+        """Check the loss and, if it is not finite, find its origin."""
         if math.isfinite(loss.value):
             return None
         rows = (outputs.non_finite_rows if outputs else ()) or loss.non_finite_rows or ()
@@ -78,9 +78,9 @@ class NonFiniteLoss(Rule):
         trait = shared_trait(rows, batch) if batch and rows else None
         told = " ".join(filter(None, (origin, trait)))
         return self.found(
-            f"The loss of this batch is {'NaN' if math.isnan(loss.value) else 'infinite'}. {told} One step on "
-            "such a loss turns every weight that it reaches into NaN.",
-            fix=f"look at {'this example' if len(rows) == 1 else 'these examples'} first, then {fix}"
+            f"The loss of this batch is {'NaN' if math.isnan(loss.value) else 'infinite'}. {told} One update with "
+            "this loss turns every weight that it depends on into NaN.",
+            fix=f"check {'this example' if len(rows) == 1 else 'these examples'} first, then {fix}"
             if trait
             else fix,
             evidence={
@@ -93,31 +93,31 @@ class NonFiniteLoss(Rule):
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Name the step, where the loss or an update was the first that was not finite."""
+        """Name the step if the loss or an update was the first to be non-finite."""
         if origin.kind == "optimizer step":
             return self._broken_by_update(origin)
         if origin.kind == "weights":
             return self._broken_weights(origin)
         unknown = origin.kind is None and origin.loss is not None and not math.isfinite(origin.loss)
         if origin.kind is None and not unknown:
-            raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
+            raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
         if origin.kind != "loss" and not unknown:
             return None
         assert origin.loss is not None
-        told = "The model's output is finite, so it starts in the loss or the labels."
-        fix = "look for a label that the loss cannot take, and for a log, a division or a root without a guard"
+        told = "The model's output is finite, so the cause is the loss or the labels."
+        fix: Fix = "look for a label that the loss does not accept, and for an unguarded log, division or root"
         if origin.reason and not unknown:
-            told += f" Run eagerly, the framework refuses it: {origin.reason}."
+            told += f" Run eagerly, the framework raises: {origin.reason}."
         if unknown:
             told = "Whether the model's output was finite is not known."
             fix = (
-                "watch with every=1, or run this step under the framework's own check (torch.autograd."
-                "detect_anomaly, tf.debugging.enable_check_numerics): it says where it begins"
+                "watch(..., every=1)  # finds the module",
+                "run this step under torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
             )
         return self.found(
-            f"The loss of step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; before it all "
-            f"was finite. {told} {nonfinite.how_known(origin)} One step on such a loss turns every weight that "
-            "it reaches into NaN.",
+            f"The loss of step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; all values "
+            f"before it were finite. {told} {nonfinite.how_known(origin)} One update with this loss turns every "
+            "weight that it depends on into NaN.",
             fix=fix,
             evidence=nonfinite.evidence(origin) | {"loss": str(origin.loss)},
             step=origin.step,
@@ -127,31 +127,35 @@ class NonFiniteLoss(Rule):
     def from_history(self, losses: LossHistory) -> Finding | None:
         """Clear a run whose losses stayed finite."""
         if not np.isfinite(losses.values).all():
-            raise NotApplicable("needs the step that went wrong, run again")
+            raise NotApplicable("needs a second run of the step that went wrong")
         return None
 
     def _broken_by_update(self, origin: OriginFacts) -> Finding:
         rate = "" if origin.learning_rate is None else f" The learning rate was {origin.learning_rate:.3g}."
         return self.found(
-            f"After step {origin.step} {nonfinite.parameters(origin)} held NaN or infinity, although the "
-            "gradient that the optimizer stepped on was finite. So it is the update, or what the loop does to the "
-            f"weights after it, that broke them.{rate} Every loss from here on is NaN.",
-            fix="lower the learning rate, give the optimizer an eps above 0 that its dtype can hold, and look for "
-            "weights that are scaled or divided by hand after the step",
+            f"After step {origin.step} {nonfinite.parameters(origin)} held NaN or infinity, although the gradient "
+            "was finite. So the cause is the update, or code that changes the weights after it."
+            f"{rate} Every later loss is NaN.",
+            fix=(
+                "lower the learning rate",
+                "give the optimizer an eps above 0 that its dtype can represent",
+                "look for code that scales or divides weights after the step",
+            ),
             evidence=nonfinite.evidence(origin),
             step=origin.step,
         )
 
     def _broken_weights(self, origin: OriginFacts) -> Finding:
         finite = origin.loss is not None and math.isfinite(origin.loss)
-        loss = (
-            " The loss was finite all the same: an activation such as relu may take NaN for 0." if finite else ""
-        )
+        loss = " The loss was still finite: an activation such as relu can turn NaN into 0." if finite else ""
         return self.found(
             f"After step {origin.step} at the latest, {nonfinite.parameters(origin)} held NaN or infinity."
-            f"{loss} What made them so is not known: {origin.reason}.",
-            fix="watch with every=1, and look for NaN in the data and at the learning rate: one step on a loss or "
-            "a gradient that is not finite is enough",
+            f"{loss} The cause is not known: {origin.reason}.",
+            fix=(
+                "watch(..., every=1)  # finds the step",
+                "look for NaN in the data: one update with a non-finite loss or gradient is enough",
+                "lower the learning rate",
+            ),
             evidence=nonfinite.evidence(origin) | {"loss": None if origin.loss is None else str(origin.loss)},
             step=origin.step,
         )
@@ -160,40 +164,40 @@ class NonFiniteLoss(Rule):
 def _origin(
     loss: LossFacts, outputs: OutputFacts | None, batch: BatchFacts | None, rows: tuple[int, ...]
 ) -> tuple[str, str]:
-    """Say where finite numbers end, and what to change there."""
+    """Describe where the first non-finite value appears, and what to change there."""
     labels = None if batch is None else batch.class_labels
     if batch is not None and labels is not None and not labels.size:
         return (
-            f"All of its labels are {batch.ignore_index}, which the loss leaves out, so it averages over nothing.",
-            "leave out batches in which no label counts, and look for truncation that cuts the labels off",
+            f"All of its labels are {batch.ignore_index}, which the loss ignores, so it is a mean over nothing.",
+            "skip batches in which every label is ignored, and look for truncation that cuts the labels off",
         )
     examples = _listed(rows, batch.size if batch else None)
     if outputs is not None and outputs.non_finite_rows:
         return (
-            f"The model's output is NaN or infinite already, for {examples}: it starts in the model or its "
-            "input, not in the loss.",
-            "find the first layer whose output is not finite: look for a division, log, sqrt or exp without a "
-            "guard, and for half precision that overflows",
+            f"The model's output is already NaN or infinite, for {examples}: the cause is the model or its "
+            "input, not the loss.",
+            "find the first layer whose output is not finite: look for an unguarded division, log, sqrt or exp, "
+            "and for overflow in half precision",
         )
     known = "Whether the model's output was finite is not known."
     if outputs is not None:
-        known = "The model's output is finite, so it starts in the loss or the labels."
+        known = "The model's output is finite, so the cause is the loss or the labels."
     if rows:
-        verb = "gives it on its" if len(rows) == 1 else "give it on their"
+        verb = "gives this loss on its" if len(rows) == 1 else "give this loss on their"
         known += f" {examples[0].upper()}{examples[1:]} {verb} own."
     elif loss.non_finite_rows is not None:
         return (
-            f"{known} No example gives it on its own: it appears where they are averaged.",
-            "average in float32, and look at what the sum is divided by",
+            f"{known} No example gives this loss on its own: it appears in the reduction over the batch.",
+            "average in float32, and check the denominator of the mean",
         )
     return (
         known,
-        "look for a label that the loss cannot take, and for a log, a division or a square root without a guard",
+        "look for a label that the loss does not accept, and for an unguarded log, division or square root",
     )
 
 
 def _listed(rows: tuple[int, ...], size: int | None) -> str:
-    """Say which examples: ``3 of the 8 examples (1, 4 and 6, counted from 0)``."""
+    """Name the examples: ``3 of the 8 examples (1, 4 and 6, counted from 0)``."""
     if not rows:
         return ""
     if len(rows) == size and len(rows) > 1:

@@ -12,25 +12,23 @@ from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size
 
-STEPS = 200  # of a watched run that is stuck; steps of 1% each have had the way of two whole weights by then
+STEPS = 200  # of a watched run that is stuck; steps of 1% each add up to twice the weights by then
 
 
 class LearningRateTooHigh(Rule):
-    """The learning rate is so high that each step undoes what the last one learned.
+    """The learning rate is so high that each update overshoots.
 
     ## What it does
-    Trains copies of the model on one batch with the user's own optimizer: one at the user's rate, and, where
-    that gets nowhere, others at smaller rates. Where one batch is learned at very large steps, the same is
-    done with a few batches in turn. It compares their losses with what one constant answer to every
-    example would reach, and measures how much a step changes the weights. In a run that is watched it looks for
-    a loss that rises for good, stays at the chance level or swings on one and the same batch, while steps are
-    too large.
+    Trains copies of the model on one batch with the user's own optimizer: one at the user's rate, and, if that
+    does not learn, others at smaller rates. If one batch is learned with very large updates, the same is done with
+    a few batches in turn. It compares their losses with that of a constant prediction, and measures how much a
+    step changes the weights. In a watched run it detects a loss that diverges, stays at the chance level or
+    oscillates on a repeated batch, while updates are too large.
 
     ## Why it is bad
-    The gradient points downhill only close by. A step that changes the weights too much lands somewhere
-    else, often with units that are stuck at their bounds or dead, and the loss stalls at the level of a
-    constant answer, swings, or becomes NaN. A wide or deep network needs smaller steps than a small one, so a
-    rate that was fine there says nothing here.
+    The gradient is a good approximation only locally. An update that is too large overshoots, often with dead or
+    saturated units, and the loss stays at the level of a constant prediction, oscillates, or becomes NaN. A wide
+    or deep network needs smaller updates than a small one, so a rate that worked there may fail here.
 
     ## Example
     ```python
@@ -43,32 +41,30 @@ class LearningRateTooHigh(Rule):
     ```
 
     ## Thresholds
-    All of these, on the same batch and in about 30 steps: at the user's rate the last third of the losses
-    stays above 0.9 of the best constant answer's loss (the median; single dips do not count), or the loss
-    becomes NaN, and none of them gets to half of it; a rate at most a third of it does get to half; and some
-    step changes the weights (the median over all weight matrices) by at least 1% of their size, ten times the
-    0.1% that the rule of thumb below asks for. The rule of thumb alone is no alarm: a small network often
-    learns well at 3% and more: from there on, a batch that was learned is followed by a trial of 60 steps on
-    8 batches in turn, if the model is a classifier. There the losses count as means over a turn, and
-    0.7 takes the place of 0.9. The limits are ours.
+    All of these, on the same batch and in about 30 steps. At the user's rate the median of the last third of the
+    losses stays above 0.9 of the loss of the best constant prediction, and no loss reaches half of it; or the loss
+    becomes NaN. A rate at most a third as large does reach half. And some step changes the weights (the median
+    over all weight matrices) by at least 1% of their norm, ten times the 0.1% of the rule of thumb below. The rule
+    of thumb alone raises no alarm, because a small network often learns well at 3% and more. From 3% on, if the
+    model is a classifier, a learned batch is followed by a trial of 60 steps on 8 batches in turn. There the
+    losses are means over a turn, and the limit is 0.7 instead of 0.9. The limits are ours.
 
-    In a watched run steps are large if they change the weights by 1% or more (the median over layers and the
-    steps looked at), or if the first 20 changed them by 10%, after which the weights may be so large that later
-    steps look small; and one of these holds. The loss rose for good: for a classifier seen to be trained on cross
-    entropy, over the last quarter of the run to twice the chance level and 1.5 times where it began and where it
-    was lowest; for any other loss to 100 times both, or to 1000 times just before it stopped being finite. Or the
-    classifier was never 10% below the chance level, in 200 steps or more, and is not on its way. Or the loss of
-    one batch that came 100 times swings by half its size and has not fallen. A run that is explained in this way
-    is not reported by `loss-divergence`, `loss-plateau` and `loss-oscillation` as well. Where gradients are never
-    zeroed, that is the cause, and this rule is silent.
+    In a watched run updates are large if they change the weights by 1% or more (the median over layers and sampled
+    steps), or if the first 20 changed them by 10%, after which the weights may be so large that later updates look
+    small. And one of these holds. The loss diverged: for a classifier trained on cross entropy, over the last
+    quarter of the run to twice the chance level and 1.5 times its initial and its lowest level; for any other loss
+    to 100 times both, or to 1000 times just before it stopped being finite. Or the classifier was never 10% below
+    the chance level, in 200 steps or more, and its loss is not decreasing. Or the loss of a batch that occurred
+    100 times oscillates by half its size and has not fallen. Such a run is not reported by `loss-divergence`,
+    `loss-plateau` and `loss-oscillation` as well. If gradients are never zeroed, that is the cause, and this rule
+    reports nothing.
 
     ## Known problems
-    A few batches are an easy task: a rate that learns them by heart may still be too high for the real run. Not
-    judged where the rate warms up or may do so, because training does not begin at the full rate; where the
-    best constant answer is not known; and where the loss was on its way down
-    when the trial ended, fast enough to get to half in as many steps again. In a watched run a loss without a
-    known chance level must go very wrong before it is reported: those of adversarial and reinforcement learning
-    grow tenfold in good health.
+    A few batches are an easy task: a rate that memorises them may still be too high for the real run. Not
+    applicable if the rate warms up or may do so, because training does not begin at the full rate; if the best
+    constant prediction is not known; and if the loss was still decreasing when the trial ended, fast enough to
+    reach half in as many steps again. In a watched run a loss without a known chance level is reported only if it
+    grows very much: healthy losses of adversarial and reinforcement learning grow tenfold.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
@@ -95,9 +91,9 @@ class LearningRateTooHigh(Rule):
         steps = len(trial.losses)
         return self.found(
             f"A copy of the model, trained on {lr_trial.on_batches(trial)}{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, {_ended(lr_trial.ended(trial.losses, trial.batches), steps)}; one "
-            f"and the same answer for every example would reach {floor:.4g}. "
-            f"At {trial.better_rate:.3g}, with all else as it was, the loss came down to "
+            f"{trial.learning_rate:.3g}, {_ended(lr_trial.ended(trial.losses, trial.batches), steps)}. "
+            f"A constant prediction would score {floor:.4g}. "
+            f"At {trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
             f"{lr_trial.ended(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps. "
             f"{_update(trial)}",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
@@ -114,34 +110,31 @@ class LearningRateTooHigh(Rule):
         model: ModelFacts | None = None,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
-        """Look for a bad course of the loss that steps too large explain."""
+        """Detect a bad loss curve that too large updates explain."""
         update_size.check_measured(updates)
-        seen = loss_curve.worst_course(steps, losses, updates, answers, STEPS)
+        seen = loss_curve.worst_curve(steps, losses, updates, answers, STEPS)
         update = update_size.large_updates(updates, seen[1].since) if seen is not None else None
         if seen is None or update is None:
             return None
-        what, course = seen
-        rate = update_size.rate_until(steps, course.until)
-        much = "more than its own size" if update > 1 else f"{update:.1%} of its size"
+        what, curve = seen
+        rate = update_size.rate_until(steps, curve.until)
+        much = "more than its own norm" if update > 1 else f"{update:.1%} of its norm"
         return self.found(
-            f"{loss_curve.in_words(what, course)} At a learning rate of {rate:.3g} a step changed a layer by "
-            f"{much} (the median), where about 0.1% is usual: it undoes what the step before had learned.",
-            fix=f"{lr_trial.fix(rate / 10, model, optimizer)}, and a tenth of that if it is not enough",
-            evidence={"course": what, "update_size": update, "learning_rate": rate, **vars(course)},
-            step=course.since,
+            f"{loss_curve.describe(what, curve)} At a learning rate of {rate:.3g} a step changed a layer by "
+            f"{much} (the median); about 0.1% is typical. Such updates overshoot.",
+            fix=(lr_trial.fix(rate / 10, model, optimizer), f"lower it further, to {rate / 100:.3g}"),
+            evidence={"course": what, "update_size": update, "learning_rate": rate, **vars(curve)},
+            step=curve.since,
         )
 
 
 def _ended(final: float, steps: int) -> str:
     if math.isfinite(final):
         return f"had a loss of {final:.4g} after {steps} steps"
-    return f"had a loss that is not finite after {steps} steps"
+    return f"had a non-finite loss after {steps} steps"
 
 
 def _update(trial: TrialFacts) -> str:
     largest = lr_trial.largest_update(trial)
-    much = "more than their own size" if largest > 1 else f"up to {largest:.1%} of their size"
-    return (
-        f"At your rate a step changed the weights by {much}, where about 0.1% is usual: it undoes what the step "
-        "before had learned."
-    )
+    much = "more than their own norm" if largest > 1 else f"up to {largest:.1%} of their norm"
+    return f"At your rate a step changed the weights by {much}; about 0.1% is typical. Such updates overshoot."

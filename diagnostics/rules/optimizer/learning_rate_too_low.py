@@ -16,17 +16,16 @@ STEPS = 100  # of a watched run
 
 
 class LearningRateTooLow(Rule):
-    """The learning rate is so low that nothing moves, however long the run.
+    """The learning rate is so low that the weights hardly change, however long the run.
 
     ## What it does
-    Trains a copy of the model on one batch with the user's own optimizer and rate, and looks how much the loss
-    fell and how much a step changes the weights. Where that is next to nothing, it tries larger rates. In a run
-    that is watched it measures both over the run itself.
+    Trains a copy of the model on one batch with the user's own optimizer and rate, and measures how much the loss
+    falls and how much a step changes the weights. If both are negligible, it tries larger rates. In a watched run
+    it measures both over the run itself.
 
     ## Why it is bad
-    The loss falls, so nothing looks broken, but at that pace it will not have come down by the end of any run
-    that one can wait for. Most often a rate that suits one optimizer was given to another, as Adam's 2e-5 to
-    SGD, or an exponent has a slip.
+    The loss falls, so nothing looks broken, but far too slowly for any run of practical length. Usually the rate
+    is one for another optimizer, such as Adam's 2e-5 used with SGD, or its exponent has a typo.
 
     ## Example
     ```python
@@ -39,23 +38,23 @@ class LearningRateTooLow(Rule):
     ```
 
     ## Thresholds
-    Judged by where 10,000 steps at the pace of the trial would lead (five epochs over 64,000 examples, in
-    batches of 32): they would not learn even this one batch by heart (bring its loss to 0), and the weights
-    would change by less than 10% of their size even if every step went the same way, that is, by less than 1e-5 a
-    step. A rate at least 10 times as large must, in 30 steps, get to half of what the best constant answer
-    reaches. The numbers are ours. AdamW at 2e-5, the usual rate for fine-tuning, is far from them: it moves
-    each weight by about its rate, and a transformer's weights are about 0.02 to 0.05 in size, so a step
-    changes them by 4e-4 to 1e-3. The rule of thumb for training from scratch is 1e-3.
+    Extrapolated to 10,000 steps at the pace of the trial (five epochs over 64,000 examples, in batches of 32):
+    they would not memorise even this one batch (loss 0), and the weights would change by less than 10% of their
+    norm even if all steps had one direction, that is, by less than 1e-5 a step. A rate at least 10 times as large
+    must, in 30 steps, reach half of the loss of the best constant prediction. The limits are ours. AdamW at 2e-5,
+    the usual rate for fine-tuning, is far from them: it changes each weight by about its rate, and a transformer's
+    weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The rule of thumb for
+    training from scratch is 1e-3.
 
-    A watched run is judged by the same two limits, after 100 steps, if its rate has stopped rising. Even the
-    largest step (the median over layers) must be below 1e-5, so that a schedule that goes down to 0 is no
-    alarm; and so must the usual step of the fastest third of the layers, for where these move it is not the rate
-    that holds the others back, but their gradient, as in `vanishing-gradients`. A warning if a classifier is seen
-    to be at the chance level; otherwise a note, for a model may be near its best already.
+    The same two limits apply to a watched run, after 100 steps, if its rate has stopped rising. Even the largest
+    update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 raises no alarm. So
+    must the median update of the fastest third of the layers: if these change, the others are held back by their
+    gradient, as in `vanishing-gradients`, and not by the rate. A warning if a classifier is known to be at the
+    chance level; otherwise a note, because the model may already have converged.
 
     ## Known problems
-    Between this limit and a good rate lies a wide stretch of rates that are merely slow; they are silent.
-    Not judged where the rate warms up or may do so, and where the best constant answer is not known.
+    Between this limit and a good rate lies a wide range of rates that are merely slow; they are not reported. Not
+    applicable if the rate warms up or may do so, or if the best constant prediction is not known.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
@@ -86,13 +85,12 @@ class LearningRateTooLow(Rule):
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
             f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
-            f"and a step changed the weights by {update:.2g} of their size. "
+            f"and a step changed the weights by {update:.2g} of their norm. "
             f"At that pace {update_size.LONG_RUN:,} steps change them by "
             f"{update * update_size.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. At "
-            f"{trial.better_rate:.3g}, with all else as it was, the loss came down to "
+            f"{trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
-            fix=lr_trial.fix(trial.better_rate, model, optimizer)
-            + ", or the rate that is usual for this optimizer",
+            fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
             evidence=lr_trial.evidence(trial, floor),
         )
 
@@ -106,7 +104,7 @@ class LearningRateTooLow(Rule):
         model: ModelFacts | None = None,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
-        """Look whether any step of the run was large enough to get anywhere."""
+        """Check whether any update of the run was large enough to matter."""
         update_size.check_measured(updates)
         largest = update_size.largest_update(updates)
         if run.total_steps < STEPS:
@@ -124,12 +122,11 @@ class LearningRateTooLow(Rule):
         rate = update_size.rate_until(run, int(steps[-1]))
         at_chance = loss_curve.at_chance(answers)
         return self.found(
-            f"At a learning rate of {rate:.3g} no step looked at changed a layer by more than {largest:.2g} of "
-            f"its size (the median over layers); {update_size.LONG_RUN:,} such steps, all the same way, would "
+            f"At a learning rate of {rate:.3g} no sampled step changed a layer by more than {largest:.2g} of its "
+            f"norm (the median over layers); {update_size.LONG_RUN:,} such steps, all in one direction, would "
             f"change it by {largest * update_size.LONG_RUN:.2%}. In {run.total_steps:,} steps the loss went "
-            f"from {began:.5g} to {ended:.5g}"
-            + (", which is what one and the same answer for everything has." if at_chance else "."),
-            fix=lr_trial.fix(rate * 100, model, optimizer) + ", or the rate that is usual for this optimizer",
+            f"from {began:.5g} to {ended:.5g}" + (", no better than a constant prediction." if at_chance else "."),
+            fix=(lr_trial.fix(rate * 100, model, optimizer), "use the typical rate of this optimizer"),
             evidence={"learning_rate": rate, "largest_update": largest, "first_loss": began, "final_loss": ended},
             severity="warning" if at_chance else "note",
         )

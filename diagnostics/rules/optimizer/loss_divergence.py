@@ -9,17 +9,16 @@ from diagnostics.rules.shared import loss_curve, update_size
 
 
 class LossDivergence(Rule):
-    """The loss rises for good, and steps that are too large do not explain it.
+    """The loss diverges although the updates are of normal size.
 
     ## What it does
-    While a model is watched: compares the level of the training loss over the last quarter of the run with
-    where it began and where it was lowest. Speaks up if it ended far above both, and the steps were of ordinary
-    size.
+    In a watched run: compares the training loss over the last quarter of the run with its initial and its lowest
+    level. Reports if it ended far above both, and the updates were of normal size.
 
     ## Why it is bad
-    Training lowers the training loss; if it rises for good, what is stepped on is not the gradient of this
-    loss, or not any more. The optimizer goes up and not down, a term of the loss has no lower bound, the
-    weights grow without limit, or the data changed under the model. What the model had learned is being lost.
+    Training should lower the training loss. If it keeps rising, the optimizer does not follow the gradient of this
+    loss, or no longer does: it maximises instead of minimising, a term of the loss has no lower bound, the weights
+    grow without bound, or the data has changed. The model forgets what it has learned.
 
     ## Example
     ```python
@@ -32,16 +31,16 @@ class LossDivergence(Rule):
     ```
 
     ## Thresholds
-    For a classifier seen to be trained on cross entropy: the loss of its answers, as a median over the last
-    quarter of the steps looked at, is at least twice what one and the same answer for everything would have,
-    1.5 times where it began and where it was lowest. For any other loss, of 40 steps or more: 100 times both,
-    and the weights have grown threefold. All are ours. Where a step changes the weights by 1% or more,
-    `learning-rate-too-high` speaks instead; where gradients are never zeroed, `gradients-not-zeroed` does.
+    For a classifier trained on cross entropy: the median cross entropy of the last quarter of the sampled steps is
+    at least twice that of a constant prediction, and 1.5 times its initial and its lowest level. For any other
+    loss, of 40 steps or more: 100 times both, and the weights have grown threefold. All limits are ours. If a step
+    changes the weights by 1% or more, `learning-rate-too-high` reports it instead; if gradients are never zeroed,
+    `gradients-not-zeroed` does.
 
     ## Known problems
-    The limits for other losses are wide, because several of these rise in good health: the generator's in
-    adversarial training, that of Q-learning while values grow, one with a weight that a schedule raises. A loss
-    that is below 0 at the beginning is not judged, as one with the wrong sign is.
+    The limits for other losses are wide, because some healthy losses rise: that of the generator in adversarial
+    training, that of Q-learning while values grow, one with a weight that a schedule raises. A loss that starts
+    below 0, as one with the wrong sign does, is not covered.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019).
@@ -59,22 +58,23 @@ class LossDivergence(Rule):
         updates: UpdateHistory | None = None,
         answers: PredictionFacts | None = None,
     ) -> Finding | None:
-        """Look at the end of the run, against its beginning and its best."""
-        course = loss_curve.diverged(steps, losses, updates, answers)
-        if course is None or update_size.large_updates(updates, course.since):
+        """Compare the end of the run with its beginning and its minimum."""
+        curve = loss_curve.diverged(steps, losses, updates, answers)
+        if curve is None or update_size.large_updates(updates, curve.since):
             return None
-        update = update_size.update_size(updates, course.since)
-        not_the_steps = (
+        update = update_size.update_size(updates, curve.since)
+        not_the_updates = (
             ""
             if update is None
-            else f" Steps that are too large are not the cause: they change a layer by {update:.2g}."
+            else f" Large updates are not the cause: a step changes a layer by {update:.2g} of its norm."
         )
         return self.found(
-            f"{loss_curve.in_words('diverged', course)}{not_the_steps}",
+            f"{loss_curve.describe('diverged', curve)}{not_the_updates}",
             fix=(
-                "look at the signs (maximize=True, a minus before a term), at what has no lower bound, and at "
-                "what changed in the data or in a schedule where the loss began to rise"
+                "check the signs: maximize=True, or a minus before a term of the loss",
+                "look for a term of the loss without a lower bound",
+                "check what changed in the data or in a schedule when the loss began to rise",
             ),
-            evidence={"update_size": update, **vars(course)},
-            step=course.since,
+            evidence={"update_size": update, **vars(curve)},
+            step=curve.since,
         )

@@ -9,16 +9,16 @@ from diagnostics.rules.shared import loss_curve, update_size
 
 
 class LossOscillation(Rule):
-    """The loss of one and the same batch swings up and down and does not fall.
+    """The loss of a repeated batch oscillates and does not fall.
 
     ## What it does
-    While a model is watched: follows the loss of a batch that comes again and again, and speaks up if it goes up
-    and down from visit to visit without having fallen.
+    In a watched run: follows the loss of a batch that occurs repeatedly, and reports if it goes up and down each
+    time without falling.
 
     ## Why it is bad
-    Each step jumps over the minimum and lands on the other side, as high as before. In some direction the loss is
-    curved so strongly that the step is too long for it, although it is short beside the weights. Inputs of very
-    different scales, or a momentum near 1, do that.
+    Each update jumps over the minimum and lands on the other side, as high as before. In some direction the
+    curvature of the loss is too high for the step, although the step is small relative to the weights. Typical
+    causes are inputs of very different scales, or a momentum near 1.
 
     ## Example
     ```python
@@ -33,15 +33,15 @@ class LossOscillation(Rule):
     ```
 
     ## Thresholds
-    A batch that came at least 100 times; over the second half of these its losses span, from the lowest tenth to
-    the highest, at least half of their mean, turn round at 90% of the visits (of pure noise it would be two
-    thirds), and their mean is not 10% below that of the first six. All are ours. Where steps change the weights
-    by 1% or more, `learning-rate-too-high` speaks instead.
+    A batch that occurred at least 100 times. Over the second half its losses span, from the lowest tenth to the
+    highest, at least half of their mean, change direction at 90% of the occurrences (two thirds for pure noise),
+    and their mean is not 10% below that of the first six. All limits are ours. If updates change the weights by 1%
+    or more, `learning-rate-too-high` reports it instead.
 
     ## Known problems
-    Needs training that sees the same batch again and again: the whole data at once, or a loader that does not
-    shuffle. Elsewhere a loss that swings because its batches differ looks the same, and nothing is said. A loop
-    that hands over two different losses in turn, on the same batch, is reported.
+    Needs training that repeats the same batch: full-batch training, or a loader that does not shuffle. With
+    varying batches the loss may oscillate because the batches differ, so nothing is reported. A loop that passes
+    two different losses alternately, on the same batch, is reported.
 
     ## Sources
     Goh, "Why Momentum Really Works", Distill (2017), on steps and curvature.
@@ -54,19 +54,20 @@ class LossOscillation(Rule):
     def from_history(
         self, steps: StepHistory, losses: LossHistory, updates: UpdateHistory | None = None
     ) -> Finding | None:
-        """Follow the batch that came most often."""
-        course = loss_curve.oscillates(steps, losses)
-        if course is None or update_size.large_updates(updates, course.since):
+        """Follow the batch that occurred most often."""
+        curve = loss_curve.oscillates(steps, losses)
+        if curve is None or update_size.large_updates(updates, curve.since):
             return None
-        update = update_size.update_size(updates, course.since)
-        beside = "" if update is None else f", although they change a layer by only {update:.2g} of its size"
+        update = update_size.update_size(updates, curve.since)
+        small = "" if update is None else f", although they change a layer by only {update:.2g} of its norm"
         return self.found(
-            f"{loss_curve.in_words('oscillates', course)} The batches are not the reason, so the steps are: they "
-            f"are too long for how the loss is curved{beside}.",
+            f"{loss_curve.describe('oscillates', curve)} The batch is the same, so the cause is the updates: they "
+            f"are too large for the curvature of the loss{small}.",
             fix=(
-                "bring the inputs to mean 0 and standard deviation 1; if they are, lower the learning rate or the "
-                "momentum"
+                "standardise the inputs to mean 0 and standard deviation 1",
+                "lower the learning rate",
+                "lower the momentum",
             ),
-            evidence={"update_size": update, **vars(course)},
-            step=course.since,
+            evidence={"update_size": update, **vars(curve)},
+            step=curve.since,
         )

@@ -6,23 +6,23 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory, UpdateHistory
 
-ENOUGH = 3  # steps looked at; the first of a warm-up may have a learning rate of 0
-PASSES = 100  # without any step; larger than any accumulation people use
+ENOUGH = 3  # sampled steps; the first of a warm-up may have a learning rate of 0
+PASSES = 100  # without any step; more than any gradient accumulation in use
 
 
 class UnchangedParameters(Rule):
-    """The optimizer steps, or should, and no weight of the model changes.
+    """The optimizer steps, or should, but no weight of the model changes.
 
     ## What it does
-    While a model is watched: compares the weights before and after a step, every so many steps, and speaks up
-    if not a single number ever changed. Also if the loop runs on and on and no optimizer steps at all.
+    In a watched run: compares the weights before and after a step, at sampled steps, and reports if not a single
+    number ever changed. Also if the loop makes many passes and no optimizer steps at all.
 
     ## Why it is bad
-    The model never trains. The loss goes up and down with the batches and looks like one that is stuck.
+    The model never trains. The loss varies with the batches and looks stuck.
 
     ## Example
     ```python
@@ -37,12 +37,12 @@ class UnchangedParameters(Rule):
     ```
 
     ## Thresholds
-    At least 3 steps looked at, all without any change; or 100 passes without a step of the optimizer. Both
-    are ours.
+    At least 3 sampled steps, all without any change; or 100 passes without an optimizer step. Both limits are
+    ours.
 
     ## Known problems
-    Only a model of which nothing changes is reported, not single layers: these may be frozen on purpose by a
-    learning rate of 0. A run that is watched only after its schedule has reached 0 is reported.
+    Only a model without any change is reported, not single layers: these may be frozen on purpose by a learning
+    rate of 0. A run that is watched only after its schedule has reached 0 is reported.
 
     ## Sources
     PyTorch's documentation of `torch.optim`, "Constructing it", on optimizers made before the model is replaced
@@ -62,7 +62,7 @@ class UnchangedParameters(Rule):
         optimizer: OptimizerFacts | None = None,
         model: ModelFacts | None = None,
     ) -> Finding | None:
-        """Look whether any step that was looked at changed anything."""
+        """Check whether any sampled step changed a weight."""
         if not steps.total_steps and steps.steps_without_optimizer >= PASSES:
             return self._never_stepped(steps.steps_without_optimizer)
         ratios = np.zeros((0, 0))
@@ -75,13 +75,13 @@ class UnchangedParameters(Rule):
             return None
         rates = steps.learning_rates
         zero_rate = bool(rates.size) and bool((rates == 0).all())
-        # Keras shows no gradients; where they are shown, none known is none there.
+        # Keras does not expose gradients; elsewhere, none known means that there was none.
         shown = gradients is not None or model is None or model.library != "keras"
         got_gradient = gradients is not None and bool((gradients.norms > 0).any()) if shown else None
         why, fix = _why(optimizer, zero_rate, got_gradient)
         return self.found(
             f"The weights were compared before and after {len(ratios)} of the {steps.total_steps:,} steps, and "
-            f"not one number changed in any of them. {why}",
+            f"not a single number changed. {why}",
             fix=fix,
             evidence={
                 "steps_compared": updates.steps.tolist()[-100:],
@@ -95,8 +95,8 @@ class UnchangedParameters(Rule):
     def _never_stepped(self, passes: int) -> Finding:
         return self.found(
             f"The loop has made {passes:,} passes, and none of the watched optimizers has stepped. The weights "
-            "are what they were.",
-            fix="optimizer.step()  # after the backward pass, and on the optimizer that is watched",
+            "have not changed.",
+            fix="optimizer.step()  # after the backward pass, on the optimizer that is watched",
             evidence={"passes": passes, "steps": 0},
         )
 
@@ -111,7 +111,7 @@ def _first_broken(gradients: GradientHistory | None, losses: LossHistory | None)
     return min(broken, default=np.inf)
 
 
-def _why(optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None) -> tuple[str, str]:
+def _why(optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None) -> tuple[str, Fix]:
     if optimizer is not None and not optimizer.held:
         return (
             f"The optimizer ({optimizer.name}) holds none of the model's parameters.",
@@ -119,24 +119,31 @@ def _why(optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool |
         )
     if zero_rate:
         return (
-            "The learning rate was 0 in all of them.",
-            "set the learning rate, and look at the schedule that may have brought it to 0",
+            "The learning rate was 0 in all of these steps.",
+            ("set the learning rate", "check whether the schedule has reached 0"),
         )
     if got_gradient is None:
         return (
-            "The learning rate was not 0. What gradients there were was not seen.",
-            "look for a part of the model that is cut off from the loss, for updates too small for the dtype of "
-            "the weights, and for something that puts the weights back",
+            "The learning rate was not 0. The gradients were not seen.",
+            (
+                "look for a part of the model that is disconnected from the loss",
+                "keep the weights in float32, if the updates are too small for their dtype",
+                "look for code that restores the weights",
+            ),
         )
     if not got_gradient:
         return (
-            "The optimizer has found no gradient in any of them.",
-            "call loss.backward() before optimizer.step() and optimizer.zero_grad() not between the two, and "
-            "look for a detach, .data or no_grad between the weights and the loss",
+            "No parameter of the optimizer had a gradient in any of these steps.",
+            (
+                "call loss.backward() before optimizer.step(), and optimizer.zero_grad() not between the two",
+                "look for a detach, .data or no_grad between the weights and the loss",
+            ),
         )
     return (
-        "There were gradients, and the learning rate was not 0; so the updates are too small for the dtype of the "
-        "weights, or something puts the weights back.",
-        "keep the weights in float32 and use torch.autocast for half precision, and look for a state dict that is "
-        "loaded within the loop",
+        "There were gradients, and the learning rate was not 0. So the updates are too small for the dtype of the "
+        "weights, or some code restores the weights.",
+        (
+            "keep the weights in float32, and use torch.autocast for half precision",
+            "look for a state dict that is loaded within the loop",
+        ),
     )

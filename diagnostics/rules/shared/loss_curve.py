@@ -1,13 +1,12 @@
-"""What the course of a run says: evidence that several rules share, and which of them speaks.
+"""What the loss curve of a run shows: evidence that several rules share, and which of them reports it.
 
-One bad course has one cause, and is told once. Where steps are so large that they explain it,
-`learning-rate-too-high` speaks; where they are so small that nothing moves, `learning-rate-too-low`; only
-otherwise the rules that are named for the course itself: `loss-divergence`, `loss-plateau`, `loss-oscillation`,
-and last `constant-predictions`. All of them are silent where gradients are never zeroed, which explains any of
-it.
+A bad curve has one cause and is reported once. If the updates are large enough to explain it,
+`learning-rate-too-high` reports it; if they are so small that nothing changes, `learning-rate-too-low`; otherwise
+the rule named for the curve: `loss-divergence`, `loss-plateau`, `loss-oscillation`, and last
+`constant-predictions`. None of them reports a run whose gradients are never zeroed, which explains any of these.
 
-The limits are ours. They were tried on simulated healthy losses of many shapes and on the healthy programs among
-the tests, and set so that none of these alarms.
+The limits are ours. They were tuned on simulated healthy losses of many shapes and on the healthy programs among
+the tests, so that none of these raises an alarm.
 """
 
 from __future__ import annotations
@@ -28,34 +27,34 @@ from .update_size import large_updates, warms_up
 
 FEWEST_LOSSES = 40
 FIRST = 10  # losses that stand for the beginning
-LOOKS = 8  # steps looked at; fewer say little about a run
-EXAMPLES = 100  # whose labels were seen, to know how common each class is
-PURE = 0.95  # of a batch in one class: such batches say nothing about chance
-LEARNED = 0.9  # of the chance level, or of the first losses: who was ever below it has learned something
+SAMPLES = 8  # sampled steps; fewer say little about a run
+EXAMPLES = 100  # with known labels, to estimate the class frequencies
+PURE = 0.95  # of a batch in one class: such batches say nothing about the chance level
+LEARNED = 0.9  # of the chance level, or of the first losses: a loss below it has improved
 AT_CHANCE = (0.95, 1.05)  # of the chance level
-FLAT = 0.02  # of the chance level: what a loss that is stuck may still fall from one half of the time to the next
-WIDE_OF_CHANCE = 2.0  # times the chance level: worse than any model that knows nothing needs to be
-ROSE = 1.5  # times the level at the beginning, and times the lowest
-SOARED = 100.0  # the same for a loss whose chance level is not known: some healthy losses grow tenfold
+FLAT = 0.02  # of the chance level: the decrease from one half to the next that still counts as none
+FAR_ABOVE_CHANCE = 2.0  # times the chance level: far worse than an untrained model
+ROSE = 1.5  # times the initial level, and times the lowest
+SOARED = 100.0  # the same if the chance level is not known: some healthy losses grow tenfold
 SOARED_TO_NAN = 1000.0  # the same if the next loss was not finite
 WEIGHTS_GREW = 3.0  # times
-REPEATS = 100  # visits of one and the same batch
-TURNS = 0.9  # of the visits in the second half turn the loss round; of pure noise two thirds do
-SWINGS = 0.5  # of the loss on that batch: from the lowest tenth to the highest, against the mean
+REPEATS = 100  # occurrences of the same batch
+TURNS = 0.9  # share of the second half at which the loss changes direction; two thirds for pure noise
+SWINGS = 0.5  # of the mean loss on that batch: from the lowest tenth to the highest
 
 
 @dataclass(frozen=True)
-class Course:
-    """What a loss did.
+class LossCurve:
+    """The levels of a bad loss curve.
 
     Attributes:
-        began: level at the beginning.
-        lowest: level where it was lowest.
-        ended: level at the end; for a loss that swings its mean.
-        since: step from which it was so.
+        began: initial level.
+        lowest: lowest level.
+        ended: final level; of an oscillating loss the mean.
+        since: first step of the final level.
         until: last step of it.
-        chance: loss of one and the same answer for every example, in nats; None if not known.
-        swings: lowest and highest tenth of the losses, for one that swings; None otherwise.
+        chance: loss of a constant prediction, in nats; None if not known.
+        swings: lowest and highest tenth of the losses, if it oscillates; None otherwise.
     """
 
     began: float
@@ -69,8 +68,8 @@ class Course:
 
 def diverged(
     steps: StepHistory, losses: LossHistory | None, updates: UpdateHistory | None, answers: PredictionFacts | None
-) -> Course | None:
-    """Say whether the loss rose for good.
+) -> LossCurve | None:
+    """Return the curve of a loss that rose and did not recover; None for any other.
 
     Raises:
         NotApplicable: there are too few losses to tell.
@@ -85,19 +84,19 @@ def diverged(
     return _soared(losses, updates)
 
 
-def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Course | None:
-    """Say whether the loss has never left the chance level, or what is above it, and does not move.
+def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> LossCurve | None:
+    """Return the curve of a loss that stays at the chance level or above; None for any other.
 
     Args:
         run: its steps.
         answers: of the classifier.
-        fewest: steps that the run must have.
+        fewest: minimum number of steps of the run.
 
     Raises:
         NotApplicable: the chance level is not known, or the run is too short.
     """
     if answers is None or not answers.plain_loss:
-        raise NotApplicable("needs a classifier whose loss is seen to be cross entropy without weights")
+        raise NotApplicable("needs a classifier whose loss is seen to be unweighted cross entropy")
     if run.total_steps < fewest:
         raise NotApplicable(f"needs {fewest} steps")
     if warms_up(run):
@@ -109,8 +108,8 @@ def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Cou
     steps, losses = answers.steps[known], answers.cross_entropies[known]
     weights = answers.labels.sum(axis=1)[known]
     late = steps >= steps[-1] / 3
-    if late.sum() < LOOKS:
-        raise NotApplicable(f"needs {LOOKS} looks at what the model answers")
+    if late.sum() < SAMPLES:
+        raise NotApplicable(f"needs the predictions of {SAMPLES} steps")
     quarters = [
         float(np.average(values, weights=counts))
         for values, counts in zip(np.array_split(losses[late], 4), np.array_split(weights[late], 4), strict=True)
@@ -118,10 +117,10 @@ def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Cou
     if min(quarters) < AT_CHANCE[0] * chance or _ever_below(losses, LEARNED * chance):
         return None
     if sum(quarters[:2]) - sum(quarters[2:]) > 2 * FLAT * chance:
-        return None  # slow, but on its way
-    if _tells_apart(answers, late, known):
+        return None  # slow, but decreasing
+    if _discriminates(answers, late, known):
         return None
-    return Course(
+    return LossCurve(
         began=float(losses[0]),
         lowest=min(quarters),
         ended=float(np.average(losses[late], weights=weights[late])),
@@ -131,19 +130,19 @@ def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Cou
     )
 
 
-def oscillates(run: StepHistory, losses: LossHistory) -> Course | None:
-    """Say whether the loss of one and the same batch swings up and down and has not fallen.
+def oscillates(run: StepHistory, losses: LossHistory) -> LossCurve | None:
+    """Return the curve of a loss that oscillates on one repeated batch and has not fallen; None for any other.
 
-    Other losses say nothing: that of a small batch may swing as much because the batches differ.
+    Across different batches a loss may vary as much because the batches differ.
 
     Raises:
-        NotApplicable: no batch came often enough.
+        NotApplicable: no batch occurred often enough.
     """
     steps, values = finite_losses(losses)
     prints = run.batch_fingerprints[np.isin(run.steps, steps)]
     batches, counts = np.unique(prints[prints != 0], return_counts=True)
     if not batches.size or counts.max() < REPEATS:
-        raise NotApplicable(f"needs a batch that came {REPEATS} times")
+        raise NotApplicable(f"needs a batch that occurred {REPEATS} times")
     if _explained(run):
         return None
     same = prints == batches[counts.argmax()]
@@ -155,23 +154,24 @@ def oscillates(run: StepHistory, losses: LossHistory) -> Course | None:
         return None
     if (np.diff(np.sign(np.diff(half))) != 0).mean() < TURNS:
         return None
-    return Course(began, float(of_batch.min()), ended, int(at[len(of_batch) // 2]), int(at[-1]), None, (low, high))
+    since = int(at[len(of_batch) // 2])
+    return LossCurve(began, float(of_batch.min()), ended, since, int(at[-1]), None, (low, high))
 
 
-def worst_course(
+def worst_curve(
     steps: StepHistory,
     losses: LossHistory | None,
     updates: UpdateHistory | None,
     answers: PredictionFacts | None,
     fewest: int,
-) -> tuple[str, Course] | None:
+) -> tuple[str, LossCurve] | None:
     """Return the first of diverged, stuck, oscillates that holds, and its name; None if none does.
 
     Raises:
         NotApplicable: none of the three could be judged.
     """
     reasons = []
-    looks: dict[str, Callable[[], Course | None]] = {
+    looks: dict[str, Callable[[], LossCurve | None]] = {
         "diverged": lambda: diverged(steps, losses, updates, answers),
         "stuck": lambda: stuck(steps, answers, fewest),
     }
@@ -179,38 +179,36 @@ def worst_course(
         looks["oscillates"] = lambda: oscillates(steps, losses)
     for name, look in looks.items():
         try:
-            course = look()
+            curve = look()
         except NotApplicable as reason:
             reasons.append(str(reason))
             continue
-        if course is not None:
-            return name, course
+        if curve is not None:
+            return name, curve
     if len(reasons) == len(looks):
         raise NotApplicable(reasons[0])
     return None
 
 
-def in_words(what: str, course: Course) -> str:
-    """Say what the loss did, in a sentence or two."""
+def describe(what: str, curve: LossCurve) -> str:
+    """Describe what the loss did, in a sentence or two."""
     if what == "diverged":
-        level = (
-            "" if course.chance is None else f"; one and the same answer for everything has {course.chance:.4g}"
-        )
+        baseline = "" if curve.chance is None else f" A constant prediction would score {curve.chance:.4g}."
         return (
-            f"The loss rose for good: it began at {course.began:.4g}, was at {course.lowest:.4g} at its "
-            f"lowest, and from step {course.since:,} to {course.until:,} it is at {course.ended:.4g}{level}."
+            f"The loss diverged: it started at {curve.began:.4g}, fell no lower than {curve.lowest:.4g}, and was "
+            f"{curve.ended:.4g} from step {curve.since:,} to {curve.until:,}.{baseline}"
         )
     if what == "stuck":
         return (
-            f"The model has learned nothing: from step {course.since:,} to {course.until:,} its cross entropy is "
-            f"{course.ended:.4g}, and one and the same answer for everything would have {course.chance:.4g}."
+            f"The model has learned nothing: its cross entropy was {curve.ended:.4g} from step {curve.since:,} to "
+            f"{curve.until:,}. A constant prediction would score {curve.chance:.4g}."
         )
-    assert course.swings is not None
-    low, high = course.swings
+    assert curve.swings is not None
+    low, high = curve.swings
     return (
-        f"The loss of one and the same batch swings and does not fall: from step {course.since:,} to "
-        f"{course.until:,} it goes up and down between {low:.4g} and {high:.4g}, with a mean of "
-        f"{course.ended:.4g}, where it began with {course.began:.4g}."
+        f"The loss of a repeated batch oscillates and does not fall: from step {curve.since:,} to "
+        f"{curve.until:,} it swings between {low:.4g} and {high:.4g}, with a mean of {curve.ended:.4g}, after "
+        f"starting at {curve.began:.4g}."
     )
 
 
@@ -246,10 +244,10 @@ def finite_losses(losses: LossHistory, fewest: int = FEWEST_LOSSES) -> tuple[Arr
 
 
 def chance_level(answers: PredictionFacts) -> float:
-    """Return the entropy of the labels in nats: the least loss of one and the same answer for every example.
+    """Return the entropy of the labels in nats: the lowest loss of a constant prediction.
 
     Raises:
-        NotApplicable: too few labels were seen, or all of one class, or each batch holds one class only.
+        NotApplicable: too few labels are known, or all are of one class, or each batch holds one class only.
     """
     counts = answers.labels
     total = counts.sum(axis=0)
@@ -257,13 +255,13 @@ def chance_level(answers: PredictionFacts) -> float:
         raise NotApplicable(f"needs the labels of {EXAMPLES} examples, not all of one class")
     each = counts[counts.sum(axis=1) > 1]
     if each.size and np.median(each.max(axis=1) / each.sum(axis=1)) > max(PURE, float(total.max() / total.sum())):
-        raise NotApplicable("needs batches in which classes are mixed")
+        raise NotApplicable("needs batches of mixed classes")
     shares = total[total > 0] / total.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
 def has_learned(answers: PredictionFacts | None) -> bool:
-    """Whether a classifier is seen to have told examples apart."""
+    """Whether a classifier is known to have been clearly below the chance level."""
     if answers is None or not answers.plain_loss:
         return False
     try:
@@ -275,7 +273,7 @@ def has_learned(answers: PredictionFacts | None) -> bool:
 
 
 def at_chance(answers: PredictionFacts | None) -> bool:
-    """Whether a classifier is seen to be at the chance level or above it, over the whole run."""
+    """Whether a classifier is known to be at the chance level or above, over the whole run."""
     if answers is None or not answers.plain_loss:
         return False
     try:
@@ -287,22 +285,22 @@ def at_chance(answers: PredictionFacts | None) -> bool:
     return bool(np.average(answers.cross_entropies[known], weights=weights) >= AT_CHANCE[0] * chance)
 
 
-def _far_above_chance(answers: PredictionFacts) -> Course | None:
+def _far_above_chance(answers: PredictionFacts) -> LossCurve | None:
     known = np.isfinite(answers.cross_entropies)
     steps, losses = answers.steps[known], answers.cross_entropies[known]
-    if len(losses) < LOOKS:
-        raise NotApplicable(f"needs {LOOKS} looks at what the model answers")
+    if len(losses) < SAMPLES:
+        raise NotApplicable(f"needs the predictions of {SAMPLES} steps")
     chance = chance_level(answers)
     last = losses[-max(3, len(losses) // 4) :]
-    # The least of three: the first step may already have thrown the loss up.
+    # The minimum of three: the first update may already have raised the loss.
     began, ended = float(losses[:3].min()), float(np.median(last))
     lowest = min(float(np.median(part)) for part in np.array_split(losses, max(1, len(losses) // 3)))
-    if ended < WIDE_OF_CHANCE * chance or ended < ROSE * max(began, lowest) or last.min() < chance:
+    if ended < FAR_ABOVE_CHANCE * chance or ended < ROSE * max(began, lowest) or last.min() < chance:
         return None
-    return Course(began, lowest, ended, int(steps[-len(last)]), int(steps[-1]), chance)
+    return LossCurve(began, lowest, ended, int(steps[-len(last)]), int(steps[-1]), chance)
 
 
-def _soared(known: LossHistory, updates: UpdateHistory | None) -> Course | None:
+def _soared(known: LossHistory, updates: UpdateHistory | None) -> LossCurve | None:
     fewest = 5
     steps, losses = finite_losses(known, fewest)
     broke = len(losses) < len(known.values)
@@ -310,9 +308,9 @@ def _soared(known: LossHistory, updates: UpdateHistory | None) -> Course | None:
         raise NotApplicable(f"needs {FEWEST_LOSSES} losses")
     began = float(np.median(losses[: max(1, min(10, len(losses) // 4))]))
     if began <= 0:
-        return None  # of such a loss no multiple says anything
+        return None  # multiples of such a loss mean nothing
     if broke and losses[-1] >= SOARED_TO_NAN * began and losses[-1] == losses.max() and _rising(losses[-4:]):
-        return Course(began, float(losses.min()), float(losses[-1]), int(steps[0]), int(steps[-1]))
+        return LossCurve(began, float(losses.min()), float(losses[-1]), int(steps[0]), int(steps[-1]))
     if broke or not (_weights_grew(updates) or large_updates(updates, int(steps[len(steps) // 2]))):
         return None
     last = losses[-(len(losses) // 4) :]
@@ -321,7 +319,7 @@ def _soared(known: LossHistory, updates: UpdateHistory | None) -> Course | None:
     ended = float(np.median(last))
     if ended < SOARED * max(began, lowest) or last.min() < SOARED / 10 * max(began, lowest):
         return None
-    return Course(began, lowest, ended, int(steps[-len(last)]), int(steps[-1]))
+    return LossCurve(began, lowest, ended, int(steps[-len(last)]), int(steps[-1]))
 
 
 def _rising(losses: Array) -> bool:
@@ -337,15 +335,15 @@ def _weights_grew(updates: UpdateHistory | None) -> bool:
 
 
 def _ever_below(losses: Array, level: float) -> bool:
-    """Whether four looks in a row were below a level on average; fewer may be luck."""
+    """Whether four consecutive losses were below a level on average; fewer may be chance."""
     if len(losses) < 4:
         return bool(losses.size) and bool(losses.mean() < level)
     means = np.convolve(losses, np.ones(4) / 4, mode="valid")
     return bool((means < level).any())
 
 
-def _tells_apart(answers: PredictionFacts, late: Array, known: Array) -> bool:
-    """Whether more answers are right than the commonest class explains, by three standard errors."""
+def _discriminates(answers: PredictionFacts, late: Array, known: Array) -> bool:
+    """Whether accuracy exceeds the share of the most frequent class by three standard errors."""
     labels = answers.labels[known][late]
     count, right = labels.sum(), answers.right[known][late].sum()
     share = labels.sum(axis=0).max() / count
@@ -353,7 +351,7 @@ def _tells_apart(answers: PredictionFacts, late: Array, known: Array) -> bool:
 
 
 def _explained(steps: StepHistory) -> bool:
-    """Whether gradients are hardly ever zeroed: then nothing else needs to be wrong."""
+    """Whether gradients are hardly ever zeroed, which explains any bad curve."""
     seen = steps.gradients_zeroed >= 0
     left = steps.gradients_zeroed == 0
     return bool(seen.sum() >= 4 and left.sum() >= 0.9 * seen.sum())
