@@ -195,7 +195,7 @@ def describe(what: str, curve: LossCurve) -> str:
     if what == "diverged":
         baseline = "" if curve.chance is None else f" A constant prediction would score {curve.chance:.4g}."
         return (
-            f"The loss diverged: it started at {curve.began:.4g}, fell no lower than {curve.lowest:.4g}, and was "
+            f"The loss diverged: it started at {curve.began:.4g}, never fell below {curve.lowest:.4g}, and was "
             f"{curve.ended:.4g} from step {curve.since:,} to {curve.until:,}.{baseline}"
         )
     if what == "stuck":

@@ -20,11 +20,11 @@ class TestOneRow:
         finding = RULE.from_dataset(rows(1, 500, 5000))
         assert (finding.rule, finding.severity, finding.stage) == ("repeated-batch", "warning", "batch")
         assert finding.message == (
-            "All 500 training rows read have the same inputs. Each step then sees the same thing again, and "
-            "the model learns nothing about any other row. Most often __getitem__ or a generator ignores "
-            "which row was asked for."
+            "All 500 training rows read have the same inputs. Every step trains on the same example, and the "
+            "model learns nothing about the rest of the dataset. Usually __getitem__ ignores its index, or a "
+            "generator always yields the same row."
         )
-        assert finding.fix == "return self.rows[index] in __getitem__, with the index that was asked for"
+        assert finding.fix == "return self.rows[index]  # in __getitem__: use its index"
         assert finding.evidence == {"distinct_rows": 1, "rows_read": 500, "size": 5000}
 
     def test_is_silent_on_two(self):
@@ -45,9 +45,9 @@ class TestOneBatch:
     def test_fires_on_a_generator_of_one_batch(self, batch):
         finding = RULE.from_batch(rows(16, 64), batch)
         assert finding.message == (
-            "Of 64 training rows read only 16 differ from each other in their inputs, and a batch has 16 "
-            "examples: every batch is made of the same few rows. Most often a generator hands out one batch "
-            "over and over, or __getitem__ uses only part of its index."
+            "Only 16 of 64 training rows read have distinct inputs, and a batch has 16 examples: every batch "
+            "contains the same few rows. Usually a generator yields one batch over and over, or __getitem__ "
+            "uses only part of its index."
         )
         assert finding.evidence == {"distinct_rows": 16, "rows_read": 64, "size": None, "batch_size": 16}
 
@@ -88,9 +88,9 @@ class TestWhileTraining:
         finding = judge(RULE.from_history, self.run([7] * 60))
         assert (finding.rule, finding.severity) == ("repeated-batch", "note")
         assert finding.message == (
-            "All 60 steps were made on one and the same batch of 32 examples, in the same order. That is right if "
-            "these are all the examples there are, or to see whether the model can learn them by heart. Otherwise "
-            "the model learns nothing about any other example."
+            "All 60 steps used the same batch of 32 examples, in the same order. That is fine if the dataset is "
+            "that small, or to test whether the model can memorise a batch. Otherwise the model learns nothing "
+            "about the other examples."
         )
         assert finding.evidence == {"steps": 60, "batch_size": 32}
 

@@ -25,9 +25,9 @@ class TestFires:
         finding = RULE.from_dataset(rows(batches(0, 0, 0, 1, 1)), TORCH)
         assert (finding.rule, finding.severity, finding.stage) == ("sorted-by-label", "warning", "data")
         assert finding.message == (
-            "All 5 batches looked at hold one class each (label 0, then 1), while the rows read carry 3 "
-            "classes. The rows come sorted by label and are not shuffled, so each step pulls the model "
-            "towards one class, and the next class undoes it."
+            "All 5 batches read hold one class each (label 0, then 1), while the rows read carry 3 classes. The "
+            "rows are sorted by label and not shuffled, so each step biases the model towards one class, and "
+            "the next class reverses it."
         )
         assert finding.fix == "DataLoader(dataset, batch_size=..., shuffle=True)"
         assert finding.evidence == {
@@ -114,9 +114,9 @@ class TestWhileTraining:
         finding = self.found(answers([0.5] * 8, counts))
         assert finding.severity == "warning"
         assert finding.message == (
-            "Of the 8 batches looked at while training, all hold one class only (label 0, then 1, then 2, "
-            "then 0), while their labels are of 3 classes. The rows come sorted by label and are not "
-            "shuffled, so each step pulls the model towards one class, and the next class undoes it."
+            "Of the 8 training batches sampled, all hold one class only (label 0, then 1, then 2, then 0), "
+            "while there are 3 classes in all. The rows are sorted by label and not shuffled, so each step "
+            "biases the model towards one class, and the next class reverses it."
         )
         assert finding.fix == "DataLoader(dataset, batch_size=..., shuffle=True)"
 

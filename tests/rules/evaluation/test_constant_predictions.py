@@ -28,8 +28,8 @@ class TestFires:
         finding = judge(RULE.from_answers, RUN, seen)
         assert (finding.rule, finding.severity, finding.step) == ("constant-predictions", "warning", 200)
         assert finding.message == (
-            "From step 200 on the model answers class 1 for every one of the 320 training examples looked at, "
-            "while 62% of the labels are of that class. It has learned nothing about the examples."
+            "From step 200 on the model predicts class 1 for all 320 training examples sampled, while 62% of "
+            "the labels are of that class. It has learned nothing about the examples."
         )
 
     def test_on_one_answer_in_evaluation_where_training_has_several(self):
@@ -37,23 +37,23 @@ class TestFires:
         finding = judge(RULE.from_answers, RUN, seen)
         assert finding.severity == "warning"
         assert finding.message == (
-            "In the evaluation after 200 steps the model answers class 1 for all 128 examples looked at, of "
-            "which 53% carry that label. In training its answers vary: 50% of them are of the commonest "
-            "class. So the model, or what it is given, differs between the two."
+            "In the evaluation after 200 steps the model predicts class 1 for all 128 examples sampled, of "
+            "which 53% have that label. In training its predictions vary: 50% of them are of the most frequent "
+            "class. So the model or its inputs differ between the two."
         )
 
     def test_as_a_note_where_the_labels_of_the_evaluation_are_not_known(self):
         finding = judge(RULE.from_answers, RUN, answers([0.3] * 20, **evaluated((128, 0), (128, 0))))
         assert finding.severity == "note"
-        assert "class 0 for all 128 examples looked at; their labels are not known here." in finding.message
+        assert "class 0 for all 128 examples sampled; their labels are not known." in finding.message
 
     def test_as_a_note_where_one_class_is_that_common_and_the_only_one_that_is_answered(self):
         finding = judge(RULE.from_answers, RUN, answers([0.2] * 20, (29, 3), given=(32, 0)))
         assert (finding.severity, finding.step) == ("note", 200)
         assert finding.message == (
-            "From step 200 on the model answers class 0 for all 320 examples looked at. This is right for 91% of "
-            "them, which looks like a good accuracy, and finds none of the 30 others. Its scores do tell examples "
-            "apart, but another class never has the highest."
+            "From step 200 on the model predicts class 0 for all 320 examples sampled. This is right for 91% of "
+            "them, which looks like a good accuracy, and wrong for all 30 others. Its scores do differ across "
+            "examples, but no other class ever has the highest."
         )
         assert finding.evidence == {"class": 0, "examples": 320, "labels": [290, 30]}
 
@@ -62,8 +62,8 @@ class TestFires:
         finding = judge(RULE.from_answers, RUN, answers([0.5] * 20, (29, 3), given=(32, 0), **of_evaluations))
         assert (finding.severity, finding.step) == ("note", 200)
         assert finding.message == (
-            "In the evaluation after 200 steps the model answers class 0 for all 512 examples looked at. This is "
-            "right for 94% of them, which looks like a good accuracy, and finds none of the 32 others."
+            "In the evaluation after 200 steps the model predicts class 0 for all 512 examples sampled. This is "
+            "right for 94% of them, which looks like a good accuracy, and wrong for all 32 others."
         )
 
     def test_on_batch_norm_whose_statistics_never_get_to_those_of_the_data(self):
@@ -114,18 +114,18 @@ class TestNotApplicable:
     @pytest.mark.parametrize(
         ("run", "seen", "reason"),
         [
-            (RUN, answers([0.7] * 20, softmax=False), "seen to take its outputs for logits"),
-            (history(steps=180), answers([0.7] * 9), "needs 200 steps, and 6 looks at the answers"),
+            (RUN, answers([0.7] * 20, softmax=False), "seen to treat its outputs as logits"),
+            (history(steps=180), answers([0.7] * 9), "needs 200 steps, and predictions of 6 of them"),
             (RUN, answers([np.nan] * 20, (0, 0), given=(0, 32)), "needs the labels of 100 examples"),
             (
                 history(steps=400, update=1e-3),
                 answers([0.9] * 20, given=(0, 32)),
-                "needs a run whose weights have moved by their own size, at a rate that rises no more",
+                "needs weights that have moved by their own norm, and a rate that has stopped rising",
             ),
             (
                 history(steps=400, update=1e-3),
                 answers([0.5] * 20, (29, 3), given=(32, 0)),
-                "needs a run whose weights have moved by their own size, at a rate that rises no more",
+                "needs weights that have moved by their own norm, and a rate that has stopped rising",
             ),
         ],
     )

@@ -21,10 +21,9 @@ class TestFires:
         finding = judge(RULE.from_history, evaluated(1.0, 0.8, 0.7, 0.75, 0.85, 0.95, 1.0, 1.2))
         assert (finding.rule, finding.severity, finding.step) == ("overfitting", "warning", 299)
         assert finding.message == (
-            "The evaluation loss was best after step 299, at 0.7, and has risen since to 1.2 after step 799, "
-            "over 5 evaluations. The training loss went on to fall in that time, from 0.7193 to 0.1568: the "
-            "model learns its training examples by heart, and the weights it has now are not the best that it "
-            "had."
+            "The evaluation loss was lowest after step 299, at 0.7, and rose to 1.2 by step 799, over 5 "
+            "evaluations. Meanwhile the training loss fell from 0.7193 to 0.1568: the model is memorising its "
+            "training examples, and its current weights are not its best ones."
         )
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 

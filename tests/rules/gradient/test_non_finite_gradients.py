@@ -42,42 +42,42 @@ class TestFires:
         assert (finding.rule, finding.severity, finding.step) == ("non-finite-gradients", "error", 11)
         assert finding.message == (
             "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. The model's output "
-            "and the loss are finite; it begins in the backward pass of 1 (Norm)." + AGAIN + "\n"
+            "and the loss are finite; it originates in the backward pass of 1 (Norm)." + AGAIN + "\n"
             "smallest to largest |x|  weights  inputs     outputs\n"
             "1 Norm                   -        0 to 1.71  0 to 0.859"
         )
-        assert "whose slope is infinite at 0" in finding.fix
+        assert "whose derivative is infinite at 0" in finding.fix
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
     def test_on_a_loss_whose_slope_is_infinite(self):
         finding = NonFiniteGradients().from_origin(origin(parameters=("weight",), num_parameters=1))
         assert finding.message == (
             "In step 11 the gradient of weight is NaN or infinite. The model's output and the loss are finite; "
-            "the model's own backward pass is finite, so it comes in from the loss." + AGAIN
+            "the model's own backward pass is finite, so it originates in the loss." + AGAIN
         )
-        assert finding.fix.startswith("look in the loss, and between the model's output and it")
+        assert finding.fix.startswith("look in the loss, and between the model's output and the loss")
 
     def test_on_steps_that_are_left_out_for_it_again_and_again(self):
         finding = NonFiniteGradients().from_origin(origin(left_out=40, loss=None))
         assert finding.message == (
-            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. That was so 40 times "
-            "in a row, and each of these steps was left out for it, as a loss scaler does. The model's output is "
-            "finite; the model's own backward pass is finite, so it comes in from the loss." + AGAIN
+            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. The loss scaler "
+            "skipped 40 steps in a row because of it. The model's output is finite; the model's own backward "
+            "pass is finite, so it originates in the loss." + AGAIN
         )
 
     def test_where_the_step_could_not_be_run_again(self):
         finding = NonFiniteGradients().from_origin(origin(replayed=False, reason="no forward pass was seen"))
         assert finding.message == (
-            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. The loss is finite; "
-            "where it begins is not known. Seen by searching the model as it was at step 19, not as it was then: "
-            "no forward pass was seen."
+            "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. The loss is "
+            "finite; its origin is not known. Seen by searching the model as it was at step 19, not as it was "
+            "then: no forward pass was seen."
         )
 
     def test_where_not_even_the_loss_is_known(self):
         finding = NonFiniteGradients().from_origin(origin(kind=None, loss=None, replayed=False, reason=""))
         assert finding.message == (
             "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. Whether the loss "
-            "was is not known. Seen by searching the model as it was at step 19, not as it was then."
+            "was finite is not known. Seen by searching the model as it was at step 19, not as it was then."
         )
 
 
@@ -91,5 +91,5 @@ class TestSilent:
 
 
 def test_not_applicable_where_only_a_broken_loss_is_known():
-    with pytest.raises(NotApplicable, match="needs the step run again; that showed nothing"):
+    with pytest.raises(NotApplicable, match="needs a second run of the step; it showed nothing"):
         NonFiniteGradients().from_origin(origin(kind=None, loss=float("nan")))

@@ -26,9 +26,9 @@ class TestFires:
             "parameters) and mask_embedding. They hold 1,264 of the 3,000 trainable scalars (42.1 %) and stay "
             "as initialised: the loss does not depend on them."
         )
-        assert finding.fix == (
-            "use their result in the loss, without .detach() or torch.no_grad() on the way; if they are idle on "
-            "purpose, freeze them: parameter.requires_grad_(False)"
+        assert (finding.fix, *finding.alternatives) == (
+            "use their result in the loss, without .detach() or torch.no_grad() on the way",
+            "parameter.requires_grad_(False)  # if they are unused on purpose",
         )
         assert finding.evidence == {
             "unreached": {**layer, "mask_embedding": 64},
@@ -89,13 +89,13 @@ class TestFiresWhileTraining:
         finding = judge(UnreachedParameters().from_history, history())
         assert (finding.rule, finding.severity, finding.step) == ("unreached-parameters", "warning", 59)
         assert finding.message == (
-            "1 of the 2 layers that the optimizer holds has had no gradient in any of the 60 steps known: "
-            "encoder. Its weights have not changed since they were first looked at, while the other layers "
-            "learned: the loss does not depend on it."
+            "1 of the 2 layers that the optimizer holds had no gradient in any of the 60 known steps: encoder. "
+            "Its weights have not changed since the first sample, while the other layers learned: the loss does "
+            "not depend on it."
         )
-        assert finding.fix == (
-            "use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way; if they "
-            "are idle on purpose, freeze them: parameter.requires_grad_(False)"
+        assert (finding.fix, *finding.alternatives) == (
+            "use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way",
+            "parameter.requires_grad_(False)  # if they are unused on purpose",
         )
         assert json.loads(json.dumps(finding.evidence)) == {"layers": ["encoder"], "num_layers": 2, "steps": 60}
 

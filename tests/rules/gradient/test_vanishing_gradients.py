@@ -52,27 +52,31 @@ class TestFires:
         finding = judge(RULE.from_recurrence, recurrence(1e-10), history())
         assert (finding.rule, finding.severity, finding.step) == ("vanishing-gradients", "warning", 140)
         assert finding.message == (
-            "The gradient of the loss fades within the sequences of 40 positions that 'memory' (RNN) reads: with "
-            "respect to its input it is 0.002 at the end and 2e-13 at the beginning (1e-10 of it), the median of "
-            "4 steps looked at: it falls to a tenth every 3.7 positions. What stood at the beginning cannot be "
-            "learned, and the loss has not fallen: 1.4 in the first step, 1.4 in the last."
+            "The gradient vanishes within the sequences of 40 positions of 'memory' (RNN): with respect to its "
+            "input it is 0.002 at the end and 2e-13 at the beginning (1e-10 of it), the median of 4 sampled "
+            "steps: it decreases tenfold every 3.7 positions. The layer cannot learn from the beginning of a "
+            "sequence, and the loss has not fallen: 1.4 in the first step, 1.4 in the last."
         )
-        assert finding.fix.startswith("let the gradient pass: torch.nn.GRU or LSTM in place of RNN")
+        assert (finding.fix, *finding.alternatives) == (
+            "torch.nn.LSTM with a forget gate bias above 0, or torch.nn.GRU  # in place of RNN",
+            "use the mean, the maximum or attention over all positions in place of the last state",
+            "shorten the sequences",
+        )
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
     def test_on_one_of_which_nothing_arrives_at_all(self):
         facts = recurrence(1e-10)
         facts.layers[0].profiles[:, :4] = 0
-        assert "0, too small for float32, at the beginning (nothing of it)" in (
+        assert "0, too small for float32, at the beginning (0 of it)" in (
             judge(RULE.from_recurrence, facts, history()).message
         )
 
     def test_on_a_gradient_that_fades_through_layers(self):
         finding = judge(RULE.from_history, history(np.geomspace(1e-9, 0.1, 9), np.geomspace(1e-10, 1e-2, 9)))
         assert finding.message == (
-            "The gradient fades from the last layer to the first: its norm is 0.1 in 'layers.8' and 1e-09 in "
-            "'layers.0', 1e-08 of it, the median of 30 steps. There a step changes the weights by 1e-10 of their "
-            "size, and 0.001 is usual. The first 3 of 9 layers stay as they were initialised."
+            "The gradient vanishes from the last layer to the first: its norm is 0.1 in 'layers.8' and 1e-09 in "
+            "'layers.0', 1e-08 of it, the median of 30 steps. A step changes the weights of 'layers.0' by 1e-10 "
+            "of their norm; 0.001 is typical. The first 3 of 9 layers stay as initialised."
         )
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
@@ -105,7 +109,7 @@ class TestSilent:
 
 class TestNotApplicable:
     def test_before_enough_steps(self):
-        with pytest.raises(NotApplicable, match="needs 4 steps in which a recurrent layer was looked at"):
+        with pytest.raises(NotApplicable, match="needs 4 sampled steps of a recurrent layer"):
             judge(RULE.from_recurrence, recurrence(1e-10, looks=3), history())
         with pytest.raises(NotApplicable, match="needs 20 steps with a gradient, and 4 whose weights were comp"):
             judge(RULE.from_history, history(steps=10))

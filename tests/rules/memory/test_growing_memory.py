@@ -23,13 +23,13 @@ class TestFromCrash:
         )
         assert finding.severity == "error"
         assert finding.message == (
-            "losses holds 120 tensors, each with the graph of a batch of its own, and every graph keeps the "
-            "activations of its batch: 4.0 MiB each, about 480.0 MiB in all, and more with every step. Without "
-            "them the request would have been met."
+            "losses holds 120 tensors, each with the graph of its own batch, and every graph keeps the "
+            "activations of that batch: 4.0 MiB each, about 480.0 MiB in all, and more with every step. Without "
+            "them the allocation would have succeeded."
         )
-        assert finding.fix == (
-            "keep numbers, not tensors with their graphs: loss.item(), or output.detach(); and evaluate under "
-            "torch.no_grad()"
+        assert (finding.fix, *finding.alternatives) == (
+            "loss.item(), or output.detach()  # store numbers, not tensors with their graphs",
+            "with torch.no_grad(): ...  # if it is an evaluation",
         )
         assert finding.evidence == {
             "variable": "losses",
@@ -55,9 +55,9 @@ class TestFromGraphs:
         finding = judge(RULE.from_graphs, graphs([True] * 20), run)
         assert (finding.rule, finding.severity, finding.step) == ("growing-memory", "warning", 0)
         assert finding.message == (
-            "The graphs of 19 of the 19 steps looked at are still alive, although the optimizer has long "
-            "stepped, the oldest that of step 0: something holds a tensor of each step with its graph, so "
-            "every step leaves one behind. The memory of the process went from 300.0 MiB to 310.0 MiB."
+            "The graphs of 19 of the 19 sampled steps are still alive long after the optimizer step, the oldest "
+            "from step 0: something holds a tensor of each step with its graph. The memory of the process went "
+            "from 300.0 MiB to 310.0 MiB."
         )
 
     def test_is_silent_if_they_die(self):
@@ -67,7 +67,7 @@ class TestFromGraphs:
         assert judge(RULE.from_graphs, graphs([False] * 10 + [True] * 10), history([1.0] * 400)) is None
 
     def test_is_not_applicable_to_a_short_run(self):
-        with pytest.raises(NotApplicable, match="needs 8 steps looked at that are more than 30 steps ago"):
+        with pytest.raises(NotApplicable, match="needs 8 sampled steps that are more than 30 steps old"):
             judge(RULE.from_graphs, graphs([True] * 8), history([1.0] * 160))
 
 
@@ -79,8 +79,8 @@ class TestFromHistory:
         finding = judge(RULE.from_history, self.run(np.linspace(1000, 4980, 40)))
         assert finding.severity == "warning"
         assert finding.message == (
-            "The memory of the accelerator grows by 5.1 MiB a step: from 3.0 GiB at step 400 to 4.9 GiB at "
-            "step 780, and steadily. Something is kept of every step."
+            "The memory of the accelerator grows by 5.1 MiB a step: from 3.0 GiB at step 400 to 4.9 GiB at step "
+            "780, and steadily. Every step keeps something in memory."
         )
 
     def test_is_only_a_note_for_a_process(self):

@@ -23,17 +23,14 @@ class TestFires:
         finding = RULE.from_layers(LayerFacts((relu("1", 62), relu("3", 20), relu("5", 32, 32))), BATCH)
         assert (finding.rule, finding.severity, finding.stage) == ("dead-units", "warning", "model")
         assert finding.message == (
-            '62 of the 64 units of layer "1" and all 32 of "5" are zero for every one of the 32 examples in this '
-            "batch. A ReLU at zero passes no gradient, so such units cannot learn, and the layers before "
-            "them learn "
-            "nothing through them."
+            '62 of the 64 units of layer "1" and all 32 of "5" are zero for all 32 examples in this batch. A '
+            "ReLU at zero passes no gradient, so these units cannot learn, and the layers before them get no "
+            "gradient through them."
         )
-        assert finding.fix == (
-            "look at what enters layer '1' first: start the biases before it at 0 and its weights as He "
-            "et al. do "
-            "(kaiming_normal_; he_normal in Keras), or put a normalisation in front; if it happened "
-            "while training, "
-            "lower the learning rate"
+        assert (finding.fix, *finding.alternatives) == (
+            "initialise the biases before layer '1' with 0, its weights with kaiming_normal_",
+            "add a normalisation before layer '1'",
+            "lower the learning rate, if it happened during training",
         )
         assert finding.evidence == {
             "layers": {"1": {"dead": 62, "units": 64}, "5": {"dead": 32, "units": 32}},
@@ -44,7 +41,7 @@ class TestFires:
         layers = LayerFacts(tuple(relu(str(number), 64) for number in range(7)))
         assert RULE.from_layers(layers, BATCH).message.startswith(
             'All 64 units of layer "0", all 64 of "1", all 64 of "2", all 64 of "3", all 64 of "4" and nearly all '
-            "of 2 more layers are zero for every one of the 32 examples"
+            "of 2 more layers are zero for all 32 examples"
         )
 
     def test_only_as_a_note_in_a_trained_transformer(self):
@@ -90,23 +87,26 @@ class TestWhileTraining:
         finding = judge(RULE.from_activity, activity([64, 64, 62, 64]))
         assert (finding.rule, finding.severity, finding.step) == ("dead-units", "warning", 0)
         assert finding.message == (
-            '62 of the 64 units of layer "1" are zero for every example, in each of the last 3 batches looked at. '
-            "It was so from the first batch looked at, that of step 0, on. A ReLU at zero passes no gradient, so "
-            "such units cannot learn, and the layers before them learn nothing through them."
+            '62 of the 64 units of layer "1" are zero for every example, in each of the last 3 sampled batches. '
+            "They were dead from the first sampled batch on, that of step 0. A ReLU at zero passes no gradient, "
+            "so these units cannot learn, and the layers before them get no gradient through them."
         )
         assert finding.evidence["steps"] == [0, 20, 40, 60]
 
     def test_says_when_it_began(self):
         finding = judge(RULE.from_activity, activity([10, 12, 64, 64, 64]))
-        assert "It began after step 20, and by step 40 it was so." in finding.message
-        assert finding.fix.startswith("lower the learning rate, or clip the gradients")
+        assert "They died between step 20 and step 40." in finding.message
+        assert (finding.fix, *finding.alternatives) == (
+            "lower the learning rate: one large update can push the units below zero for good",
+            "clip the gradients",
+        )
 
     def test_is_silent_on_units_that_come_back(self):
         assert judge(RULE.from_activity, activity([64, 64, 64, 30])) is None
 
     def test_is_not_applicable_to_few_looks_narrow_layers_and_small_batches(self):
         for facts in (activity([64, 64]), activity([16] * 5, units=16), activity([64] * 5, examples=4)):
-            with pytest.raises(NotApplicable, match="looked at in 3 batches of at least 8 examples"):
+            with pytest.raises(NotApplicable, match="in 3 sampled batches of at least 8 examples"):
                 judge(RULE.from_activity, facts)
 
     @pytest.mark.parametrize(

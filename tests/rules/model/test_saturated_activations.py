@@ -25,19 +25,15 @@ class TestFires:
         finding = RULE.from_layers(layers, TEN, BATCH)
         assert (finding.rule, finding.severity, finding.stage) == ("saturated-activations", "warning", "model")
         assert finding.message == (
-            '46 of the 64 units of layer "1" (tanh) and all 32 of "5" (hard_sigmoid) sit at a bound of the '
-            "function for nearly all of the 32 examples in this batch. There the function is flat and "
-            "passes almost no gradient, so what stands before it hardly learns. Usually the inputs are not "
-            "scaled, or the "
-            "weights "
-            "start too large."
+            '46 of the 64 units of layer "1" (tanh) and all 32 of "5" (hard_sigmoid) are saturated for nearly '
+            "all of the 32 examples in this batch. There the function is flat and passes almost no gradient, so "
+            "the layers before it hardly learn. Usually the inputs are not scaled, or the initial weights are "
+            "too large."
         )
-        assert finding.fix == (
-            "look at what enters layer '1' first: scale the inputs to about mean 0 and standard "
-            "deviation 1, start "
-            "the weights as Glorot and Bengio do (xavier_uniform_; glorot_uniform in Keras), or put a "
-            "normalisation "
-            "in front"
+        assert (finding.fix, *finding.alternatives) == (
+            "scale the inputs to about mean 0 and standard deviation 1",
+            "initialise the weights of layer '1' with xavier_uniform_",
+            "add a normalisation before layer '1'",
         )
         assert finding.evidence == {
             "layers": {
@@ -49,7 +45,7 @@ class TestFires:
 
     def test_and_names_at_most_five(self):
         layers = LayerFacts(tuple(bounded(str(number), 64) for number in range(6)))
-        assert '"4" (tanh) and most of 1 more layer sit at a bound' in RULE.from_layers(layers, TEN, BATCH).message
+        assert '"4" (tanh) and most of 1 more layer are saturated' in RULE.from_layers(layers, TEN, BATCH).message
 
     def test_above_one_half(self):
         assert RULE.from_layers(LayerFacts((bounded("1", 33),)), TEN, BATCH) is not None
@@ -104,10 +100,10 @@ class TestWhileTraining:
         finding = judge(RULE.from_activity, *watched([50, 52, 51, 60]))
         assert (finding.rule, finding.severity, finding.step) == ("saturated-activations", "warning", 60)
         assert finding.message == (
-            '51 of the 64 units of layer "1" (tanh) sit at a bound of the function for nearly all examples, in '
-            "each of the last 3 batches looked at, and the loss has not fallen. There the function is flat and "
-            "passes almost no gradient, so what stands before it hardly learns. At the first batch looked at "
-            "it was 50 of the 64."
+            '51 of the 64 units of layer "1" (tanh) are saturated for nearly all examples, in each of the last '
+            "3 sampled batches, and the loss has not fallen. There the function is flat and passes almost no "
+            "gradient, so the layers before it hardly learn. In the first sampled batch, 50 of the 64 were "
+            "saturated."
         )
 
     def test_is_silent_where_the_loss_falls(self):

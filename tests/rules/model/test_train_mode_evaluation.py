@@ -22,8 +22,8 @@ class TestFires:
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
         assert finding.message == (
             "20 of the 20 forward passes without gradients, made after 4 of the 400 steps, ran in training "
-            "mode, in which bn, drop behave differently: what was measured is not what the model can do, and "
-            "batch norm took up the statistics of this data. torch.no_grad() does not change the mode."
+            "mode, in which bn, drop behave differently: the metrics do not describe the model, and batch norm "
+            "updated its statistics with this data. torch.no_grad() does not change the mode."
         )
         assert finding.fix == "model.eval()  # before an evaluation, and model.train() after it"
 

@@ -12,7 +12,7 @@ from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
 FEATURES = np.arange(32, dtype=np.float32).reshape(8, 4)
 LABELS = np.array([0, 2, 1, 0, 2, 1, 2, 0])
 FINITE = OutputFacts((8, 2), 2)
-END = " One step on such a loss turns every weight that it reaches into NaN."
+END = " One update with this loss turns every weight that it depends on into NaN."
 
 
 def nan_loss(rows=None):
@@ -25,13 +25,13 @@ class TestFires:
         finding = NonFiniteLoss().from_loss(nan_loss((1, 4, 6)), FINITE, batch)
         assert (finding.rule, finding.severity, finding.stage) == ("non-finite-loss", "error", "numerics")
         assert finding.message == (
-            "The loss of this batch is NaN. The model's output is finite, so it starts in the loss or the "
-            "labels. 3 of the 8 examples (1, 4 and 6, counted from 0) give it on their own. All of them carry "
-            "label 2, and no other example does." + END
+            "The loss of this batch is NaN. The model's output is finite, so the cause is the loss or the "
+            "labels. 3 of the 8 examples (1, 4 and 6, counted from 0) give this loss on their own. All of them "
+            "carry label 2, and no other example does." + END
         )
         assert finding.fix == (
-            "look at these examples first, then look for a label that the loss cannot take, and for a log, a "
-            "division or a square root without a guard"
+            "check these examples first, then look for a label that the loss does not accept, and for an "
+            "unguarded log, division or square root"
         )
         assert finding.evidence == {
             "loss": "nan",
@@ -47,42 +47,42 @@ class TestFires:
         outputs = OutputFacts((8, 2), 2, non_finite_rows=(3,))
         finding = NonFiniteLoss().from_loss(nan_loss((3,)), outputs, BatchFacts(8, {"0": broken}, LABELS))
         assert finding.message == (
-            "The loss of this batch is NaN. The model's output is NaN or infinite already, for example 3 "
-            "(counted from 0): it starts in the model or its input, not in the loss. Example 3 has NaN or "
+            "The loss of this batch is NaN. The model's output is already NaN or infinite, for example 3 "
+            "(counted from 0): the cause is the model or its input, not the loss. Example 3 has NaN or "
             "infinite values in input 0 (column 2), and no other example does." + END
         )
         assert finding.fix == (
-            "look at this example first, then find the first layer whose output is not finite: look for a "
-            "division, log, sqrt or exp without a guard, and for half precision that overflows"
+            "check this example first, then find the first layer whose output is not finite: look for an "
+            "unguarded division, log, sqrt or exp, and for overflow in half precision"
         )
 
     def test_on_an_output_that_is_nan_for_all(self):
         outputs = OutputFacts((8, 2), 2, non_finite_rows=tuple(range(8)))
         finding = NonFiniteLoss().from_loss(nan_loss(), outputs, BatchFacts(8, {"x": FEATURES}, LABELS))
         assert finding.message == (
-            "The loss of this batch is NaN. The model's output is NaN or infinite already, for all 8 examples: "
-            "it starts in the model or its input, not in the loss." + END
+            "The loss of this batch is NaN. The model's output is already NaN or infinite, for all 8 examples: "
+            "the cause is the model or its input, not the loss." + END
         )
 
     def test_on_labels_that_the_loss_leaves_out_altogether(self):
         batch = BatchFacts(2, {}, np.full((2, 5), -100), "labels", -100)
         finding = NonFiniteLoss().from_loss(nan_loss((0, 1)), OutputFacts((2, 5, 9), 9), batch)
         assert finding.message == (
-            "The loss of this batch is NaN. All of its labels are -100, which the loss leaves out, so it averages "
+            "The loss of this batch is NaN. All of its labels are -100, which the loss ignores, so it is a mean "
             "over nothing." + END
         )
         assert finding.fix == (
-            "leave out batches in which no label counts, and look for truncation that cuts the labels off"
+            "skip batches in which every label is ignored, and look for truncation that cuts the labels off"
         )
 
     def test_on_a_sum_that_overflows_although_no_example_does(self):
         loss = LossFacts(math.inf, "other", non_finite_rows=())
         finding = NonFiniteLoss().from_loss(loss, FINITE, BatchFacts(8, {"x": FEATURES}, LABELS))
         assert finding.message == (
-            "The loss of this batch is infinite. The model's output is finite, so it starts in the loss or the "
-            "labels. No example gives it on its own: it appears where they are averaged." + END
+            "The loss of this batch is infinite. The model's output is finite, so the cause is the loss or the "
+            "labels. No example gives this loss on its own: it appears in the reduction over the batch." + END
         )
-        assert finding.fix == "average in float32, and look at what the sum is divided by"
+        assert finding.fix == "average in float32, and check the denominator of the mean"
 
     def test_on_the_loss_alone_it_says_what_is_not_known(self):
         finding = NonFiniteLoss().from_loss(nan_loss())
@@ -113,9 +113,10 @@ class TestWatchedRun:
         finding = NonFiniteLoss().from_origin(origin("loss", loss=math.nan))
         assert (finding.severity, finding.step) == ("error", 12)
         assert finding.message == (
-            "The loss of step 12 is NaN; before it all was finite. The model's output is finite, so it starts in "
-            "the loss or the labels. Seen by running that step again on a copy, with the weights, batch and "
-            "random state it had. One step on such a loss turns every weight that it reaches into NaN."
+            "The loss of step 12 is NaN; all values before it were finite. The model's output is finite, so the "
+            "cause is the loss or the labels. Seen by running that step again on a copy, with the weights, "
+            "batch and random state it had. One update with this loss turns every weight that it depends on "
+            "into NaN."
         )
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
@@ -123,35 +124,34 @@ class TestWatchedRun:
         facts = origin("optimizer step", parameters=("a", "b", "c", "d"), learning_rate=math.inf)
         finding = NonFiniteLoss().from_origin(facts)
         assert finding.message == (
-            "After step 12 all 4 parameters held NaN or infinity, although the gradient that the optimizer "
-            "stepped on was finite. So it is the update, or what the loop does to the weights after it, that "
-            "broke them. The learning rate was inf. Every loss from here on is NaN."
+            "After step 12 all 4 parameters held NaN or infinity, although the gradient was finite. So the "
+            "cause is the update, or code that changes the weights after it. The learning rate was inf. Every "
+            "later loss is NaN."
         )
 
     def test_says_what_is_not_known_without_the_weights_from_before(self):
         finding = NonFiniteLoss().from_origin(origin(None, loss=math.inf, replayed=False, reason="too large"))
         assert finding.message == (
-            "The loss of step 12 is infinite; before it all was finite. Whether the model's output was finite is "
-            "not known. Seen by searching the model as it was at step 19, not as it was then: too large. One step "
-            "on such a loss turns every weight that it reaches into NaN."
+            "The loss of step 12 is infinite; all values before it were finite. Whether the model's output was "
+            "finite is not known. Seen by searching the model as it was at step 19, not as it was then: too "
+            "large. One update with this loss turns every weight that it depends on into NaN."
         )
-        assert finding.fix == (
-            "watch with every=1, or run this step under the framework's own check (torch.autograd."
-            "detect_anomaly, tf.debugging.enable_check_numerics): it says where it begins"
+        assert (finding.fix, *finding.alternatives) == (
+            "watch(..., every=1)  # finds the module",
+            "run this step under torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
         )
 
     def test_says_by_when_the_weights_were_broken_where_more_is_not_known(self):
         facts = origin("weights", loss=0.7, replayed=False, parameters=("a",), reason="no batch was seen")
         assert NonFiniteLoss().from_origin(facts).message == (
-            "After step 12 at the latest, 1 of the 4 parameters (a) held NaN or infinity. The loss was finite all "
-            "the same: an activation such as relu may take NaN for 0. What made them so is not known: no batch "
-            "was seen."
+            "After step 12 at the latest, 1 of the 4 parameters (a) held NaN or infinity. The loss was still "
+            "finite: an activation such as relu can turn NaN into 0. The cause is not known: no batch was seen."
         )
 
     def test_repeats_what_the_framework_says_of_a_loss_that_it_refuses(self):
         facts = origin("loss", loss=math.nan, reason="Received a label value of 7 outside [0, 3)")
         assert (
-            "so it starts in the loss or the labels. Run eagerly, the framework refuses it: Received a label "
+            "so the cause is the loss or the labels. Run eagerly, the framework raises: Received a label "
             "value of 7 outside [0, 3). Seen by running" in NonFiniteLoss().from_origin(facts).message
         )
 
@@ -160,5 +160,5 @@ class TestWatchedRun:
         assert NonFiniteLoss().from_origin(origin(kind, loss=math.nan)) is None
 
     def test_not_applicable_where_neither_loss_nor_origin_is_known(self):
-        with pytest.raises(NotApplicable, match="needs the step run again; too large"):
+        with pytest.raises(NotApplicable, match="needs a second run of the step; too large"):
             NonFiniteLoss().from_origin(origin(None, reason="too large"))

@@ -25,9 +25,9 @@ class TestFires:
         finding = RULE.from_trial(adam(), TOO_HIGH, LOSS, KERAS)
         assert (finding.rule, finding.stage, finding.severity) == ("default-learning-rate", "optimizer", "warning")
         assert finding.message == (
-            'Adam runs at learning_rate=0.001, which is what it takes when none is given, as in optimizer="adam". '
-            "That is too high for this model: on one batch it took the loss from 1.13 to 1.1 in 30 steps, where "
-            "5e-05, with all else as it was, took it from 1.13 to 0.51 in 7 steps."
+            'Adam runs at learning_rate=0.001, its default, as in optimizer="adam". That is too high for this '
+            "model: on one batch the loss went from 1.13 to 1.1 in 30 steps; at 5e-05, with everything else "
+            "unchanged, it went from 1.13 to 0.51 in 7 steps."
         )
         assert finding.fix == "optimizer=keras.optimizers.Adam(learning_rate=5e-05)"
         assert finding.evidence["default_rate"] == 1e-3
@@ -37,7 +37,7 @@ class TestFires:
     def test_on_an_optimizer_built_bare(self):
         finding = RULE.from_trial(adam(), TOO_HIGH, LOSS, ModelFacts("Encoder", "torch", 9, 9))
         assert finding.message.startswith(
-            "Adam runs at lr=0.001, which is what it takes when none is given. That is too high for this model: on"
+            "Adam runs at lr=0.001, its default. That is too high for this model: on"
         )
         assert finding.fix == "torch.optim.Adam(model.parameters(), lr=5e-05)"
 
@@ -48,7 +48,7 @@ class TestFires:
         optimizer = OptimizerFacts("Gentle", (1e-8,), {}, 9, 0, default_rate=1e-8)
         crawling = TrialFacts(1e-8, (1.13,) * 30, (1e-8,) * 29, 1e-3, LEARNS, warms_up=False)
         finding = RULE.from_trial(optimizer, crawling, LOSS)
-        assert "That is too low for this model: on one batch it took the loss from 1.13 to 1.13" in finding.message
+        assert "That is too low for this model: on one batch the loss went from 1.13 to 1.13" in finding.message
 
 
 class TestStaysSilent:
@@ -65,7 +65,7 @@ class TestStaysSilent:
 
 class TestNotApplicable:
     def test_to_an_optimizer_without_a_default(self):
-        with pytest.raises(NotApplicable, match="has a learning rate by default"):
+        with pytest.raises(NotApplicable, match="with a default learning rate"):
             RULE.from_trial(adam(default=None), TOO_HIGH, LOSS)
 
     def test_to_a_rate_that_warms_up(self):
@@ -80,9 +80,9 @@ class TestWhileTraining:
         finding = judge(RULE.from_history, adam(), run, answers([0.71] * 20), KERAS)
         assert (finding.severity, finding.step) == ("warning", 140)
         assert finding.message == (
-            "Adam runs at learning_rate=0.001, which is what it takes when none is given, as in "
-            'optimizer="adam". That is too high for this model. The model has learned nothing: from step 140 to '
-            "380 its cross entropy is 0.71, and one and the same answer for everything would have 0.6931."
+            'Adam runs at learning_rate=0.001, its default, as in optimizer="adam". That is too high for this '
+            "model. The model has learned nothing: its cross entropy was 0.71 from step 140 to 380. A constant "
+            "prediction would score 0.6931."
         )
         assert finding.evidence["unfit"] == "too high"
 

@@ -32,9 +32,9 @@ class TestFires:
         )
         assert finding.message == (
             "A copy of the model, trained on one batch with Adam at your learning rate of 0.001, had a loss of "
-            "1.1 after 30 steps; one and the same answer for every example would reach 1.08. At 5e-05, with all "
-            "else as it was, the loss came down to 0.51 in 7 steps. At your rate a step changed the weights by "
-            "up to 4.5% of their size, where about 0.1% is usual: it undoes what the step before had learned."
+            "1.1 after 30 steps. A constant prediction would score 1.08. At 5e-05, with everything else "
+            "unchanged, the loss fell to 0.51 in 7 steps. At your rate a step changed the weights by up to 4.5% "
+            "of their norm; about 0.1% is typical. Such updates overshoot."
         )
         assert finding.fix == ("optimizer=keras.optimizers.Adam(learning_rate=5e-05)")
         assert finding.evidence == {
@@ -57,9 +57,9 @@ class TestFires:
         finding = RULE.from_trial(pooled, LOSS)
         assert finding.message == (
             "A copy of the model, trained on 4 batches in turn at your learning rate of 0.001, had a loss of "
-            "0.95 after 32 steps; one and the same answer for every example would reach 1.09. At 0.0001, with all "
-            "else as it was, the loss came down to 0.475 in 8 steps. At your rate a step changed the weights by "
-            "up to 4.5% of their size, where about 0.1% is usual: it undoes what the step before had learned."
+            "0.95 after 32 steps. A constant prediction would score 1.09. At 0.0001, with everything else "
+            "unchanged, the loss fell to 0.475 in 8 steps. At your rate a step changed the weights by up to "
+            "4.5% of their norm; about 0.1% is typical. Such updates overshoot."
         )
         assert finding.evidence["batches"] == 4
 
@@ -68,10 +68,10 @@ class TestFires:
         diverged = TrialFacts(1.0, losses, (0.4, 8.1, 40.0, math.inf), 0.1, (3.6, 2.4, 1.9), False)
         finding = RULE.from_trial(diverged, LossFacts(3.58, "mean_squared_error", 3.92))
         assert finding.message == (
-            "A copy of the model, trained on one batch at your learning rate of 1, had a loss that is not finite "
-            "after 6 steps; one and the same answer for every example would reach 3.92. At 0.1, with all else as "
-            "it was, the loss came down to 1.9 in 3 steps. At your rate a step changed the weights by more than "
-            "their own size, where about 0.1% is usual: it undoes what the step before had learned."
+            "A copy of the model, trained on one batch at your learning rate of 1, had a non-finite loss after "
+            "6 steps. A constant prediction would score 3.92. At 0.1, with everything else unchanged, the loss "
+            "fell to 1.9 in 3 steps. At your rate a step changed the weights by more than their own norm; about "
+            "0.1% is typical. Such updates overshoot."
         )
         assert finding.evidence["final_loss"] == "nan"
         assert finding.evidence["largest_update_ratio"] == "inf"
@@ -160,13 +160,13 @@ class TestWhileTraining:
         finding = judge(RULE.from_history, run, answers([0.71] * 20), KERAS, ADAM)
         assert (finding.rule, finding.severity, finding.step) == ("learning-rate-too-high", "warning", 140)
         assert finding.message == (
-            "The model has learned nothing: from step 140 to 380 its cross entropy is 0.71, and one and the "
-            "same answer for everything would have 0.6931. At a learning rate of 0.001 a step changed a layer "
-            "by 4.5% of its size (the median), where about 0.1% is usual: it undoes what the step before had "
-            "learned."
+            "The model has learned nothing: its cross entropy was 0.71 from step 140 to 380. A constant "
+            "prediction would score 0.6931. At a learning rate of 0.001 a step changed a layer by 4.5% of its "
+            "norm (the median); about 0.1% is typical. Such updates overshoot."
         )
-        assert finding.fix == (
-            "optimizer=keras.optimizers.Adam(learning_rate=0.0001), and a tenth of that if it is not enough"
+        assert (finding.fix, *finding.alternatives) == (
+            "optimizer=keras.optimizers.Adam(learning_rate=0.0001)",
+            "lower it further, to 1e-05",
         )
         assert finding.evidence["course"] == "stuck"
 
@@ -174,18 +174,21 @@ class TestWhileTraining:
         run = history([1.0, 3.0, 50.0, 1e3, 1e5, 1e8, np.inf], update=2.0, rates=3.0)
         finding = judge(RULE.from_history, run)
         assert finding.message == (
-            "The loss rose for good: it began at 1, was at 1 at its lowest, and from step 0 to 5 it is at "
-            "1e+08. At a learning rate of 3 a step changed a layer by more than its own size (the median), "
-            "where about 0.1% is usual: it undoes what the step before had learned."
+            "The loss diverged: it started at 1, never fell below 1, and was 1e+08 from step 0 to 5. At a "
+            "learning rate of 3 a step changed a layer by more than its own norm (the median); about 0.1% is "
+            "typical. Such updates overshoot."
         )
-        assert finding.fix == "set the learning rate to 0.3, and a tenth of that if it is not enough"
+        assert (finding.fix, *finding.alternatives) == (
+            "set the learning rate to 0.3",
+            "lower it further, to 0.03",
+        )
 
     def test_fires_on_the_loss_of_one_batch_that_swings(self):
         same = np.full(100, 7, np.uint64)
         finding = judge(RULE.from_history, history([1.0, 4.0] * 50, update=0.03, prints=same))
         assert finding.message.startswith(
-            "The loss of one and the same batch swings and does not fall: from step 50 to 99 it goes up and "
-            "down between 1 and 4, with a mean of 2.5, where it began with 2.5. At a learning rate of 0.1 a step"
+            "The loss of a repeated batch oscillates and does not fall: from step 50 to 99 it swings between 1 "
+            "and 4, with a mean of 2.5, after starting at 2.5. At a learning rate of 0.1 a step"
         )
 
     def test_is_silent_on_a_run_that_learns_at_large_steps(self):

@@ -25,13 +25,14 @@ class TestFires:
         finding = RULE.from_trial(trial(5.6e-5, 3.8e-7), LOSS, ModelFacts("MLP", "torch", 9, 9), SGD)
         assert (finding.rule, finding.stage, finding.severity) == ("learning-rate-too-low", "optimizer", "warning")
         assert finding.message == (
-            "A copy of the model, trained on one batch with SGD at your learning rate of 1e-06, lowered its loss "
-            "from 2.2928 to 2.2927 in 30 steps, and a step changed the weights by 3.8e-07 of their size. At "
-            "that pace 10,000 steps change them by 0.38%, and take 1.93% off the loss. At 0.01, with all else as "
-            "it was, the loss came down to 1 in 12 steps."
+            "A copy of the model, trained on one batch with SGD at your learning rate of 1e-06, lowered its "
+            "loss from 2.2928 to 2.2927 in 30 steps, and a step changed the weights by 3.8e-07 of their norm. "
+            "At that pace 10,000 steps change them by 0.38%, and take 1.93% off the loss. At 0.01, with "
+            "everything else unchanged, the loss fell to 1 in 12 steps."
         )
-        assert finding.fix == (
-            "torch.optim.SGD(model.parameters(), lr=0.01), or the rate that is usual for this optimizer"
+        assert (finding.fix, *finding.alternatives) == (
+            "torch.optim.SGD(model.parameters(), lr=0.01)",
+            "use the typical rate of this optimizer",
         )
         assert finding.evidence["largest_update_ratio"] == 3.8e-7
         assert finding.evidence["better_rate"] == 1e-2
@@ -86,11 +87,14 @@ class TestWhileTraining:
         finding = judge(RULE.from_history, run, answers([0.7] * 20), None, SGD)
         assert (finding.rule, finding.severity) == ("learning-rate-too-low", "warning")
         assert finding.message == (
-            "At a learning rate of 1e-07 no step looked at changed a layer by more than 2e-08 of its size (the "
-            "median over layers); 10,000 such steps, all the same way, would change it by 0.02%. In 400 steps the "
-            "loss went from 0.7 to 0.7, which is what one and the same answer for everything has."
+            "At a learning rate of 1e-07 no sampled step changed a layer by more than 2e-08 of its norm (the "
+            "median over layers); 10,000 such steps, all in one direction, would change it by 0.02%. In 400 "
+            "steps the loss went from 0.7 to 0.7, no better than a constant prediction."
         )
-        assert finding.fix == "set the learning rate to 1e-05, or the rate that is usual for this optimizer"
+        assert (finding.fix, *finding.alternatives) == (
+            "set the learning rate to 1e-05",
+            "use the typical rate of this optimizer",
+        )
 
     def test_is_a_note_where_the_chance_level_is_not_known(self):
         finding = judge(RULE.from_history, history([0.7] * 400, update=2e-8))

@@ -20,9 +20,9 @@ class TestFires:
         finding = judge(RULE.from_history, history(steps=400, update=2e-3), answers(losses))
         assert (finding.rule, finding.severity, finding.step) == ("loss-divergence", "warning", 300)
         assert finding.message == (
-            "The loss rose for good: it began at 0.5, was at 0.55 at its lowest, and from step 300 to 380 it "
-            "is at 2.688; one and the same answer for everything has 0.6931. Steps that are too large are not "
-            "the cause: they change a layer by 0.002."
+            "The loss diverged: it started at 0.5, never fell below 0.55, and was 2.688 from step 300 to 380. "
+            "A constant prediction would score 0.6931. Large updates are not the cause: a step changes a layer "
+            "by 0.002 of its norm."
         )
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 

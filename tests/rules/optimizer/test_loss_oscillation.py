@@ -17,10 +17,10 @@ class TestFires:
         finding = judge(RULE.from_history, history([1.0, 4.0] * 50, update=1e-3, prints=SAME))
         assert (finding.rule, finding.severity, finding.step) == ("loss-oscillation", "warning", 50)
         assert finding.message == (
-            "The loss of one and the same batch swings and does not fall: from step 50 to 99 it goes up and "
-            "down between 1 and 4, with a mean of 2.5, where it began with 2.5. The batches are not the "
-            "reason, so the steps are: they are too long for how the loss is curved, although they change a "
-            "layer by only 0.001 of its size."
+            "The loss of a repeated batch oscillates and does not fall: from step 50 to 99 it swings between 1 "
+            "and 4, with a mean of 2.5, after starting at 2.5. The batch is the same, so the cause is the "
+            "updates: they are too large for the curvature of the loss, although they change a layer by only "
+            "0.001 of its norm."
         )
 
     def test_on_steps_that_are_short_beside_the_weights_and_too_long_for_the_curve(self):
@@ -48,5 +48,5 @@ class TestSilent:
 
 
 def test_not_applicable_where_the_batches_differ():
-    with pytest.raises(NotApplicable, match="needs a batch that came 100 times"):
+    with pytest.raises(NotApplicable, match="needs a batch that occurred 100 times"):
         judge(RULE.from_history, history([1.0, 4.0] * 50))

@@ -25,9 +25,9 @@ class TestFires:
         finding = RULE.from_trial(trial(), LOSS, model, OptimizerFacts("Adam", (1e-3,), {}, 9, 0))
         assert (finding.rule, finding.stage, finding.severity) == ("loss-plateau", "optimizer", "warning")
         assert finding.message == (
-            "On one batch, at your learning rate of 0.001, the loss is stuck at the chance level: in the last 10 "
-            "of 30 steps it lies between 1.09 and 1.12, and one and the same answer for every example would reach "
-            "1.08. It can be learned: at 5e-05 the loss came down to 0.51 in 7 steps."
+            "On one batch, at your learning rate of 0.001, the loss is stuck at the chance level: in the last "
+            "10 of 30 steps it is between 1.09 and 1.12. A constant prediction would score 1.08. It can be "
+            "learned: at 5e-05 the loss fell to 0.51 in 7 steps."
         )
         assert finding.fix == "optimizer=keras.optimizers.Adam(learning_rate=5e-05)"
         assert finding.evidence["lowest_of_last"] == 1.09
@@ -81,12 +81,16 @@ class TestWhileTraining:
         )
         assert (finding.rule, finding.severity, finding.step) == ("loss-plateau", "warning", 140)
         assert finding.message == (
-            "The loss is stuck at the chance level: from step 140 to 380 the cross entropy of the model's "
-            "answers is 0.67, and one and the same answer for everything would have 0.6616. In the whole run "
-            "380 of the 640 answers looked at were right, and 400 of their labels are of the commonest class. "
-            "It is not for want of movement: the steps so far add up to 2.0 times the size of the weights."
+            "The loss is stuck at the chance level: the cross entropy of the predictions was 0.67 from step 140 "
+            "to 380. A constant prediction would score 0.6616. In the whole run 380 of the 640 sampled "
+            "predictions were right, and 400 of their labels are of the most frequent class. The weights are "
+            "changing (the updates add up to 2.0 × their norm)."  # noqa: RUF001
         )
-        assert finding.fix.startswith("train on one batch of a few examples first: if these cannot be learned by")
+        assert (finding.fix, *finding.alternatives) == (
+            "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
+            "activations",
+            "if it can, change the learning rate",
+        )
 
     @pytest.mark.parametrize("update", [1e-3, 0.02], ids=["merely slow", "the rate is too high"])
     def test_is_silent_where_the_size_of_the_steps_says_more(self, update):
@@ -105,5 +109,5 @@ class TestWhileTraining:
             judge(RULE.from_answers, history(steps=380), answers([0.69] * 19))
 
     def test_is_not_applicable_to_a_loss_whose_chance_level_is_not_known(self):
-        with pytest.raises(NotApplicable, match="seen to be cross entropy without weights"):
+        with pytest.raises(NotApplicable, match="seen to be unweighted cross entropy"):
             judge(RULE.from_answers, history(steps=400), answers([0.69] * 20, plain=False))

@@ -9,7 +9,7 @@ from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
 from tests.courses import judge, recorded
 
-SEEN = "The weights were compared before and after 4 of the 60 steps, and not one number changed in any of them. "
+SEEN = "The weights were compared before and after 4 of the 60 steps, and not a single number changed. "
 
 
 def history(ratios, rate=0.1, norm=1.0, **known):
@@ -51,33 +51,36 @@ class TestFires:
 
     def test_on_a_learning_rate_of_nothing(self):
         finding = judge(UnchangedParameters().from_history, history(np.zeros((4, 2)), rate=0.0))
-        assert finding.message == SEEN + "The learning rate was 0 in all of them."
+        assert finding.message == SEEN + "The learning rate was 0 in all of these steps."
 
     def test_on_steps_without_a_gradient(self):
         facts = dataclasses.replace(STILL, gradients=None)
         finding = judge(UnchangedParameters().from_history, facts)
-        assert finding.message == SEEN + "The optimizer has found no gradient in any of them."
-        assert finding.fix.startswith("call loss.backward() before optimizer.step()")
+        assert finding.message == SEEN + "No parameter of the optimizer had a gradient in any of these steps."
+        assert (finding.fix, *finding.alternatives) == (
+            "call loss.backward() before optimizer.step(), and optimizer.zero_grad() not between the two",
+            "look for a detach, .data or no_grad between the weights and the loss",
+        )
 
     def test_on_gradients_that_keras_does_not_show(self):
         facts = dataclasses.replace(STILL, gradients=None)
         model = ModelFacts("Sequential", "keras", num_parameters=10, num_trainable=10)
         finding = judge(UnchangedParameters().from_history, facts, model)
-        assert finding.message == SEEN + "The learning rate was not 0. What gradients there were was not seen."
+        assert finding.message == SEEN + "The learning rate was not 0. The gradients were not seen."
 
     def test_on_updates_too_small_for_the_dtype(self):
         finding = judge(UnchangedParameters().from_history, history([[0, np.nan]] * 4))
         assert finding.message == SEEN + (
-            "There were gradients, and the learning rate was not 0; so the updates are too small for the dtype of "
-            "the weights, or something puts the weights back."
+            "There were gradients, and the learning rate was not 0. So the updates are too small for the dtype "
+            "of the weights, or some code restores the weights."
         )
 
     def test_on_a_loop_that_forgot_to_step(self):
         facts = without_a_step(240)
         finding = judge(UnchangedParameters().from_history, facts)
         assert finding.message == (
-            "The loop has made 240 passes, and none of the watched optimizers has stepped. The weights are what "
-            "they were."
+            "The loop has made 240 passes, and none of the watched optimizers has stepped. The weights have not "
+            "changed."
         )
 
 
