@@ -1,7 +1,9 @@
 """What `watch` saw of a run: plain numbers and NumPy arrays, and no framework.
 
-As in `facts.pipeline`, None always means "not known", and so does NaN in an array of floats, unless its field says
-otherwise. A step is one step of the optimizer, counted from 0.
+A part of the run of which nothing is known is absent: there are no facts of that type. What is not known of a
+single step is NaN in an array of floats, -1 in an array of flags (int8), and 0 in one of sizes or fingerprints,
+unless the field says otherwise. As in `facts.pipeline`, None means "not known". A step is one step of the
+optimizer, counted from 0; a sampled step is one of those that are measured more closely.
 """
 
 from __future__ import annotations
@@ -23,14 +25,13 @@ class StepHistory:
     Attributes:
         total_steps: optimizer steps in the whole run, kept or not.
         steps: integers (n,), rising.
-        learning_rates: float64 (n, groups) over the parameter groups of all optimizers; NaN not known.
-        training_mode: int8 (n,), whether the model was in training mode in the forward pass of the step: 1 yes,
-            0 no, -1 not known.
+        learning_rates: float64 (n, groups) over the parameter groups of all optimizers.
+        training_mode: int8 (n,), 1 if the model was in training mode in the forward pass of the step, else 0.
         passes: integers (n,), forward passes with gradients on that led to the step: 1, or the accumulation.
         gradients_zeroed: int8 (n,): 1 if the gradients were None or all zero at the start of a backward pass
-            between the step before and this one, 0 if they were not at any of them, -1 not known.
-        batch_fingerprints: uint64 (n,), equal for equal batches (the last pass of the step); 0 not known.
-        batch_sizes: integers (n,), examples in that batch; 0 not known.
+            between the step before and this one, 0 if they were not at any of them.
+        batch_fingerprints: uint64 (n,), equal for equal batches (the last pass of the step).
+        batch_sizes: integers (n,), examples in that batch.
         steps_without_optimizer: times the loop called `Watch.step` after forward passes with gradients on while
             no optimizer had stepped since the last such call: the passes of an accumulation, skipped steps, or a
             step that was forgotten.
@@ -58,7 +59,7 @@ class LossHistory:
     Attributes:
         steps: integers (k,), rising.
         values: float64 (k,), the loss handed to `Watch.step`, averaged over the passes of one step. NaN and inf
-            are what the loss was.
+            are what the loss was: every step of this part is known.
     """
 
     described: ClassVar[str] = "the losses of the steps"
@@ -119,8 +120,7 @@ class MemoryHistory:
 
     Attributes:
         steps: integers (m,), rising.
-        in_use: float64 (m,), bytes held by tensors on the accelerator, or by the process if there is none; NaN not
-            known.
+        in_use: float64 (m,), bytes held by tensors on the accelerator, or by the process if there is none.
         holder: which of the two.
     """
 
