@@ -36,3 +36,8 @@ def message_of(error: BaseException) -> str:
         return str(error)
     except BaseException:
         return "<exception str() failed>"  # as Python prints it
+
+
+def typed_message(error: BaseException) -> str:
+    """Return the last line of an exception's traceback: `ValueError: no such column`."""
+    return f"{type(error).__name__}: {message_of(error)}"

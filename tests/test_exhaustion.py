@@ -1,6 +1,6 @@
 import pytest
 
-from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
+from diagnostics.collectors.isolation.guard import is_out_of_memory
 
 
 class TestRanOutOfMemory:

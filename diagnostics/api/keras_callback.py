@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
 
-from diagnostics.errors import message_of
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.report.build import finished
 from diagnostics.report.loggers import MetricLogger, check_logger
 from diagnostics.report.report import Report
@@ -65,7 +64,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._first_batches: Any = None  # `diagnose run`'s
         self._name = ""
         self._why_not = "training has not begun"
-        self._faults: dict[str, str] = {}
+        self._guard = FaultGuard(message="watching the model failed ({part}): {fault}")
+        self._safely = self._guard.run
 
     def report(self) -> Report:
         """Say what was seen so far, at any time. Reads what is still on the device."""
@@ -77,7 +77,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         else:
             report = watch_report(self._run, self._name, _facts(self.model))
             report = dataclasses.replace(report, failed=self._run.batch())
-        return dataclasses.replace(report, faults=(*report.faults, *self._faults.values()))
+        return dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
 
     # Keras' events. None of each batch: those would take from Keras its way of logging in the background.
 
@@ -103,18 +103,11 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     # What is done at them.
 
-    def _safely(self, part: str, work: Callable[..., None], *given: Any) -> None:
-        if part in self._faults:
-            return
-        try:
-            work(*given)
-        except Exception as fault:  # ours: a line in the report, never an exception in the user's training
-            self._faults[part] = f"watching the model failed ({part}): {type(fault).__name__}: {message_of(fault)}"
-
     def _begin(self) -> None:
         if self._run is not None:
             self._run.close()
-        self._run, self._faults = None, {}
+        self._run = None
+        self._guard.faults.clear()
         backend = keras.backend.backend()
         if backend not in ("tensorflow", "torch"):
             self._why_not = f"Keras runs on {backend} here, and only Keras on TensorFlow and on PyTorch is covered"
@@ -124,7 +117,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._run = run = self._observe(backend)
         run.first_batches = getattr(self._first_batches, "take", None)
         if self._logger is not None:
-            self._handover = handover = MetricLogger(self._logger, self._faults)
+            self._handover = handover = MetricLogger(self._logger, self._guard.faults)
             run.on_read = lambda: handover.take(run.history)
 
     def _observe(self, backend: str) -> KerasRun | KerasTorchRun:

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import transformers
 
-from diagnostics.errors import message_of
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.errors import typed_message
 from diagnostics.report.build import finished
 from diagnostics.report.loggers import check_logger
 from diagnostics.report.report import Report
@@ -75,7 +76,8 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._quiet = quiet
         self._watch: Watch | None = None
         self._why_not = "training has not begun"
-        self._faults: dict[str, str] = {}
+        self._guard = FaultGuard(message="watching the Trainer failed ({part}): {fault}")
+        self._safely = self._guard.run
         self._losses: list[Any] = []  # of the batches of the step that is under way
         self._eval_name: str | None = None
         self._release: Callable[[], None] | None = None
@@ -88,7 +90,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     def _report(self) -> Report:
         watched = self._watch
         report = watched._report() if watched is not None else Report(f"watched nothing: {self._why_not}")
-        return dataclasses.replace(report, faults=(*report.faults, *self._faults.values()))
+        return dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
 
     # The Trainer's events.
 
@@ -110,19 +112,10 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     # What is done at them.
 
-    def _safely(self, part: str, work: Callable[..., None], *given: Any) -> None:
-        if part in self._faults:
-            return
-        try:
-            work(*given)
-        except Exception as fault:  # ours: a line in the report, never an exception in the user's training
-            self._faults[part] = (
-                f"watching the Trainer failed ({part}): {type(fault).__name__}: {message_of(fault)}"
-            )
-
     def _begin(self, args: Any, state: Any, model: Any, optimizer: Any) -> None:
         self._close()
-        self._watch, self._losses, self._faults = None, [], {}
+        self._watch, self._losses = None, []
+        self._guard.faults.clear()
         if args.n_gpu > 1:
             self._why_not = (
                 f"the Trainer spreads each batch over {args.n_gpu} GPUs in one process, which is not covered; "
@@ -187,7 +180,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         try:
             return begin(trainer, args[1] if len(args) > 1 else kwargs.get("inputs"))
         except Exception as fault:
-            self._faults["first step"] = f"looking at the first step failed: {type(fault).__name__}: {fault}"
+            self._guard.faults["first step"] = f"looking at the first step failed: {typed_message(fault)}"
             return None
 
     def _step(self) -> None:

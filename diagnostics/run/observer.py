@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
+from diagnostics.collectors.isolation.guard import FaultGuard, is_out_of_memory
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import FROZEN
@@ -107,6 +107,7 @@ class ScriptObserver:
         self.trainings: list[Training] = []
         self.faults: list[str] = []
         self._on_examined = on_examined
+        self._guard = FaultGuard(on_fault=self._fault)
         self._loops: LoopFinder[Watch] | None = None
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by who watches
         self._tapes: TapeFinder | None = None
@@ -133,11 +134,9 @@ class ScriptObserver:
 
     def course(self, training: Training) -> Report | None:
         """Report on one training as far as it has come; None if it was not watched."""
-        try:
-            report: Report | None = training.watching and training.watching._report()
-        except Exception as fault:
-            self._fault(fault)
-            return None
+        report: Report | None = (
+            None if training.watching is None else self._guard.attempt(training.watching._report)
+        )
         return None if report is None else _unaided(report)
 
     def save_batches(self, path: Path) -> int:
@@ -150,18 +149,17 @@ class ScriptObserver:
             self._undo.pop()()
 
     def _with_torch(self, torch: ModuleType) -> None:
-        if not hasattr(torch, "nn"):  # a `torch.py` of the script's own
-            return
-        try:
-            self._with_loaders()
-            from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+        if hasattr(torch, "nn"):  # or it is a `torch.py` of the script's own
+            self._guard.attempt(self._find_loops)
 
-            self._loops = LoopFinder(
-                self._watch, self._fault, self._examine_step, self._over, self._examine_evaluation
-            )
-            self._undo.append(self._loops.close)
-        except Exception as fault:
-            self._fault(fault)
+    def _find_loops(self) -> None:
+        self._with_loaders()
+        from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+
+        self._loops = LoopFinder(
+            self._watch, self._fault, self._examine_step, self._over, self._examine_evaluation
+        )
+        self._undo.append(self._loops.close)
 
     def _with_loaders(self) -> None:
         if self._keep_batches:
@@ -205,14 +203,14 @@ class ScriptObserver:
         self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)
 
     def _with_keras(self, module: ModuleType) -> None:
-        try:
-            from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
-
-            self._tapes = TapeFinder(self._watch_tape, self._fault)
-            self._undo.append(self._tapes.close)
-        except Exception as fault:
-            self._fault(fault)
+        self._guard.attempt(self._find_tapes)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
+
+    def _find_tapes(self) -> None:
+        from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
+
+        self._tapes = TapeFinder(self._watch_tape, self._fault)
+        self._undo.append(self._tapes.close)
 
     def _watch_tape(self, loop: KerasLoop) -> None:
         self.trainings.append(Training(watching=_TapeWatch(loop)))

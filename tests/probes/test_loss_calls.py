@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.functional import cross_entropy as bound_early
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.collectors.pytorch.discover.loss_calls import LossCalls
 
@@ -22,7 +23,7 @@ BINARY = torch.tensor([[1.0], [0.0], [1.0], [1.0]])
 @pytest.fixture
 def calls():
     faults = []
-    made = LossCalls(lambda call: None, faults.append)
+    made = LossCalls(lambda call: None, FaultGuard(on_fault=faults.append))
     made.open(lambda: True)
     yield made
     made.close()
@@ -61,7 +62,7 @@ class TestHeard:
         assert calls.heard == []
 
     def test_not_where_it_is_nobodys_business(self):
-        calls = LossCalls(lambda call: None, [].append)
+        calls = LossCalls(lambda call: None, FaultGuard())
         calls.open(lambda: False)
         F.cross_entropy(SCORES, LABELS)
         assert calls.heard == []
@@ -69,7 +70,7 @@ class TestHeard:
 
     def test_before_it_fails(self):
         seen = []
-        calls = LossCalls(lambda call: seen.append(call.labels_outside()), [].append)
+        calls = LossCalls(lambda call: seen.append(call.labels_outside()), FaultGuard())
         calls.open(lambda: True)
         with pytest.raises(IndexError, match="Target 3 is out of bounds"):
             F.cross_entropy(SCORES, LABELS + 1)
@@ -162,7 +163,7 @@ class TestFunctions:
 
     def test_get_their_own_code_back(self):
         before = (F.cross_entropy.__code__, dict(vars(F.cross_entropy)))
-        calls = LossCalls(lambda call: None, [].append)
+        calls = LossCalls(lambda call: None, FaultGuard())
         calls.open(lambda: True)
         assert F.cross_entropy.__code__ is not before[0]
         calls.close()
@@ -203,7 +204,7 @@ class TestFunctions:
         def broken(call):
             raise ZeroDivisionError("on purpose")
 
-        calls = LossCalls(broken, faults.append)
+        calls = LossCalls(broken, FaultGuard(on_fault=faults.append))
         calls.open(lambda: True)
         loss = F.cross_entropy(SCORES, LABELS)
         calls.close()

@@ -6,12 +6,17 @@ import pytest
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.api.watch_report import watch_report
 from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
 
 FAULTS = []
 INPUTS = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")
 LABELS = INPUTS[:, :3].argmax(1)
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def report_on(loop):
+    return watch_report(loop, loop.name)
 
 
 @pytest.fixture
@@ -77,12 +82,12 @@ class TestEveryKind:
 
     def test_of_loop_reports_a_loss_that_is_not_finite(self, loops, kind):
         train(kind, steps=4, scale=np.nan)
-        report = loops.found[0].report()
+        report = report_on(loops.found[0])
         assert (report.findings[0].rule, report.findings[0].step) == ("non-finite-loss", 0)
 
     def test_of_loop_in_which_nothing_moves(self, loops, kind):
         train(kind, steps=10, optimizer=keras.optimizers.SGD(0.0))
-        assert "unchanged-parameters" in [finding.rule for finding in loops.found[0].report().findings]
+        assert "unchanged-parameters" in [finding.rule for finding in report_on(loops.found[0]).findings]
 
 
 class TestGradients:
@@ -108,7 +113,7 @@ class TestGradients:
 
     def test_are_said_to_be_hidden_within_a_function(self, loops):
         train("function")
-        (hidden,) = [stage for stage in loops.found[0].report().stages if stage.name == "gradients"]
+        (hidden,) = [stage for stage in report_on(loops.found[0]).stages if stage.name == "gradients"]
         assert (hidden.status, hidden.detail) == (
             "not judged",
             "the step is one tf.function, which shows none",

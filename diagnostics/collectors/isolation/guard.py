@@ -1,79 +1,105 @@
-"""The parts of a watch: one that fails is switched off and says so, and the user's loop goes on."""
+"""Keeps faults of this library out of the user's program: they become lines of the report."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
-import torch
+from diagnostics.errors import message_of, typed_message
 
-from diagnostics.errors import message_of
+from .user_modes import call_without_user_modes, mode_counters
 
-from .exhaustion import is_out_of_memory
-from .user_modes import call_without_user_modes
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "OOM when allocating")
 
-# What every call raises once a kernel has failed. Before PyTorch 2.8 it was a RuntimeError like many others.
-DEVICE_FAILED: tuple[type[Exception], ...] = tuple(filter(None, [getattr(torch, "AcceleratorError", None)]))
-_function_modes: Callable[[], int] = torch._C._len_torch_function_stack
-_dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 
-Part = Literal[
-    "forward passes",
-    "loss",
-    "evaluation",
-    "backward passes",
-    "gradients",
-    "updates",
-    "weights",
-    "activations",
-    "recurrences",
-    "predictions",
-    "readings",
-    "trace",
-]
+def is_out_of_memory(fault: BaseException) -> bool:
+    """Whether an exception says only that no memory is left, on the host or on a device."""
+    return isinstance(fault, MemoryError) or any(said in message_of(fault) for said in _OUT_OF_MEMORY)
+
+
+def is_device_failure(fault: BaseException) -> bool:
+    """Whether an exception is what every PyTorch call raises once a kernel has failed.
+
+    False before PyTorch 2.8, where it is a RuntimeError like many others.
+    """
+    kind = getattr(sys.modules.get("torch"), "AcceleratorError", None)
+    return kind is not None and isinstance(fault, kind)
 
 
 class FaultGuard:
-    """Does the work of each part until it fails.
+    """Runs work of this library inside the user's program, and never raises into it.
+
+    `run` does the work of a named part, and switches the part off after its first fault. `attempt` belongs to no
+    part: it hands each fault to `on_fault`, and nothing is switched off. Both set the user's modes of PyTorch
+    aside.
 
     Attributes:
-        faults: by part, what went wrong in the watcher itself; empty where the script had broken what it needs.
-        uncovered: by part, why it could not be watched.
-        unusual: tensors of the model that do not do all that others do, in words; empty if there are none.
+        faults: by part, the fault of the library; empty where the script had broken what the part needs.
+        uncovered: by part, why it could not be watched. None if there is no place to say so: then running out of
+            memory counts as a fault.
+        unusual: a description of tensors in the model that lack some operations; empty if there are none.
     """
 
-    def __init__(self, faults: dict[str, str] | None = None) -> None:
-        self.faults: dict[str, str] = {} if faults is None else faults
-        self.unusual = ""
-        self.uncovered: dict[str, str] = {}
+    def __init__(
+        self,
+        faults: dict[str, str] | None = None,
+        uncovered: dict[str, str] | None = None,
+        message: str = "watching the {part} ended: {fault}",
+        on_fault: Callable[[Exception], object] | None = None,
+    ) -> None:
+        """Guard with all parts switched on.
 
-    def run(self, part: Part, work: Callable[..., None], *arguments: Any) -> None:
+        Args:
+            faults: filled by `run`.
+            uncovered: filled by `run`.
+            message: of a fault in `run`, with the fields ``part`` and ``fault``.
+            on_fault: takes the faults of `attempt`; None to drop them.
+        """
+        self.faults: dict[str, str] = {} if faults is None else faults
+        self.uncovered = uncovered
+        self.unusual = ""
+        self._message, self._on_fault = message, on_fault
+        self._function_modes, self._dispatch_modes = mode_counters()
+
+    def run(self, part: str, work: Callable[..., None], *arguments: Any) -> None:
         """Do a part's work, unless it has failed before."""
         if part in self.faults:
             return
         try:
-            if _function_modes() or _dispatch_modes():  # asked here: this is called for every module
+            if self._function_modes() or self._dispatch_modes():  # asked here: this is called for every module
                 call_without_user_modes(work, *arguments)
             else:
                 work(*arguments)
-        except Exception as fault:  # ours: a line in the report, never an exception in the user's loop
-            self.ended(part, fault)
+        except Exception as fault:
+            self.switch_off(part, fault)
 
-    def hook(self, part: Part, work: Callable[..., None], number: int) -> Callable[..., None]:
+    def attempt(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return what the work returns, or None if it raises."""
+        try:
+            if self._function_modes() or self._dispatch_modes():
+                return call_without_user_modes(work, *arguments, **options)
+            return work(*arguments, **options)
+        except Exception as fault:
+            if self._on_fault is not None:
+                self._on_fault(fault)
+            return None
+
+    def hook(self, part: str, work: Callable[..., None], number: int) -> Callable[..., None]:
         """Return a hook that does a part's work for the optimizer of that number."""
         return functools.partial(self.run, part, work, number)
 
-    def ended(self, part: Part, fault: Exception) -> None:
-        """Switch a part off, and say why."""
-        failed = isinstance(fault, DEVICE_FAILED)
-        if failed or is_out_of_memory(fault):  # the script's failure, not ours
-            lacking = "the device failed, and nothing can be read from it now" if failed else "memory ran out"
-            self.faults[part], self.uncovered[part] = "", lacking
-            return
-        said = f"{type(fault).__name__}: {message_of(fault)}"
-        if self.unusual:
-            self.faults[part] = ""
-            self.uncovered[part] = f"{self.unusual} do not allow it: {said}"
-            return
-        self.faults[part] = f"watching the {part} ended: {said}"
+    def switch_off(self, part: str, fault: Exception) -> None:
+        """Switch a part off, and record why."""
+        said, why = typed_message(fault), ""
+        if is_device_failure(fault):
+            why = "the device failed, and nothing can be read from it now"
+        elif is_out_of_memory(fault):
+            why = "memory ran out"
+        elif self.unusual:
+            why = f"{self.unusual} do not allow it: {said}"
+        if why and self.uncovered is not None:  # the script's failure, not ours
+            self.faults[part], self.uncovered[part] = "", why
+        else:
+            self.faults[part] = self._message.format(part=part, fault=said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 
@@ -15,10 +15,10 @@ def without_user_modes() -> Iterator[None]:
 
     A default device stays, and so do PyTorch's own modes such as FakeTensorMode: tensors depend on them.
     """
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "_C") or not any(size() for size in _stack_sizes()):
+    if not any(count() for count in mode_counters()):
         yield
         return
+    torch = sys.modules["torch"]
     undo = [*_pop_function_modes(torch), *_pop_dispatch_modes(torch)]
     try:
         yield
@@ -29,17 +29,29 @@ def without_user_modes() -> Iterator[None]:
 
 def call_without_user_modes(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Call a function `without_user_modes`; costs a fraction of a microsecond where there are none."""
-    functions, dispatched = _stack_sizes()
+    functions, dispatched = _counters or mode_counters()
     if not functions() and not dispatched():
         return work(*arguments, **options)
     with without_user_modes():
         return work(*arguments, **options)
 
 
-@cache
-def _stack_sizes() -> tuple[Callable[[], int], Callable[[], int]]:
-    torch: Any = sys.modules["torch"]
-    return torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+def mode_counters() -> tuple[Callable[[], int], Callable[[], int]]:
+    """Return what counts this thread's function modes and dispatch modes: 0 where PyTorch is not imported."""
+    global _counters
+    if _counters is None:
+        torch: Any = sys.modules.get("torch")
+        if torch is None or not hasattr(torch, "_C"):
+            return _none, _none
+        _counters = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+    return _counters
+
+
+def _none() -> int:
+    return 0
+
+
+_counters: tuple[Callable[[], int], Callable[[], int]] | None = None  # once PyTorch is imported
 
 
 def _pop_function_modes(torch: Any) -> list[Callable[[], object]]:

@@ -18,6 +18,7 @@ import tensorflow as tf
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import FROZEN
@@ -40,7 +41,8 @@ class TapeFinder:
             fault: is given what goes wrong in here, which is never raised into the script.
             every: steps between two looks at the weights.
         """
-        self._began, self._fault, self._every = began, fault, every
+        self._began, self._every = began, every
+        self._safely = FaultGuard(on_fault=fault).attempt
         self._loops: IdentityMap[Any, KerasLoop] = IdentityMap()
         self._losses: dict[int, Any] = {}  # by the gradient's identity, of the latest tapes
         self._within = threading.local()
@@ -80,13 +82,6 @@ class TapeFinder:
         looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
         setattr(owner, name, looked_at)
         self._undo.append(lambda: setattr(owner, name, plain))
-
-    def _safely(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return work(*arguments)
-        except Exception as fault:  # ours, and nothing the script should hear of
-            self._fault(fault)
-            return None
 
     def _gradient(self, plain: Any, tape: Any, target: Any, *arguments: Any, **options: Any) -> Any:
         gradients = plain(tape, target, *arguments, **options)

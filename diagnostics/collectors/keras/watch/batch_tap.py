@@ -14,6 +14,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from diagnostics.errors import typed_message
+
 
 class BatchTap:
     """Stands in for `model.train_function` while a model is fitted.
@@ -89,14 +91,14 @@ class BatchTap:
                 self._queue, self._feed = _queue_like(spec)
             self._source = weakref.ref(iterator)
         except Exception as fault:
-            self.why_not = f"uses such as cannot be handed on unchanged ({type(fault).__name__}: {fault})"
+            self.why_not = f"uses such as cannot be handed on unchanged ({typed_message(fault)})"
         return not self.why_not
 
     def _hand_over(self, batch: Any) -> Any:
         try:
             self._queue.enqueue(tf.nest.flatten(batch))
         except Exception as fault:
-            self.why_not = f"failed to hand them on ({type(fault).__name__}: {fault})"
+            self.why_not = f"failed to hand them on ({typed_message(fault)})"
             return [batch]  # as `train_on_batch` would; the batch must not be lost
         return self._feed
 

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import torch
 
-from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.batch import as_array, fingerprint, named, unpack
 from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
@@ -73,8 +73,9 @@ class KerasTorchRun:
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
         self._model, self._every, self._stop_after = model, every, stop_after
         self.steps = self.forwards = 0
-        self.faults: dict[str, str] = {}
         self.uncovered = {"weights": NOT_REPLAYED}
+        self._guard = FaultGuard(uncovered=self.uncovered)
+        self.faults = self._guard.faults
         self.remarks: dict[str, str] = {}
         self.origin: OriginFacts | None = None
         self.on_read: Callable[[], None] | None = None
@@ -196,16 +197,8 @@ class KerasTorchRun:
             self.close()
 
     def _safely(self, part: str, work: Callable[..., None], *given: Any) -> None:
-        if part in self.faults:
-            return
-        try:
-            with torch.no_grad():
-                work(*given)
-        except Exception as fault:  # ours: a line in the report, never an exception in the user's `fit`
-            if is_out_of_memory(fault):  # the script's failure, not ours
-                self.faults[part], self.uncovered[part] = "", "memory ran out"
-                return
-            self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {fault}"
+        with torch.no_grad():
+            self._guard.run(part, work, *given)
 
     # Measuring.
 

@@ -6,20 +6,20 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.isolation.exhaustion import is_out_of_memory
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.batch import fingerprint
 from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, current, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
-from diagnostics.errors import message_of
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import TrainingHistory
@@ -60,8 +60,9 @@ class KerasRun:
         self._every = every
         self._stop_after = stop_after
         self.steps = self.forwards = 0
-        self.faults: dict[str, str] = {}
         self.uncovered = {"gradients": "Keras computes them inside its compiled step and does not show them"}
+        guard = FaultGuard(uncovered=self.uncovered)
+        self.faults, self._safely = guard.faults, guard.run
         self.remarks: dict[str, str] = {}
         self.origin: OriginFacts | None = None
         self._failed: FailedBatch | None = None
@@ -90,7 +91,9 @@ class KerasRun:
         self._handed = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._closed = False
-        self._tap = BatchTap(model, self._guarded("steps", self._before), self._guarded("steps", self._after))
+        self._tap = BatchTap(
+            model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
+        )
         self._tap.open()
 
     def close(self) -> None:
@@ -101,12 +104,12 @@ class KerasRun:
         self._tap.close()
         self.read()
         if self.origin is None:
-            self._guarded("origin", self._look_behind)(None)
+            self._safely("origin", self._look_behind)
         self._previous = self._current = self._suspect = None
 
     def read(self) -> None:
         """Bring everything that is pending to the host."""
-        self._guarded("readings", self._read)(None)
+        self._safely("readings", self._read)
 
     def batch(self) -> FailedBatch | None:
         """Return the batch in which NaN or inf first appeared; None while there is none."""
@@ -145,20 +148,6 @@ class KerasRun:
 
     # Around each step.
 
-    def _guarded(self, part: str, work: Callable[[Any], None]) -> Callable[[Any], None]:
-        def guarded(given: Any) -> None:
-            if part in self.faults:
-                return
-            try:
-                work(given)
-            except Exception as fault:  # ours: a line in the report, never an exception in the user's `fit`
-                if is_out_of_memory(fault):  # the script's failure, not ours
-                    self.faults[part], self.uncovered[part] = "", "memory ran out"
-                    return
-                self.faults[part] = f"watching the {part} ended: {type(fault).__name__}: {message_of(fault)}"
-
-        return guarded
-
     def _before(self, batch: Any) -> None:
         if getattr(self._model, "history", None) is not self._fit:
             self.close()  # another fit, without the callback: the first ended by an exception, and told nobody
@@ -196,7 +185,7 @@ class KerasRun:
         if not self._deferred or len(self._pending) >= self._every or self._unsound:
             self.read()
         if self._unsound and self.origin is None:
-            self._guarded("origin", self._look_behind)(None)
+            self._safely("origin", self._look_behind)
         if self._stop_after is not None and self.steps >= self._stop_after:
             self.close()
 
@@ -230,13 +219,13 @@ class KerasRun:
 
     # Reading.
 
-    def _read(self, _: Any) -> None:
+    def _read(self) -> None:
         pending, self._pending = self._pending, []
         for kept, raw in pending:
             kept.loss = self._loss.value(raw)
             kept.rate = None if kept.rate is None else float(kept.rate)
             if self.origin is None and kept.loss is not None and not math.isfinite(kept.loss):
-                self._guarded("origin", self._locate)(kept)
+                self._safely("origin", self._locate, kept)
             self._previous = kept if self.origin is None else None
             self._read_of.append(kept)
             if len(self._read_of) >= self._passes:
@@ -276,7 +265,7 @@ class KerasRun:
         self._failed = failed_batch(self.origin, [*earlier, kept])
         self._previous = self._suspect = None  # the first is the one that matters: no more needs to be held
 
-    def _look_behind(self, _: Any) -> None:
+    def _look_behind(self) -> None:
         """Look at the weights that no later step has used, where every loss was seen to be finite."""
         self._unsound = False
         if self._weights is None or self._previous is None or not self._weights.small:

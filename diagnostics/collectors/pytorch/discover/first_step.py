@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors
@@ -64,19 +65,19 @@ class FirstSteps:
     def __init__(
         self,
         deliver: Callable[[nn.Module, FirstPass], bool],
-        fault: Callable[[Exception], None],
+        guard: FaultGuard,
         suspended: Callable[[], bool],
     ) -> None:
         """Prepare; nothing is touched until a module is called.
 
         Args:
             deliver: takes the pass of a module; returns whether it knows its loop yet.
-            fault: is given what goes wrong while a loss is heard.
+            guard: attempts what is done while a loss is heard.
             suspended: whether to notice nothing at the moment.
         """
         self._deliver, self._suspended = deliver, suspended
         self.loaders = LoaderBatches()
-        self._losses = LossCalls(self._before_loss, fault)
+        self._losses = LossCalls(self._before_loss, guard)
         self._done: IdentityMap[nn.Module, None] = IdentityMap()
         self._frozen: IdentityMap[nn.Module, None] = IdentityMap()
         self._called: IdentityMap[nn.Module, int] = IdentityMap()

@@ -21,10 +21,10 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import FROZEN
-from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstSteps
@@ -83,7 +83,8 @@ class LoopFinder(Generic[W]):
             compare: is called with what `watch` returned, and with facts of the rows that the loop learns from and
                 of others that it is evaluated on.
         """
-        self._watch, self._fault, self._examine, self._over, self._compare = watch, fault, examine, over, compare
+        self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
+        self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self._optimizers: list[weakref.ref[Optimizer]] = []
         # None where the loop is over, and the script has the optimizer still.
@@ -99,7 +100,7 @@ class LoopFinder(Generic[W]):
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
         self._loops: IdentityMap[nn.Module, tuple[W, list[weakref.ref[Optimizer]]]] = IdentityMap()
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
-        self._first = FirstSteps(self._deliver, fault, lambda: bool(self._paused) or is_own_run())
+        self._first = FirstSteps(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._undo: list[Callable[[], None]] = [self._first.end]
         self._attach()
@@ -195,11 +196,7 @@ class LoopFinder(Generic[W]):
         """Return what the work does, or None where it fails, or is not to be done."""
         if self._paused or is_own_run():
             return None
-        try:
-            return call_without_user_modes(work, *arguments, **options)
-        except Exception as fault:  # ours, and nothing the script should hear of
-            self._fault(fault)
-            return None
+        return self._guard.attempt(work, *arguments, **options)
 
     # What the script does. Each of these is called through `_safely`.
 
@@ -340,11 +337,11 @@ class LoopFinder(Generic[W]):
             self._watch_of[optimizer] = None
         for module in [module for module, (of, _) in self._loops.items() if of is watched]:
             del self._loops[module]
-        try:
-            watched.close()
-            self._over(watched)
-        except Exception as fault:
-            self._fault(fault)
+        self._guard.attempt(self._finish, watched)
+
+    def _finish(self, watched: W) -> None:
+        watched.close()
+        self._over(watched)
 
     def _evaluated(self, module: nn.Module, inputs: Any) -> None:
         watched, loaders = self._watched_by.get(module), self._first.evaluated(module, inputs)

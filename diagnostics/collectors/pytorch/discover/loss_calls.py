@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.patching import FROZEN
-from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
     Recognised,
@@ -164,21 +164,21 @@ class LossCalls:
         heard: the calls since it was opened whose result may be learned from, in order.
     """
 
-    def __init__(self, before: Callable[[LossCall], None], fault: Callable[[Exception], None]) -> None:
+    def __init__(self, before: Callable[[LossCall], None], guard: FaultGuard) -> None:
         """Prepare; nothing is touched until `open`.
 
         Args:
             before: is called with each call before the loss is computed.
-            fault: is given what goes wrong in here.
+            guard: attempts what is done at a call.
         """
-        self._before, self._fault = before, fault
+        self._before, self._guard = before, guard
         self._open: list[Callable[[], None]] = []
         self.heard: list[LossCall] = []
 
     def open(self, is_mine: Callable[[], bool]) -> None:
         """Listen, for as long as `is_mine` says that a call is one of those looked for."""
         if not self._open:
-            self._open = [_listen(function, self._hear, is_mine) for function in _FUNCTIONS.values()]
+            self._open = [_listen(function, self._hear, is_mine, self._guard) for function in _FUNCTIONS.values()]
 
     def close(self) -> None:
         """Give the functions their own code back, and forget what was heard."""
@@ -187,16 +187,13 @@ class LossCalls:
         self.heard = []
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
-        try:
-            if torch.is_grad_enabled() and len(self.heard) < MOST_CALLS:
-                call = _call(name, arguments, options)
-                if call is not None:
-                    self._before(call)
-                    self.heard.append(call)
-                return call
-        except Exception as fault:  # ours, and nothing the script should hear of
-            self._fault(fault)
-        return None
+        if not torch.is_grad_enabled() or len(self.heard) >= MOST_CALLS:
+            return None
+        call = _call(name, arguments, options)
+        if call is not None:
+            self._before(call)
+            self.heard.append(call)
+        return call
 
 
 def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
@@ -219,7 +216,9 @@ def _number(result: Tensor) -> Tensor | None:
     return result.detach() if result.numel() == 1 else None
 
 
-def _listen(function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool]) -> Callable[[], None]:
+def _listen(
+    function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool], guard: FaultGuard
+) -> Callable[[], None]:
     """Have each call of a function heard. Return what undoes it."""
     code = function.__code__
     plain = types.FunctionType(code, function.__globals__, code.co_name, function.__defaults__)
@@ -227,12 +226,12 @@ def _listen(function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool]
 
     def before(arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
         heard = not torch.compiler.is_compiling() and is_mine()
-        return call_without_user_modes(hear, code.co_name, arguments, options) if heard else None
+        return guard.attempt(hear, code.co_name, arguments, options) if heard else None
 
     def after(call: LossCall | None, result: Any) -> None:
         if call is not None and type(result) is Tensor:
             call.result = weakref.ref(result)
-            call.value = call_without_user_modes(_number, result)
+            call.value = guard.attempt(_number, result)
 
     constants = {"before": before, "after": after, "plain": plain}
     exchanged = _heard.__code__.replace(

@@ -81,18 +81,19 @@ class TorchWatch:
         self._device = device_of(self._inner)
         self.steps = 0
         self.on_read: Callable[[], None] | None = None
-        parts = FaultGuard(faults)
-        self.faults, self.uncovered = parts.faults, parts.uncovered
-        self._safely, self._hook = parts.run, parts.hook
+        self.uncovered: dict[str, str] = {}
+        guard = FaultGuard(faults, self.uncovered)
+        self.faults = guard.faults
+        self._safely, self._hook = guard.run, guard.hook
         self.compiled = self._inner is not model
         self._layers = Layers(self._inner)
-        parts.unusual = unusual(map(local, self._layers.parameters.values()))
+        guard.unusual = unusual(map(local, self._layers.parameters.values()))
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
         # Where no optimizer holds anything of the model, all of it is looked at, to see that nothing changes.
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
         self._table = StepLog(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
         self._samples = Samples(self._inner, self._layers, self._safely)
-        self._trace = Trace(self._inner, trace_steps, lambda fault: parts.ended("trace", fault))
+        self._trace = Trace(self._inner, trace_steps, lambda fault: guard.switch_off("trace", fault))
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile has made one piece of the modules: trace the model without it"
         self._predictions = Predictions()
