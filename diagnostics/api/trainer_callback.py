@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import transformers
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import typed_message
 from diagnostics.report.build import finished
 from diagnostics.report.loggers import check_logger
@@ -146,32 +147,26 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def _listen(self, trainer: Any) -> None:
         """Let `training_step` leave its loss here. It is the one place that knows, whoever computes the loss."""
-        original = trainer.training_step
-        own = vars(trainer).get("training_step")
 
-        def training_step(*args: Any, **kwargs: Any) -> Any:
-            first = self._first_step(trainer, args, kwargs)
-            try:
-                loss = original(*args, **kwargs)
-            finally:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def training_step(*args: Any, **kwargs: Any) -> Any:
+                first = self._first_step(trainer, args, kwargs)
+                try:
+                    loss = original(*args, **kwargs)
+                finally:
+                    if first is not None:
+                        first.close()
                 if first is not None:
-                    first.close()
-            if first is not None:
-                self._safely("first step", first.done, loss)
-            if self._watch is not None:
-                self._losses.append(loss)
-            return loss
+                    self._safely("first step", first.done, loss)
+                if self._watch is not None:
+                    self._losses.append(loss)
+                return loss
 
-        def release() -> None:
-            if vars(trainer).get("training_step") is not training_step:
-                return  # somebody put another one over it, which calls it
-            if own is None:
-                del trainer.training_step
-            else:
-                trainer.training_step = own
+            return training_step
 
-        trainer.training_step = training_step
-        self._release = release
+        patches = Patches()
+        patches.around(trainer, "training_step", make)
+        self._release = patches.undo
 
     def _first_step(self, trainer: Any, args: Any, kwargs: Any) -> _Observer | None:
         begin, self._on_first_step = self._on_first_step, None

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
+import itertools
 import signal
 import threading
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import Patches
 
 
 class Limits:
@@ -35,7 +37,8 @@ class Limits:
         self.reached: str | None = None
         self.steps = 0
         self._timer: threading.Timer | None = None
-        self._undo: list[Callable[[], object]] = []
+        self._patches, self._at_exit = Patches(), contextlib.ExitStack()
+        self._at_exit.callback(self._patches.undo)
 
     def was_reached(self) -> bool:
         """Whether a limit ended the script, or is about to."""
@@ -47,8 +50,8 @@ class Limits:
         if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL):  # under nohup, or started with &
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if self._max_steps is not None:
-            self._undo.append(after_import("torch", self._with_torch))
-            self._undo.append(after_import("keras.src.callbacks.callback_list", self._with_keras))
+            self._at_exit.callback(after_import("torch", self._with_torch))
+            self._at_exit.callback(after_import("keras.src.callbacks.callback_list", self._with_keras))
         if self._time_limit is not None:
             self._timer = threading.Timer(self._time_limit, self._reach, [f"{self._time_limit:g} s"])
             self._timer.daemon = True
@@ -60,8 +63,7 @@ class Limits:
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        while self._undo:
-            self._undo.pop()()
+        self._at_exit.close()
 
     def _with_torch(self, _torch: Any) -> None:
         try:
@@ -76,21 +78,16 @@ class Limits:
                 counts[id(optimizer)] = counts.get(id(optimizer), 0) + 1
                 self._count(counts[id(optimizer)])
 
-        self._undo.append(register_optimizer_step_post_hook(stepped).remove)
+        self._at_exit.callback(register_optimizer_step_post_hook(stepped).remove)
 
     def _with_keras(self, module: Any) -> None:
-        owner = module.CallbackList
-        plain = owner.on_train_batch_end
+        counted = itertools.count(1)
 
-        def on_train_batch_end(callbacks: Any, batch: int, logs: Any = None) -> None:
-            plain(callbacks, batch, logs=logs)
+        def stepped(*_: Any, **__: Any) -> None:
             if not is_own_run():
-                self._in_fit += 1
-                self._count(self._in_fit)
+                self._count(next(counted))
 
-        self._in_fit = 0
-        owner.on_train_batch_end = on_train_batch_end
-        self._undo.append(lambda: setattr(owner, "on_train_batch_end", plain))
+        self._patches.after(module.CallbackList, "on_train_batch_end", stepped)
 
     def _count(self, steps: int) -> None:
         self.steps = max(self.steps, steps)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from diagnostics.collectors.isolation.guard import FaultGuard, is_out_of_memory
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.import_hooks import after_import
-from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import InvalidInput
 from diagnostics.report.report import Report, StageResult
 
@@ -112,16 +112,18 @@ class ScriptObserver:
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by who watches
         self._tapes: TapeFinder | None = None
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
-        self._undo: list[Callable[[], object]] = []
+        self._patches, self._at_close = Patches(), contextlib.ExitStack()
+        self._at_close.callback(self._patches.undo)
         self._keep_batches, self._first_batches = keep_batches, first_batches
         self._kept: KeptBatches | None = None
-        self._undo += [
-            after_import("torch", self._with_torch),  # at once, if it was imported before
-            after_import("transformers.trainer", self._with_transformers),
-            after_import("keras.src.backend.tensorflow.trainer", self._with_keras),
-            after_import("keras.src.backend.torch.trainer", self._with_keras_on_torch),
-            after_import("keras.src.backend.jax.trainer", self._with_keras_on_jax),
-        ]
+        for module, then in (
+            ("torch", self._with_torch),
+            ("transformers.trainer", self._with_transformers),
+            ("keras.src.backend.tensorflow.trainer", self._with_keras),
+            ("keras.src.backend.torch.trainer", self._with_keras_on_torch),
+            ("keras.src.backend.jax.trainer", self._with_keras_on_jax),
+        ):
+            self._at_close.callback(after_import(module, then))  # at once, if it was imported before
 
     @property
     def examined(self) -> list[Report]:
@@ -145,8 +147,7 @@ class ScriptObserver:
 
     def close(self) -> None:
         """Take all hooks off. The reports can still be had."""
-        while self._undo:
-            self._undo.pop()()
+        self._at_close.close()
 
     def _with_torch(self, torch: ModuleType) -> None:
         if hasattr(torch, "nn"):  # or it is a `torch.py` of the script's own
@@ -159,18 +160,18 @@ class ScriptObserver:
         self._loops = LoopFinder(
             self._watch, self._fault, self._examine_step, self._over, self._examine_evaluation
         )
-        self._undo.append(self._loops.close)
+        self._at_close.callback(self._loops.close)
 
     def _with_loaders(self) -> None:
         if self._keep_batches:
             from diagnostics.collectors.pytorch.discover.batch_replay import KeptBatches
 
             self._kept = KeptBatches()
-            self._undo.append(self._kept.close)
+            self._at_close.callback(self._kept.close)
         if self._first_batches is not None:
             from diagnostics.collectors.pytorch.discover.batch_replay import GivenBatches
 
-            self._undo.append(GivenBatches(self._first_batches).close)
+            self._at_close.callback(GivenBatches(self._first_batches).close)
 
     def _watch(self, model: Any, optimizers: list[Any]) -> Watch:
         from diagnostics.api.watch import watch
@@ -210,7 +211,7 @@ class ScriptObserver:
         from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
 
         self._tapes = TapeFinder(self._watch_tape, self._fault)
-        self._undo.append(self._tapes.close)
+        self._at_close.callback(self._tapes.close)
 
     def _watch_tape(self, loop: KerasLoop) -> None:
         self.trainings.append(Training(watching=_TapeWatch(loop)))
@@ -223,31 +224,30 @@ class ScriptObserver:
 
     def _look_on(self, owner: Any, method: str, pipeline_of: Callable[..., Pipeline | None], join: _Join) -> None:
         """Have each call of a method that trains examined first, and watched."""
-        train, run = getattr(owner, method), self
+        run = self
 
-        @functools.wraps(train)
-        def looked_at(*arguments: Any, **options: Any) -> Any:
-            times = run._times[arguments[0]] = run._times.get(arguments[0], 0) + 1
-            with contextlib.ExitStack() as until_it_ends:
-                for finder in (run._loops, run._tapes):
-                    if finder is not None:  # the loop within is the framework's, not one of the script's own
-                        until_it_ends.enter_context(finder.suspended())
-                if times > OFTEN:
+        def make(train: Callable[..., Any]) -> Callable[..., Any]:
+            def observed(*arguments: Any, **options: Any) -> Any:
+                times = run._times[arguments[0]] = run._times.get(arguments[0], 0) + 1
+                with contextlib.ExitStack() as until_it_ends:
+                    for finder in (run._loops, run._tapes):
+                        if finder is not None:  # the loop within is the framework's, not one of the script's own
+                            until_it_ends.enter_context(finder.suspended())
+                    if times > OFTEN:
+                        return train(*arguments, **options)
+                    training = Training()
+                    run.trainings.append(training)
+                    if times == 1:
+                        run._examine(training, pipeline_of, arguments, options)
+                    joined = run._guard.attempt(join, training, train, arguments, options)
+                    if joined is not None:
+                        training.watching, arguments, options, leave = joined
+                        until_it_ends.callback(leave)
                     return train(*arguments, **options)
-                training = Training()
-                run.trainings.append(training)
-                if times == 1:
-                    run._examine(training, pipeline_of, arguments, options)
-                try:
-                    training.watching, arguments, options, leave = join(training, train, arguments, options)
-                    until_it_ends.callback(leave)
-                except Exception as fault:
-                    run._fault(fault)
-                return train(*arguments, **options)
 
-        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
-        setattr(owner, method, looked_at)
-        self._undo.append(lambda: setattr(owner, method, train))
+            return observed
+
+        self._patches.around(owner, method, make)
 
     def _join_trainer(self, training: Training, _train: Any, arguments: Any, options: Any) -> _Joined:
         from diagnostics.api.trainer_callback import TrainerCallback

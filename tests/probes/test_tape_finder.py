@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.api.watch_report import watch_report
+from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
 
 FAULTS = []

@@ -9,6 +9,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from .patching import Patches
+
 
 class _Finder(MetaPathFinder):
     def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
@@ -25,16 +27,14 @@ class _Finder(MetaPathFinder):
         finally:
             sys.meta_path.insert(0, self)  # who searches may not import: transformers asks whether torch is there
         if spec is not None and spec.loader is not None:
-            execute, then = spec.loader.exec_module, self._then
-
-            def execute_then(module: ModuleType) -> None:
-                execute(module)
-                if self in sys.meta_path:
-                    sys.meta_path.remove(self)
-                    then(module)
-
-            spec.loader.exec_module = execute_then  # type: ignore[method-assign]
+            Patches().after(spec.loader, "exec_module", self._executed)
         return spec
+
+    def _executed(self, module: ModuleType, *, result: None) -> None:
+        del result
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+            self._then(module)
 
 
 def after_import(name: str, then: Callable[[ModuleType], None]) -> Callable[[], None]:

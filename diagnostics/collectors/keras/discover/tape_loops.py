@@ -8,7 +8,6 @@ has counted it, what the function returned, and what became of the weights.
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +20,7 @@ from tensorflow.python.eager.polymorphic_function.polymorphic_function import Fu
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.isolation.patching import Patches
 
 from .tape_watcher import KerasLoop
 
@@ -47,10 +46,10 @@ class TapeFinder:
         self._losses: dict[int, Any] = {}  # by the gradient's identity, of the latest tapes
         self._within = threading.local()
         self._paused = 0
-        self._undo: list[Callable[[], None]] = []
-        self._around(tf.GradientTape, "gradient", self._gradient)
-        self._around(BaseOptimizer, "apply", self._apply)
-        self._around(Function, "__call__", self._call)
+        self._patches = Patches()
+        self._patches.around(tf.GradientTape, "gradient", self._outermost("gradient", self._gradient))
+        self._patches.around(BaseOptimizer, "apply", self._outermost("apply", self._apply))
+        self._patches.around(Function, "__call__", self._outermost("call", self._call))
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
@@ -63,25 +62,26 @@ class TapeFinder:
 
     def close(self) -> None:
         """Take everything off again."""
-        while self._undo:
-            self._undo.pop()()
+        self._patches.undo()
+        self._paused += 1  # a patch that somebody else has put another one over stays, and notices nothing
 
-    def _around(self, owner: Any, name: str, work: Callable[..., Any]) -> None:
-        plain, finder = getattr(owner, name), self
+    def _outermost(self, name: str, work: Callable[..., Any]) -> Callable[[Any], Any]:
+        """Return what makes a replacement: it has the outermost call done by `work`, and notices none within."""
+        finder = self
 
-        @functools.wraps(plain)
-        def looked_at(*arguments: Any, **options: Any) -> Any:
-            if finder._paused or is_own_run() or getattr(finder._within, name, False):
-                return plain(*arguments, **options)
-            setattr(finder._within, name, True)  # an optimizer may call another's `apply`
-            try:
-                return work(plain, *arguments, **options)
-            finally:
-                setattr(finder._within, name, False)
+        def make(plain: Any) -> Any:
+            def observed(*arguments: Any, **options: Any) -> Any:
+                if finder._paused or is_own_run() or getattr(finder._within, name, False):
+                    return plain(*arguments, **options)
+                setattr(finder._within, name, True)  # an optimizer may call another's `apply`
+                try:
+                    return work(plain, *arguments, **options)
+                finally:
+                    setattr(finder._within, name, False)
 
-        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
-        setattr(owner, name, looked_at)
-        self._undo.append(lambda: setattr(owner, name, plain))
+            return observed
+
+        return make
 
     def _gradient(self, plain: Any, tape: Any, target: Any, *arguments: Any, **options: Any) -> Any:
         gradients = plain(tape, target, *arguments, **options)

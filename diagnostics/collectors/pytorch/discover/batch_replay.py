@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 from collections import deque
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 
 # A GPU holds up to 1,024 calls in its queue, the steps of a small model take about 30 each, and some loaders are
@@ -104,34 +103,24 @@ def _look_at_loaders(look: Callable[[int, int, Any], Any]) -> Callable[[], None]
     number_of: IdentityMap[DataLoader[Any], int] = IdentityMap()
     loader_of: IdentityMap[Any, int] = IdentityMap()
     numbers, given = itertools.count(), dict[int, int]()
-    begin, advance = DataLoader.__iter__, _BaseDataLoaderIter.__next__
 
-    @functools.wraps(begin)
-    def begun(loader: DataLoader[Any]) -> Any:
-        iteration = begin(loader)
+    def begun(loader: DataLoader[Any], *, result: Any) -> None:
         if not is_own_run():
             if loader not in number_of:
                 number_of[loader] = next(numbers)
-            loader_of[iteration] = number_of[loader]
-        return iteration
+            loader_of[result] = number_of[loader]
 
-    @functools.wraps(advance)
-    def advanced(iteration: Any) -> Any:
-        batch, loader = advance(iteration), loader_of.get(iteration)
-        if loader is None or is_own_run():
-            return batch
-        given[loader] = given.get(loader, 0) + 1
-        return look(loader, given[loader] - 1, batch)
+    def advancing(advance: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def advanced(iteration: Any) -> Any:
+            batch, loader = advance(iteration), loader_of.get(iteration)
+            if loader is None or is_own_run():
+                return batch
+            given[loader] = given.get(loader, 0) + 1
+            return look(loader, given[loader] - 1, batch)
 
-    def put(iterate: Any, give: Any) -> None:
-        DataLoader.__iter__, _BaseDataLoaderIter.__next__ = iterate, give
+        return advanced
 
-    def close() -> None:
-        put(begin, advance)
-
-    looks: tuple[Any, ...] = (begun, advanced)
-    for looked_at in looks:
-        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)
-    put(*looks)
-
-    return close
+    patches = Patches()
+    patches.after(DataLoader, "__iter__", begun)
+    patches.around(_BaseDataLoaderIter, "__next__", advancing)
+    return patches.undo

@@ -7,11 +7,11 @@ to the step. A Trainer's loop is no business of this: see `LoopFinder.suspended`
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -24,7 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
-from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstSteps
@@ -102,7 +102,8 @@ class LoopFinder(Generic[W]):
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstSteps(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
-        self._undo: list[Callable[[], None]] = [self._first.end]
+        self._patches = Patches()
+        self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
 
     @contextlib.contextmanager
@@ -117,33 +118,34 @@ class LoopFinder(Generic[W]):
 
     def close(self) -> None:
         """Take everything off again, and end all watching."""
-        while self._undo:
-            self._undo.pop()()
+        self._patches.undo()
+        while self._handles:
+            self._handles.pop().remove()
+        self._first.end()
         for watched in self.watches:
             self._safely(watched.close)
         for finalizer in self._finalizers:
             finalizer.detach()
+        self._paused += 1  # a patch that somebody else has put another one over stays, and notices nothing
 
     def _attach(self) -> None:
-        steps = [
+        self._handles = [
             register_optimizer_step_pre_hook(lambda optimizer, *_: self._safely(self._before_step, optimizer)),
             register_optimizer_step_post_hook(lambda optimizer, *_: self._safely(self._after_step, optimizer)),
         ]
-        self._undo += [handle.remove for handle in steps]
-        self._before_call(Optimizer, "__init__", self._made)
-        self._before_call(torch.autograd, "backward", self._backward)
-        self._after_call(torch.amp.GradScaler, "scale", self._scaled)
-        self._after_call(DataLoader, "__iter__", self._first.loaders.begins)
-        self._after_call(_BaseDataLoaderIter, "__next__", self._first.loaders.gives)
-        self._around_modules()
-
-    def _around_modules(self) -> None:
-        """Look at each call of a module that is no part of another module's call."""
+        self._patches.before(Optimizer, "__init__", partial(self._safely, self._made))
+        self._patches.before(torch.autograd, "backward", partial(self._safely, self._backward))
+        self._patches.after(torch.amp.GradScaler, "scale", partial(self._safely, self._scaled))
+        self._patches.after(DataLoader, "__iter__", partial(self._safely, self._first.loaders.begins))
+        self._patches.after(_BaseDataLoaderIter, "__next__", partial(self._safely, self._first.loaders.gives))
         # PyTorch's hooks for all modules come too late: what they put on a module does not see the same call.
-        plain, within = nn.Module.__call__, threading.local()
+        self._patches.around(nn.Module, "__call__", self._observed_call)
 
-        @functools.wraps(plain)
-        def looked_at(module: nn.Module, *arguments: Any, **options: Any) -> Any:
+    def _observed_call(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a `Module.__call__` that observes calls which are no part of another module's call."""
+        within = threading.local()
+
+        def observed(module: nn.Module, *arguments: Any, **options: Any) -> Any:
             if torch.compiler.is_compiling() or getattr(within, "a_call", False):
                 return plain(module, *arguments, **options)
             within.a_call = True
@@ -164,33 +166,7 @@ class LoopFinder(Generic[W]):
             finally:
                 within.a_call = False
 
-        self._replace(nn.Module, "__call__", plain, looked_at)
-
-    def _before_call(self, owner: Any, name: str, look: Callable[..., None]) -> None:
-        plain = getattr(owner, name)
-
-        @functools.wraps(plain)
-        def looked_at(*arguments: Any, **options: Any) -> Any:
-            self._safely(look, *arguments, **options)
-            return plain(*arguments, **options)
-
-        self._replace(owner, name, plain, looked_at)
-
-    def _after_call(self, owner: Any, name: str, look: Callable[..., None]) -> None:
-        plain = getattr(owner, name)
-
-        @functools.wraps(plain)
-        def looked_at(*arguments: Any, **options: Any) -> Any:
-            result = plain(*arguments, **options)
-            self._safely(look, *arguments, result=result)
-            return result
-
-        self._replace(owner, name, plain, looked_at)
-
-    def _replace(self, owner: Any, name: str, plain: Any, looked_at: Any) -> None:
-        looked_at.__code__ = looked_at.__code__.replace(co_filename=FROZEN)
-        setattr(owner, name, looked_at)
-        self._undo.append(lambda: setattr(owner, name, plain))
+        return observed
 
     def _safely(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Return what the work does, or None where it fails, or is not to be done."""
@@ -295,10 +271,10 @@ class LoopFinder(Generic[W]):
         self._watch_of.update((optimizer, watched) for optimizer in optimizers)
         for module in called:
             self._roots.pop(module, None)
-            self._when_gone(module, functools.partial(self._end, watched))
+            self._when_gone(module, partial(self._end, watched))
         references = [weakref.ref(module) for module in called]
         for optimizer in optimizers:
-            self._when_gone(optimizer, functools.partial(self._without_optimizer, watched, references))
+            self._when_gone(optimizer, partial(self._without_optimizer, watched, references))
         if len(self.watches) > MOST_LOOPS:
             self._end(self.watches[0])
         if (seen := self._first.begun(called)) is not None:

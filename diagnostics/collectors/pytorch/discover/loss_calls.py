@@ -1,7 +1,8 @@
 """Hears which losses of `torch.nn.functional` a script calls, with what, and what came of it.
 
 The functions stay the objects that they are, whoever imported them by name: only their code is exchanged while
-somebody listens. So they can be pickled, compiled and scripted meanwhile as ever.
+somebody listens. So they can be pickled, compiled and scripted meanwhile as ever. A `TorchFunctionMode` would hear
+them too, but modes form a stack: one that is pushed within a `with` of the script is popped in place of its own.
 """
 
 from __future__ import annotations
