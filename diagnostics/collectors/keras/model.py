@@ -15,6 +15,11 @@ from diagnostics.facts.pipeline import ActivationFacts, ModelFacts, OptimizerFac
 # Functions with a lower and an upper bound, at which their gradient vanishes.
 _BOUNDS = {"tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "hard_sigmoid": (0.0, 1.0), "hard_tanh": (-1.0, 1.0)}
 _RELU_LIKE = ("relu", "relu6")
+# Stages that no pipeline of Keras offers; see `Pipeline.not_offered`.
+NOT_OFFERED = {
+    "evaluation": "Keras' own metrics are taken to be right",
+    "reproduction": "of a Keras model no step is made twice",
+}
 _SCHEDULE_STEPS = (0, 10, 100, 1_000, 10_000, 100_000)  # where a schedule is asked for its rate
 
 

@@ -1,20 +1,20 @@
-"""What every framework's probe of a training pipeline looks like to the library."""
+"""The stages of a training pipeline, whatever the framework."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
 
 from diagnostics.facts.pipeline import Fact
 
 
 class CannotJudge(Exception):
-    """A stage that could not be looked at; the message says why. The stages after it go on."""
+    """A stage cannot be examined; the message says why. Later stages go on."""
 
 
 class StageFailed(Exception):
-    """A stage from which no training can go on; the message says what was there and what to do."""
+    """Training cannot go on from a stage; the message says what was found and what to do."""
 
 
 class UsersCodeRaised(Exception):
@@ -32,44 +32,55 @@ def users_code() -> Iterator[None]:
         raise UsersCodeRaised(type(error).__name__) from error
 
 
-class Pipeline(Protocol):
-    """A training pipeline, one method a stage, in the order in which the data passes them.
+class Pipeline(ABC):
+    """A training pipeline, one method per stage, in the order in which data passes through them.
 
-    A stage yields facts one by one. Whoever reads them stops as soon as a fact gives an error, so that what
-    could harm (a label out of range on a GPU) is never run. A stage may raise the exceptions above.
+    A stage yields facts one by one. The reader stops as soon as a fact gives an error, so that what could do harm
+    (a label out of range on a GPU) is never run. A stage may raise the exceptions above.
 
     Attributes:
         name: what is examined, for the title of the report.
         forward_is_harmless: whether the forward stage may be walked to its end after an error: where a label out
             of range gives a loss of NaN, that is worth seeing.
+        not_offered: by the method's name, why the pipeline lacks a stage.
     """
 
     name: str
-    forward_is_harmless: bool
+    forward_is_harmless = False
+    not_offered: Mapping[str, str] = {}
 
+    @abstractmethod
     def untouched(self) -> AbstractContextManager[None]:
-        """Put every random state back, on leaving, to what it was on entering."""
+        """Restore every random state on leaving to what it was on entering."""
 
+    @abstractmethod
     def dataset(self) -> Iterator[Fact]:
-        """Look at the model as it is, and at some rows."""
+        """Describe the model as it is, and some rows."""
 
+    @abstractmethod
     def batch(self) -> Iterator[Fact]:
         """Collate a batch as training would."""
 
+    @abstractmethod
     def forward(self) -> Iterator[Fact]:
         """Run a copy of the model, and the loss."""
 
     def backward(self) -> Iterator[Fact]:
         """Compute the gradients of the copy."""
+        raise CannotJudge(self.not_offered["backward"])
 
+    @abstractmethod
     def optimizer_step(self) -> Iterator[Fact]:
-        """Look at what the optimizer holds."""
+        """Describe what the optimizer holds."""
 
     def overfit(self) -> Iterator[Fact]:
         """Train the copy on the one batch."""
+        raise CannotJudge(self.not_offered["overfit"])
 
     def evaluation(self) -> Iterator[Fact]:
-        """Put a question with a known answer to the user's metric."""
+        """Test the user's metric on predictions with a known answer."""
+        raise CannotJudge(self.not_offered["evaluation"])
 
     def reproduction(self) -> Iterator[Fact]:
         """Make one step twice from the same state and seeds."""
+        raise CannotJudge(self.not_offered["reproduction"])

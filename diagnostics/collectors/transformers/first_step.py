@@ -88,7 +88,8 @@ class TrainerFirstStep(FirstStep):
 
     def __init__(self, trainer: Trainer, seen: FirstPass, why: str) -> None:
         super().__init__(trainer.model, [] if trainer.optimizer is None else [trainer.optimizer], seen)
-        self._trainer, self._why = trainer, why
+        self._trainer = trainer
+        self.not_offered = {**FirstStep.not_offered, "overfit": f"no copy is trained: {why}"}
         self._known = TrainerPipeline(trainer)
         self.name = f"the first step of {self._known.name}"
 
@@ -129,11 +130,6 @@ class TrainerFirstStep(FirstStep):
         if self._trainer.args.gradient_accumulation_steps > 1:  # the loss is divided by some number
             self._seen.loss = None
         yield from super().forward()
-
-    def overfit(self) -> Iterator[Fact]:
-        """See `Pipeline.overfit`."""
-        yield from ()
-        raise CannotJudge(f"no copy is trained: {self._why}")
 
     def evaluation(self) -> Iterator[Fact]:
         """See `Pipeline.evaluation`."""

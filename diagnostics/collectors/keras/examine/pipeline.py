@@ -18,6 +18,7 @@ from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, cla
 from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of, reread_batch, rows_of
 from diagnostics.collectors.keras.losses import as_written, output_facts, recognise_loss, weighs_classes
 from diagnostics.collectors.keras.model import (
+    NOT_OFFERED,
     computes_loss,
     describe_model,
     full_rate,
@@ -32,7 +33,7 @@ from diagnostics.collectors.keras.replayable import python_functions
 from diagnostics.collectors.keras.state import generators_of, global_states_kept, own_loss
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Plan, Pool, Run, overfit, pool_of
-from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
+from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
 from diagnostics.facts.pipeline import Fact, GradientFacts, LayerFacts, LossFacts
@@ -44,7 +45,7 @@ from .stateless_copy import KerasCopy
 LARGE_PENALTY = 0.1
 
 
-class KerasPipeline:
+class KerasPipeline(Pipeline):
     """`examine(model, data)`.
 
     Args:
@@ -54,6 +55,7 @@ class KerasPipeline:
         class_weights: whether `fit` is given class weights; None if that is not known.
     """
 
+    not_offered = NOT_OFFERED
     preprocesses = True  # whether the data is yet to pass the preprocessor of a model of KerasHub
 
     def __init__(
@@ -201,16 +203,6 @@ class KerasPipeline:
                 pool=self._pool,
                 num_trainable=sum(int(np.prod(v.shape)) for v in self.model.trainable_variables),
             )
-
-    def evaluation(self) -> Iterator[Fact]:
-        """See `Pipeline.evaluation`."""
-        yield from ()
-        raise CannotJudge("Keras' own metrics are taken to be right")
-
-    def reproduction(self) -> Iterator[Fact]:
-        """See `Pipeline.reproduction`."""
-        yield from ()
-        raise CannotJudge("of a Keras model no step is made twice")
 
     # --- parts ----------------------------------------------------------------------------------------------
 

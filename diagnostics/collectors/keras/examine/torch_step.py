@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import keras
@@ -11,16 +11,16 @@ import torch
 
 from diagnostics.collectors.keras.batch import as_array, batch_facts, unpack
 from diagnostics.collectors.keras.losses import as_written, output_facts, recognise_loss, weighs_classes
-from diagnostics.collectors.keras.model import describe_model, has_weights, optimizer_facts
+from diagnostics.collectors.keras.model import NOT_OFFERED, describe_model, has_weights, optimizer_facts
 from diagnostics.collectors.keras.watch.torch_watcher import SeenStep
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.pipeline import CannotJudge
+from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
 from diagnostics.facts.pipeline import Array, Fact, GradientFacts, LossFacts, OutputFacts
 
 from .drawn_batches import FirstBatches, Listeners
 
 
-class KerasTorchStep:
+class KerasTorchStep(Pipeline):
     """A `Pipeline` of what a step has computed by itself.
 
     Args:
@@ -29,7 +29,10 @@ class KerasTorchStep:
         class_weights: whether `fit` was given any; None if not known.
     """
 
-    forward_is_harmless = False  # not reached; an error in the labels explains the loss that follows
+    not_offered: Mapping[str, str] = {
+        **NOT_OFFERED,
+        "overfit": "on Keras' PyTorch backend no copy is trained; Keras on TensorFlow is covered",
+    }
 
     def __init__(self, model: keras.Model, seen: SeenStep, class_weights: bool | None) -> None:
         self._model, self._seen, self._class_weights = model, seen, class_weights
@@ -92,21 +95,6 @@ class KerasTorchStep:
         if self._model.optimizer is None:
             raise CannotJudge("the model has no optimizer")
         yield optimizer_facts(self._model)
-
-    def overfit(self) -> Iterator[Fact]:
-        """See `Pipeline.overfit`."""
-        yield from ()
-        raise CannotJudge("on Keras' PyTorch backend no copy is trained; Keras on TensorFlow is covered")
-
-    def evaluation(self) -> Iterator[Fact]:
-        """See `Pipeline.evaluation`."""
-        yield from ()
-        raise CannotJudge("Keras' own metrics are taken to be right")
-
-    def reproduction(self) -> Iterator[Fact]:
-        """See `Pipeline.reproduction`."""
-        yield from ()
-        raise CannotJudge("of a Keras model no step is made twice")
 
     def _prediction(self) -> Array | None:
         """Return the prediction (n, ...) in float32 if there is one output, else None."""

@@ -22,7 +22,7 @@ from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
+from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts, Fact, LossFacts
 
@@ -61,7 +61,7 @@ class FirstPass:
     batch: Any = None
 
 
-class FirstStep:
+class FirstStep(Pipeline):
     """A `Pipeline` of what was seen. Nothing is run again; rows are read only where nobody can notice it.
 
     Which parameters get a gradient is left to whoever watches: in one step a layer may be left out by chance.
@@ -72,7 +72,12 @@ class FirstStep:
         seen: its first pass.
     """
 
-    forward_is_harmless = False  # not reached; an error in the labels explains the loss that follows
+    not_offered: Mapping[str, str] = {
+        "backward": "the gradients of all steps are watched",
+        "overfit": "beside a training of the script's own no copy is trained",
+        "evaluation": "no metric was given",
+        "reproduction": "no step of the script's own is made again",
+    }
 
     def __init__(self, model: nn.Module, optimizers: list[Any], seen: FirstPass) -> None:
         self._model = uncompiled(model)
@@ -149,29 +154,9 @@ class FirstStep:
             name=None if seen.call is None else seen.call.name,
         )
 
-    def backward(self) -> Iterator[Fact]:
-        """See `Pipeline.backward`."""
-        yield from ()
-        raise CannotJudge("the gradients of all steps are watched")
-
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
         yield facts_together(self._optimizers, self._model)
-
-    def overfit(self) -> Iterator[Fact]:
-        """See `Pipeline.overfit`."""
-        yield from ()
-        raise CannotJudge("beside a training of the script's own no copy is trained")
-
-    def evaluation(self) -> Iterator[Fact]:
-        """See `Pipeline.evaluation`."""
-        yield from ()
-        raise CannotJudge("no metric was given")
-
-    def reproduction(self) -> Iterator[Fact]:
-        """See `Pipeline.reproduction`."""
-        yield from ()
-        raise CannotJudge("no step of the script's own is made again")
 
     def _recognise(self) -> None:
         """Find out which loss it is, and of which target."""

@@ -58,7 +58,7 @@ from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.shared.arrays import describe, fields, flat, is_tensor, name_of, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, overfit, pool_of
-from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
+from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import (
@@ -77,7 +77,7 @@ from .reproduce import reproduce
 from .reread import reread_batch
 
 
-class PyTorchPipeline:
+class PyTorchPipeline(Pipeline):
     """`examine(model, loader, loss_fn, optimizer)`.
 
     Args:
@@ -89,7 +89,7 @@ class PyTorchPipeline:
         evaluation: a `DataLoader` over the evaluation rows, to be held against the training rows.
     """
 
-    forward_is_harmless = False  # a label out of range can end a GPU
+    not_offered: Mapping[str, str] = {"evaluation": "no metric was given"}
     batch_is_needed = True  # where none can be taken, whoever asked is told to pass other data
 
     def __init__(
@@ -326,11 +326,6 @@ class PyTorchPipeline:
                 rescalable=self._recognised.kind in REGRESSIONS,
                 num_trainable=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
             )
-
-    def evaluation(self) -> Iterator[Fact]:
-        """See `Pipeline.evaluation`."""
-        yield from ()
-        raise CannotJudge("no metric was given")
 
     def reproduction(self) -> Iterator[Fact]:
         """See `Pipeline.reproduction`."""
