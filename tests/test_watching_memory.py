@@ -12,7 +12,7 @@ RUN = textwrap.dedent(
     from torch import nn
 
     import diagnostics
-    from diagnostics.probes.held_memory import process_memory
+    from diagnostics.collectors.system.process_memory import resident_memory
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -27,7 +27,7 @@ RUN = textwrap.dedent(
             optimizer.step()
             watch.step(loss)
             if step % 3_000 == 0:
-                print(int(process_memory()), flush=True)
+                print(int(resident_memory()), flush=True)
     report = watch.report()
     assert report.title == "watched 15,000 steps of Linear"
     assert report.faults == ()
@@ -59,7 +59,7 @@ EMBEDDING = textwrap.dedent(
         loss = nn.functional.cross_entropy(model(tokens), torch.randint(4, (32,)))
         loss.backward()
         optimizer.step()
-    from diagnostics.probes.peak_memory import peak_memory
+    from diagnostics.collectors.system.process_memory import peak_memory
     print("peak", peak_memory()[0])
     """
 )

@@ -135,7 +135,7 @@ def _ended(size: int, code: int | None, smaller_fits: bool) -> str:
 
 def _run(step: Step, size: int, sender: Connection) -> None:
     """Run in the child: try, and report."""
-    from diagnostics.collectors.system.peak_memory import peak_memory
+    from diagnostics.collectors.system.process_memory import peak_memory
 
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     outcome: Outcome = "fits"

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.watch.history_fields import sample_fields
-from diagnostics.collectors.keras.watch.watcher import memory_held
+from diagnostics.collectors.keras.watch.watcher import allocated_memory
 from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
@@ -77,7 +77,7 @@ class KerasLoop:
     def _step(self, loss: float, known: bool, norms: Any) -> None:
         if self._values is not None:
             ratios, sizes = self._weights.measure(self._values)
-            self._samples.append((self.steps, ratios, sizes, memory_held()))
+            self._samples.append((self.steps, ratios, sizes, allocated_memory()))
             self._values = None
             if not np.isfinite(ratios).all() and self.origin is None:
                 self._broken_weights()

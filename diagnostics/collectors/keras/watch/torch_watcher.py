@@ -19,7 +19,7 @@ from diagnostics.collectors.keras.model import has_own_train_step, has_weights, 
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
-from diagnostics.collectors.system.held_memory import process_memory
+from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import TrainingHistory
@@ -179,7 +179,7 @@ class KerasTorchRun:
         norms = self._gradient_norms()
         if self._before_step is not None:
             ratios, sizes = self._measure(self._before_step)
-            self._samples.append((self.steps, ratios, sizes, process_memory()))
+            self._samples.append((self.steps, ratios, sizes, resident_memory()))
             self._before_step = None
         size = next((len(part) for part in arrays if part.ndim), 0)
         row = (self.steps, self._rate(), fingerprint(arrays) if arrays else 0, size)

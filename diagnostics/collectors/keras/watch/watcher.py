@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +19,7 @@ from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, curre
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import TrainingHistory
@@ -193,7 +193,7 @@ class KerasRun:
         first, self._begun = self._begun[0], []
         if first.values is not None and self._sampled(first.step) and self._weights is not None:
             ratios, norms = self._weights.measure(first.values)
-            self._samples.append((first.step, ratios, norms, memory_held()))
+            self._samples.append((first.step, ratios, norms, allocated_memory()))
             self._unsound = bool(not np.isfinite(norms).all() or np.isnan(ratios).any())
         if self._deferred or self.origin is not None:
             first.values = None
@@ -304,13 +304,8 @@ def _on_gpu() -> bool:
     return bool(tf.config.list_logical_devices("GPU"))
 
 
-def memory_held() -> float:
-    """Return the bytes held on the GPU, or by this process where there is none; NaN where that cannot be told."""
+def allocated_memory() -> float:
+    """Return the bytes in use on the first GPU, or by this process where there is none; NaN if not known."""
     if _on_gpu():
         return float(tf.config.experimental.get_memory_info("GPU:0")["current"])
-    try:
-        with open("/proc/self/statm", "rb", buffering=0) as file:
-            pages = int(file.read().split()[1])
-    except OSError:  # not on this system
-        return math.nan
-    return float(pages * os.sysconf("SC_PAGE_SIZE"))
+    return resident_memory()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.training_history import training_history
-from diagnostics.collectors.system.held_memory import process_memory
+from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import NoGradHistory, TrainingHistory
 
@@ -248,7 +248,7 @@ class StepLog:
     def _read_samples(self, rows: list[StepRecord], reader: _Reader, device: torch.device) -> None:
         if not any(row.updates for row in rows):
             return
-        memory = process_memory()
+        memory = resident_memory()
         if device.type == "cuda":
             memory = float(torch.cuda.memory_allocated(device))
         for row in rows:

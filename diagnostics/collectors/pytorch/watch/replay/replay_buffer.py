@@ -14,7 +14,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass, fing
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog
 from diagnostics.collectors.system.free_memory import free_memory
-from diagnostics.collectors.system.held_memory import process_memory
+from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.failed_batch import FailedBatch
 
@@ -88,7 +88,7 @@ class ReplayBuffer:
     def _inputs_allowed(self) -> float:
         if self._deferred:  # what is held is on the device, and the failure is noticed some steps later
             return free_memory(self._device) * FREE_SHARE
-        held = process_memory()
+        held = resident_memory()
         return math.inf if math.isnan(held) else held * INPUTS_SHARE
 
     def hold(self, kept: Pass) -> None:

@@ -1,19 +1,31 @@
-"""Reads how much memory this process has used at most."""
+"""Measures the memory of this process: now, and at its peak."""
 
 from __future__ import annotations
 
 import contextlib
+import math
+import os
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
 
-def peak_memory() -> tuple[int | None, str]:
-    """Return the peak in bytes, and whose memory that is: ``GPU``, or ``host``.
+def resident_memory() -> float:
+    """Return the resident bytes; NaN on systems without ``/proc``."""
+    try:
+        with open("/proc/self/statm", "rb", buffering=0) as file:
+            pages = int(file.read().split()[1])
+    except OSError:
+        return math.nan
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))
 
-    Of a card, what PyTorch reserved or TensorFlow used, on all cards together; of the host, what was resident, the
-    interpreter and its libraries included. Frameworks are looked at only if the process has imported them.
+
+def peak_memory() -> tuple[int | None, str]:
+    """Return the peak in bytes, and where it was measured: ``GPU`` or ``host``.
+
+    On GPUs: what PyTorch reserved or TensorFlow used, on all of them together. On the host: resident memory, with
+    the interpreter and its libraries. No framework is imported for this.
     """
     for read in (_torch, _tensorflow):
         with contextlib.suppress(Exception):  # a lost device, an older version: then the host's figure must do
