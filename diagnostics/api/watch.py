@@ -107,7 +107,7 @@ class Watch:
         """
         self.close()
         report = self._report()
-        vars(self._probe).clear()  # its parts refer to each other, and would wait for the garbage collection
+        self._probe.release()
         return report
 
     def __enter__(self) -> Watch:

@@ -145,6 +145,14 @@ class TorchWatch:
         self._safely("readings", self._look_at_unfinished, False)
         self.read()
 
+    def release(self) -> None:
+        """Drop the model, the optimizers and all records; nothing can be read afterwards.
+
+        The parts refer to each other, and would otherwise stay until the next garbage collection.
+        """
+        self.close()
+        vars(self).clear()
+
     def step(self, loss: Any, labels: Any = None) -> None:
         """Take loss and labels of the step, and count the step itself if there is no optimizer to tell."""
         if self._closed:
