@@ -151,12 +151,12 @@ def _run(step: Step, size: int, sender: Connection) -> None:
 
 
 def _why(error: BaseException) -> tuple[Outcome, str]:
-    from diagnostics.facts.crash import OutOfMemory
+    from diagnostics.facts.crash import OutOfMemoryCrash
 
     from .explain import facts_of_exception
 
     crash, *symptoms = facts_of_exception(error)
-    refused = next((symptom for symptom in symptoms if isinstance(symptom, OutOfMemory)), None)
+    refused = next((symptom for symptom in symptoms if isinstance(symptom, OutOfMemoryCrash)), None)
     if refused is None:
         return "failed", f"{type(error).__name__}: {crash.first_line}"
     tried = "" if refused.tried is None else f"{in_bytes(refused.tried)} more was asked for"

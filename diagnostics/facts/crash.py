@@ -195,7 +195,7 @@ class MetricGotLogits:
 
 
 @dataclass(frozen=True)
-class LabelsInInputs:
+class LabelsInInputsCrash:
     """A loss was given, and no target apart from the inputs.
 
     Attributes:
@@ -245,7 +245,7 @@ class NotProbabilities:
 
 
 @dataclass(frozen=True)
-class AsynchronousError:
+class AsynchronousErrorCrash:
     """A device failed at some work, and the host heard of it later.
 
     Attributes:
@@ -306,7 +306,7 @@ class ModelMemory:
 
 
 @dataclass(frozen=True)
-class OutOfMemory:
+class OutOfMemoryCrash:
     """Memory was asked for that was not to be had. Sizes in bytes; None is "not known".
 
     Attributes:
@@ -379,12 +379,12 @@ Symptom = (
     | NoPathToParameters
     | DevicesDiffer
     | MetricGotLogits
-    | LabelsInInputs
+    | LabelsInInputsCrash
     | TargetMissing
     | ShapesDiffer
     | NotProbabilities
-    | AsynchronousError
-    | OutOfMemory
+    | AsynchronousErrorCrash
+    | OutOfMemoryCrash
     | KeptGraphs
     | LayerMisfit
     | AxesMisfit

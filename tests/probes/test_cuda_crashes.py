@@ -19,7 +19,7 @@ from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
 import diagnostics
 from diagnostics.api.explain import facts_of_exception, facts_of_text
-from diagnostics.facts.crash import AsynchronousError, LabelBeyondOutputs, TokenBeyondEmbedding
+from diagnostics.facts.crash import AsynchronousErrorCrash, LabelBeyondOutputs, TokenBeyondEmbedding
 
 ASSERT = """\
 CUDA error: device-side assert triggered
@@ -159,7 +159,7 @@ class TestLabels:
             wait()
 
         error, labels = symptoms(step)
-        assert isinstance(error, AsynchronousError)
+        assert isinstance(error, AsynchronousErrorCrash)
         assert isinstance(labels, LabelBeyondOutputs)
         assert (labels.num_outputs, labels.labels.tolist()) == (2, [0, 1, 2, 1, -100, 2])
         assert (labels.ignore_index, labels.labels_from) == (-100, "this batch")
@@ -207,7 +207,7 @@ class TestLabels:
             logits = torch.zeros(3, 2)
             wait(f"{labels} {logits} {ASSERT}")
 
-        assert [type(symptom) for symptom in symptoms(step)] == [AsynchronousError]
+        assert [type(symptom) for symptom in symptoms(step)] == [AsynchronousErrorCrash]
 
     def test_out_of_range_are_not_blamed_for_another_error(self):
         def step():
@@ -215,11 +215,11 @@ class TestLabels:
             logits = torch.zeros(3, 2)
             wait(f"{labels} {logits} CUDA error: an illegal memory access was encountered")
 
-        assert [type(symptom) for symptom in symptoms(step)] == [AsynchronousError]
+        assert [type(symptom) for symptom in symptoms(step)] == [AsynchronousErrorCrash]
 
     def test_are_blamed_where_the_kernel_says_so(self):
         error, labels = logged(NLL)
-        assert isinstance(error, AsynchronousError)
+        assert isinstance(error, AsynchronousErrorCrash)
         assert labels == LabelBeyondOutputs()
 
 
@@ -227,7 +227,7 @@ class TestTokenIds:
     @pytest.mark.parametrize("line", [SELECT, GATHER], ids=["index select", "gather"])
     def test_are_blamed_where_the_kernel_says_so(self, line):
         error, ids = logged(line)
-        assert isinstance(error, AsynchronousError)
+        assert isinstance(error, AsynchronousErrorCrash)
         assert ids == TokenBeyondEmbedding()
 
     def test_are_read_from_a_batch_that_stayed_on_the_host(self):
@@ -238,11 +238,11 @@ class TestTokenIds:
             wait(f"{model.num_labels} {len(batch)} {ASSERT}")
 
         error, ids = symptoms(step)
-        assert isinstance(error, AsynchronousError)
+        assert isinstance(error, AsynchronousErrorCrash)
         assert (ids.rows, ids.ids.tolist()) == (20, [1, 25, 3])
 
     def test_are_not_blamed_for_a_kernel_that_may_be_anything(self):
-        assert [type(symptom) for symptom in logged(SCATTER)] == [AsynchronousError]
+        assert [type(symptom) for symptom in logged(SCATTER)] == [AsynchronousErrorCrash]
 
 
 class TestExplain:

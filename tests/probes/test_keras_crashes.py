@@ -5,7 +5,7 @@ import pytest
 
 import diagnostics
 from diagnostics.api.explain import facts_of_exception, facts_of_text
-from diagnostics.facts.crash import LabelsInInputs, NoPathToParameters, ShapesDiffer
+from diagnostics.facts.crash import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer
 from diagnostics.facts.shapes import OperandsMisfit
 from tests.crashes import explained, failure, printed, recognised
 from tests.keras_fits import (
@@ -161,7 +161,7 @@ class TestNoTarget:
 
         live, text = recognised(fit(Silent(3), X, LABELS))
         assert live is None
-        assert text == LabelsInInputs()  # the same words: only the frames tell the one from the other
+        assert text == LabelsInInputsCrash()  # the same words: only the frames tell the one from the other
 
     def test_so_is_a_none_in_the_users_own_code(self):
         assert recognised(failure(lambda: tf.convert_to_tensor(None, "float32"))) == (None, None)

@@ -16,7 +16,7 @@ from diagnostics import InvalidInput
 from diagnostics.api.explain import facts_of_exception, facts_of_text
 from diagnostics.collectors.crash.out_of_memory import GPU_ALLOCATOR_ON_CPU as BFC_ON_CPU
 from diagnostics.collectors.system import nvml
-from diagnostics.facts.crash import OutOfMemory
+from diagnostics.facts.crash import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 
 MIB, GIB = 2**20, 2**30
@@ -93,7 +93,7 @@ class TestCard:
         [
             (
                 BEFORE_1_5,
-                OutOfMemory(
+                OutOfMemoryCrash(
                     "PyTorch",
                     "GPU 0",
                     tried=50 * MIB,
@@ -107,7 +107,7 @@ class TestCard:
             ),
             (
                 BEFORE_2_1,
-                OutOfMemory(
+                OutOfMemoryCrash(
                     "PyTorch",
                     "GPU 1",
                     tried=2 * GIB,
@@ -121,7 +121,7 @@ class TestCard:
             ),
             (
                 SINCE_2_1,
-                OutOfMemory(
+                OutOfMemoryCrash(
                     "PyTorch",
                     "GPU 0",
                     tried=138 * MIB,
@@ -136,7 +136,7 @@ class TestCard:
             ),
             (
                 LATEST,
-                OutOfMemory(
+                OutOfMemoryCrash(
                     "PyTorch",
                     "GPU 0",
                     tried=22 * GIB,
@@ -151,7 +151,7 @@ class TestCard:
             ),
             (
                 SIMULATED,
-                OutOfMemory(
+                OutOfMemoryCrash(
                     "PyTorch",
                     "GPU 0",
                     tried=20 * MIB,
@@ -163,11 +163,11 @@ class TestCard:
                     elsewhere=MIB - 512,
                 ),
             ),
-            ("RuntimeError: CUDA error: out of memory", OutOfMemory("PyTorch", "GPU")),
+            ("RuntimeError: CUDA error: out of memory", OutOfMemoryCrash("PyTorch", "GPU")),
             (
                 "RuntimeError: MPS backend out of memory (MPS allocated: 8.00 GB, other allocations: 1.00 GB, max "
                 "allowed: 9.07 GB). Tried to allocate 256.00 MB on private pool.",
-                OutOfMemory("PyTorch", "GPU", tried=256 * MIB),
+                OutOfMemoryCrash("PyTorch", "GPU", tried=256 * MIB),
             ),
         ],
         ids=["before 1.5", "before 2.1", "since 2.1", "latest", "simulated", "driver", "mac"],
@@ -352,18 +352,18 @@ class TestKilled:
         ],
     )
     def test_is_known_by_what_is_left_of_it(self, text):
-        assert read(text) == OutOfMemory(None, "CPU", killed=True)
+        assert read(text) == OutOfMemoryCrash(None, "CPU", killed=True)
 
     def test_may_be_a_worker(self):
         text = "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. "
-        assert read(text) == OutOfMemory(None, "CPU", killed=True, worker=True)
+        assert read(text) == OutOfMemoryCrash(None, "CPU", killed=True, worker=True)
 
     def test_may_be_for_shared_memory(self):
         text = (
             "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is possible that "
             "dataloader's workers are out of shared memory. Please try to raise your shared memory limit."
         )
-        assert read(text) == OutOfMemory("PyTorch", "shared memory", worker=True)
+        assert read(text) == OutOfMemoryCrash("PyTorch", "shared memory", worker=True)
 
     @pytest.mark.parametrize("text", ["nothing was Killed off here, only saved", "the process ended", "signal 15"])
     def test_is_not_seen_in_a_log_that_happens_to_say_so(self, text):

@@ -19,7 +19,7 @@ from diagnostics.collectors.shared.arrays import (
     to_array,
 )
 from diagnostics.facts.crash import (
-    AsynchronousError,
+    AsynchronousErrorCrash,
     FrameFacts,
     LabelBeyondOutputs,
     Symptom,
@@ -52,7 +52,7 @@ DATASETS_READ = 4  # each may take seconds
 ROWS_READ = 512  # labels of a dataset; enough for a class of 1% to be among them with probability 0.994
 
 
-def _asynchronous_error(crash: Crash) -> AsynchronousError | None:
+def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
     facts = crash.facts
     recognised = _said(facts.message)
     if recognised is None:
@@ -60,7 +60,7 @@ def _asynchronous_error(crash: Crash) -> AsynchronousError | None:
     kind, said = recognised
     kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
     surfaced: FrameFacts | None = next((frame for frame in reversed(facts.frames) if frame.yours), None)
-    return AsynchronousError(
+    return AsynchronousErrorCrash(
         kind=kind,
         said=said,
         surfaced=surfaced,

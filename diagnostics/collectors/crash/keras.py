@@ -17,7 +17,7 @@ import numpy as np
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.facts.crash import (
     LabelBeyondOutputs,
-    LabelsInInputs,
+    LabelsInInputsCrash,
     NoPathToParameters,
     RaggedColumns,
     ShapesDiffer,
@@ -93,7 +93,7 @@ _NONE = ("None values not supported", "Attempt to convert a value (None) with an
 _CALLS_STEP = re.compile(rf"\.({'|'.join(_STEPS)})\(")
 
 
-def _no_target(crash: Crash) -> LabelsInInputs | TargetMissing | None:
+def _no_target(crash: Crash) -> LabelsInInputsCrash | TargetMissing | None:
     """Recognise a loss that was handed None for a target: it stands right within `fit`, not in the user's code."""
     facts = crash.facts
     if not facts.message.startswith(_NONE) or "Arguments received by" in facts.message:
@@ -105,20 +105,20 @@ def _no_target(crash: Crash) -> LabelsInInputs | TargetMissing | None:
     seen = list(calls(crash))
     if not seen:
         in_fit = last is not None and _CALLS_STEP.search(facts.frames[last].code or "")
-        return LabelsInInputs() if in_fit else None
+        return LabelsInInputsCrash() if in_fit else None
     without = next((call for call in seen if not call.has_target), None)
     if without is None:
         return None
     labels = _label_among(without.names)
     unread = any(name not in without.known_inputs for name in without.names) if without.known_inputs else False
     if without.has_target is None:
-        return LabelsInInputs()
+        return LabelsInInputsCrash()
     if labels is None and not unread:
         return TargetMissing(without.names)
-    return LabelsInInputs(without.names or None, labels)
+    return LabelsInInputsCrash(without.names or None, labels)
 
 
-def _labels_among_inputs(crash: Crash) -> LabelsInInputs | None:
+def _labels_among_inputs(crash: Crash) -> LabelsInInputsCrash | None:
     """Recognise a model whose inputs are in the wrong places because the labels are one of them."""
     message = crash.facts.message
     if not message.startswith("Invalid input shape for input"):
@@ -132,7 +132,7 @@ def _labels_among_inputs(crash: Crash) -> LabelsInInputs | None:
         names = tuple(re.findall(r"'([^']+)': '", found[1])) if found else ()
         has_target, extra = False, list(names)
     labels = _label_among(extra)
-    return None if labels is None or has_target else LabelsInInputs(names, labels)
+    return None if labels is None or has_target else LabelsInInputsCrash(names, labels)
 
 
 def _label_among(names: Any) -> str | None:
@@ -140,12 +140,12 @@ def _label_among(names: Any) -> str | None:
     return next((by_name[name] for name in LABEL_NAMES if name in by_name), None)
 
 
-def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInputs | None:
+def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInputsCrash | None:
     found = re.match(r"No gradients provided for any variable(?P<listed>:)?", crash.facts.message)
     if found is None:
         return None
     # Before Keras 3 the message lists the variables, and a loss without a target did not fail by itself.
-    return LabelsInInputs() if found["listed"] else NoPathToParameters()
+    return LabelsInInputsCrash() if found["listed"] else NoPathToParameters()
 
 
 def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:

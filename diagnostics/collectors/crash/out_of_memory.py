@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from diagnostics.facts.crash import OutOfMemory, Symptom
+from diagnostics.facts.crash import OutOfMemoryCrash, Symptom
 from diagnostics.facts.gpu import CardFacts, Holder
 
 from .frames import Crash
@@ -34,7 +34,7 @@ KILLED = re.compile(
 )
 
 
-def _out_of_memory(crash: Crash) -> OutOfMemory | None:
+def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
     message = crash.facts.message
     for read in (_of_torch, _of_host, _of_tensorflow, _of_system):
         found = read(crash.facts.exception, message, crash.log)
@@ -61,7 +61,7 @@ def _size(pattern: str, text: str) -> int | None:
     return size if size < _LARGEST else None
 
 
-def _of_torch(exception: str, message: str, log: str) -> OutOfMemory | None:
+def _of_torch(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     """Read PyTorch's sentence about a card, as it was worded before 2.1 and as it has been since."""
     tried = _size(r"Tried to allocate SIZE", message)
     spoken = re.search(r"\b(CUDA|HIP|XPU|MPS backend)\b[^\n]*\bout of memory", message)
@@ -82,7 +82,7 @@ def _of_torch(exception: str, message: str, log: str) -> OutOfMemory | None:
         Holder(int(pid), _size("SIZE", size))
         for pid, size in re.findall(r"Process (\d+) has (\S+ \S+) memory in use", message)
     )
-    return OutOfMemory(
+    return OutOfMemoryCrash(
         framework="PyTorch",
         device="GPU" if number is None else f"GPU {number[1]}",
         tried=tried,
@@ -104,22 +104,22 @@ def _elsewhere(capacity: int | None, free: int | None, own: int | None, others: 
     return sum(sizes) if sizes else None
 
 
-def _of_host(exception: str, message: str, log: str) -> OutOfMemory | None:
+def _of_host(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     found = re.search(
         r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to allocate (\d+) bytes",
         message,
     )
     if found is not None:
-        return OutOfMemory("PyTorch", "CPU", tried=int(found[1]))
+        return OutOfMemoryCrash("PyTorch", "CPU", tried=int(found[1]))
     found = re.search(r"Unable to allocate .+ for an array with shape \(([\d, ]*)\) and data type (\S+)", message)
     if found is not None:
-        return OutOfMemory(
+        return OutOfMemoryCrash(
             "NumPy", "CPU", tried=_size("Unable to allocate SIZE", message), shape=_shape(found[1]), dtype=found[2]
         )
-    return OutOfMemory(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
+    return OutOfMemoryCrash(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
 
 
-def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemory | None:
+def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     tensor = re.search(
         r"OOM when allocating tensor with shape\[(?P<shape>[\d,]*)\] and type (?P<dtype>\w+) on (?P<device>\S+)",
         message,
@@ -140,7 +140,7 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemory | None
     if shape is not None and dtype in _TF_BYTES:
         tried = math.prod(shape) * _TF_BYTES[dtype]
     capacity, free, allocated, reserved = _of_pool(both, tried)
-    return OutOfMemory(
+    return OutOfMemoryCrash(
         framework="TensorFlow",
         device=_tf_device(message if tensor is None else tensor["device"]),
         tried=tried,
@@ -187,13 +187,13 @@ def _shape(written: str) -> tuple[int, ...]:
     return tuple(int(size) for size in written.replace(" ", "").split(",") if size)
 
 
-def _of_system(exception: str, message: str, log: str) -> OutOfMemory | None:
+def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     if "out of shared memory" in message:
-        return OutOfMemory("PyTorch", "shared memory", worker=True)
+        return OutOfMemoryCrash("PyTorch", "shared memory", worker=True)
     found = KILLED.search(message)
     if found is None and exception != "SIGKILL":
         return None
-    return OutOfMemory(None, "CPU", killed=True, worker=bool(found is not None and found["worker"]))
+    return OutOfMemoryCrash(None, "CPU", killed=True, worker=bool(found is not None and found["worker"]))
 
 
 def _host_room(message: str) -> tuple[int | None, int | None]:
@@ -236,7 +236,7 @@ def _kilobytes(file: str, name: str) -> int | None:
     return None
 
 
-def _with_holders(found: OutOfMemory) -> OutOfMemory:
+def _with_holders(found: OutOfMemoryCrash) -> OutOfMemoryCrash:
     """Add what can be learned of the other processes on the card while they are still there."""
     from diagnostics.collectors.system.nvml import NoCards, cards, described
 
@@ -251,7 +251,7 @@ def _with_holders(found: OutOfMemory) -> OutOfMemory:
     return found
 
 
-def _beside(found: OutOfMemory, card: CardFacts) -> OutOfMemory:
+def _beside(found: OutOfMemoryCrash, card: CardFacts) -> OutOfMemoryCrash:
     """Add who else is on the card; nobody can be told from this process in a container, where numbers differ."""
     if os.getpid() not in {holder.pid for holder in card.holders}:
         return found

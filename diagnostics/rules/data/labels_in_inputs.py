@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts import crash as crash_facts
-from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash import CrashFacts, LabelsInInputsCrash
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 # What people and libraries call a target: the course's and Trainer's names, scikit-learn's, and the plain word.
@@ -85,7 +84,7 @@ class LabelsInInputs(Rule):
         )
 
     @check
-    def from_crash(self, crash: CrashFacts, symptom: crash_facts.LabelsInInputs) -> Finding | None:
+    def from_crash(self, crash: CrashFacts, symptom: LabelsInInputsCrash) -> Finding | None:
         """Say what the framework's message leaves out: that the loss got no target."""
         inputs = symptom.inputs or ()
         name = symptom.labels or _target_among(inputs)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.crash import AsynchronousError as Symptom
-from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash import AsynchronousErrorCrash, CrashFacts, FrameFacts
 from diagnostics.facts.where import Where
 
 MOST_LISTED = 6  # the latest candidates; the evidence holds them all
@@ -76,7 +75,7 @@ class AsynchronousError(Rule):
     severity = "error"
 
     @check
-    def from_crash(self, crash: CrashFacts, symptom: Symptom) -> Finding | None:
+    def from_crash(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding | None:
         """Say why the line is not to be trusted, which calls remain, and how to get the one that failed."""
         if symptom.kind == "library":
             return self._library(crash, symptom)
@@ -92,7 +91,7 @@ class AsynchronousError(Rule):
         )
         return self._found(crash, symptom, message, f"{_again(crash)}, {_CPU}")
 
-    def _blocking(self, crash: CrashFacts, symptom: Symptom) -> Finding:
+    def _blocking(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"The device reported '{symptom.said}' while the host was {_at(symptom.surfaced)}. "
             "CUDA_LAUNCH_BLOCKING is set, so every call waited for its kernel: the line is right, and this call "
@@ -101,7 +100,7 @@ class AsynchronousError(Rule):
         fix = f"look at what this line is given: the range of labels and indices, and the shapes; {_CPU}"
         return self._found(crash, symptom, message, fix)
 
-    def _library(self, crash: CrashFacts, symptom: Symptom) -> Finding:
+    def _library(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"A library of the device could not be started or given memory ({symptom.said}). It asks for memory "
             "of its own on first use, so this mostly means that the card is full, and often of other processes' "
@@ -111,7 +110,7 @@ class AsynchronousError(Rule):
         fix = "see who holds the card: diagnose gpu, or nvidia-smi. If it has room: " + _again(crash)
         return self._found(crash, symptom, message, fix)
 
-    def _nccl(self, crash: CrashFacts, symptom: Symptom) -> Finding:
+    def _nccl(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"Communication between the ranks failed ({symptom.said}). Collectives run on the device and are "
             "waited for later, so the line is where this rank heard of it; and most ranks fail only because "
@@ -121,7 +120,7 @@ class AsynchronousError(Rule):
         fix = "read the earliest traceback of all ranks; NCCL_DEBUG=INFO makes each say what it could not do"
         return self._found(crash, symptom, message, fix)
 
-    def _found(self, crash: CrashFacts, symptom: Symptom, message: str, fix: str) -> Finding:
+    def _found(self, crash: CrashFacts, symptom: AsynchronousErrorCrash, message: str, fix: str) -> Finding:
         surfaced = symptom.surfaced
         return self.found(
             ("A simulated device: CUDA's words, no card. " if symptom.simulated else "") + message,
@@ -144,13 +143,13 @@ def _at(surfaced: FrameFacts | None) -> str:
     return f"at line {surfaced.line}" + (f", {surfaced.code}" if surfaced.code else "")
 
 
-def _kernel(symptom: Symptom) -> str:
+def _kernel(symptom: AsynchronousErrorCrash) -> str:
     if symptom.assertion is None:
         return ""
     return f" The log names the kernel, {symptom.kernel}, and its check: {symptom.assertion}."
 
 
-def _listed(symptom: Symptom) -> str:
+def _listed(symptom: AsynchronousErrorCrash) -> str:
     """List the calls one of which failed, each on a line of its own."""
     if not symptom.candidates:
         return " What failed was launched before, by a line above that one." if symptom.surfaced else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, OutOfMemory
+from diagnostics.facts.crash import CrashFacts, OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, in_bytes, listed
 
 MOST = 0.5  # of a card: who holds more than that leaves the other the smaller part
@@ -58,7 +58,7 @@ class CrowdedGpu(Rule):
     causes = ("out-of-memory",)
 
     @check
-    def from_crash(self, crash: CrashFacts, symptom: OutOfMemory) -> Finding | None:
+    def from_crash(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding | None:
         """Compare what others hold with the card and with the request."""
         elsewhere, capacity = symptom.elsewhere, symptom.card
         if not symptom.on_gpu or elsewhere is None or capacity is None:

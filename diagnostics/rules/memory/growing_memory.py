@@ -6,7 +6,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, KeptGraphs, OutOfMemory
+from diagnostics.facts.crash import CrashFacts, KeptGraphs, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory
@@ -76,7 +76,7 @@ class GrowingMemory(Rule):
     causes = ("out-of-memory",)
 
     @check
-    def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemory) -> Finding | None:
+    def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemoryCrash) -> Finding | None:
         """Name the variable that holds the graphs, and whether freeing them would have been enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
         would_do = " Without them the allocation would have succeeded." if enough else ""

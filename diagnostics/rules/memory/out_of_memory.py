@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.crash import CrashFacts, ModelMemory
-from diagnostics.facts.crash import OutOfMemory as Symptom
+from diagnostics.facts.crash import CrashFacts, ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes, listed
 
 NO_BATCH_HELPS = 0.9  # of the memory: what a model takes by itself beyond that leaves no room for a useful batch
@@ -83,7 +82,7 @@ class OutOfMemory(Rule):
     severity = "error"
 
     @check
-    def from_crash(self, crash: CrashFacts, symptom: Symptom) -> Finding | None:
+    def from_crash(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding | None:
         """Say what was asked for and what there was, what the model takes, and what can give way."""
         if symptom.killed:
             return self._killed(crash, symptom)
@@ -106,7 +105,7 @@ class OutOfMemory(Rule):
             where=crash.where,
         )
 
-    def _killed(self, crash: CrashFacts, symptom: Symptom) -> Finding:
+    def _killed(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding:
         who = "A worker of the data loader" if symptom.worker else "The process"
         return self.found(
             f"{who} was ended from outside by signal 9 (SIGKILL), which leaves no time for an exception. When "
@@ -130,7 +129,7 @@ class OutOfMemory(Rule):
         )
 
 
-def _asked(symptom: Symptom) -> str:
+def _asked(symptom: OutOfMemoryCrash) -> str:
     device = "The host's memory" if symptom.device == "CPU" else f"The memory of {symptom.device}"
     device = "The GPU's memory" if symptom.device == "GPU" else device
     if symptom.tried is None:
@@ -142,7 +141,7 @@ def _asked(symptom: Symptom) -> str:
     return f"{device} ran out: {in_bytes(symptom.tried)} more was asked for{tensor}."
 
 
-def _room(symptom: Symptom) -> str:
+def _room(symptom: OutOfMemoryCrash) -> str:
     capacity, free = symptom.capacity, symptom.free
     others = ""
     # Where the message does not say what is this process's own, the driver's share counts as others'.
@@ -157,7 +156,7 @@ def _room(symptom: Symptom) -> str:
     return f"Of {in_bytes(capacity)} there was {in_bytes(free)} free.{others}"
 
 
-def _fragments(symptom: Symptom) -> str:
+def _fragments(symptom: OutOfMemoryCrash) -> str:
     unused = _unused(symptom)
     if unused is None or symptom.tried is None or unused < symptom.tried:
         return ""
@@ -169,7 +168,7 @@ def _fragments(symptom: Symptom) -> str:
     )
 
 
-def _unused(symptom: Symptom) -> int | None:
+def _unused(symptom: OutOfMemoryCrash) -> int | None:
     if symptom.reserved is None or symptom.allocated is None:
         return None
     return symptom.reserved - symptom.allocated
@@ -187,7 +186,7 @@ def _needed(need: ModelMemory | None) -> str:
     return f"Training {need.model} takes {in_bytes(need.total)} before any batch: {inner} and {parts[-1]}."
 
 
-def _added(symptom: Symptom) -> str:
+def _added(symptom: OutOfMemoryCrash) -> str:
     need = symptom.need
     if need is None or need.batch_rows is None:
         return ""
@@ -200,7 +199,7 @@ def _added(symptom: Symptom) -> str:
     return f"The batch of {rows}{held} adds activations in proportion with its rows."
 
 
-def _way_of_training(crash: CrashFacts, symptom: Symptom) -> str:
+def _way_of_training(crash: CrashFacts, symptom: OutOfMemoryCrash) -> str:
     if any(frame.file.replace("\\", "/").startswith("transformers/trainer") for frame in crash.frames):
         return "trainer"
     return (
@@ -208,7 +207,7 @@ def _way_of_training(crash: CrashFacts, symptom: Symptom) -> str:
     )
 
 
-def _fix(symptom: Symptom, way: str) -> str:
+def _fix(symptom: OutOfMemoryCrash, way: str) -> str:
     need = symptom.need
     if symptom.elsewhere and symptom.card and symptom.elsewhere > 0.5 * symptom.card:
         return "make room first: most of the card is other processes'. `diagnose gpu` lists them"
@@ -236,7 +235,7 @@ def _fix(symptom: Symptom, way: str) -> str:
     return f"{change}. {SEARCH}. Or {LESS[way]}"
 
 
-def _evidence(symptom: Symptom) -> dict[str, object]:
+def _evidence(symptom: OutOfMemoryCrash) -> dict[str, object]:
     need = symptom.need
     return {
         "framework": symptom.framework,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, OutOfMemory
+from diagnostics.facts.crash import CrashFacts, OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder, in_bytes
 
 # Of a card. TensorFlow leaves free what its libraries need: between 225 MiB and some 5%, by version and card
@@ -88,7 +88,7 @@ class TensorflowHoldsGpu(Rule):
         )
 
     @check
-    def from_crash(self, crash: CrashFacts, symptom: OutOfMemory) -> Finding | None:
+    def from_crash(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding | None:
         """Look for such a process among those that left no room."""
         if not symptom.on_gpu or symptom.others is None or symptom.card is None:
             raise NotApplicable("needs a card's memory that ran out, and which processes hold it")

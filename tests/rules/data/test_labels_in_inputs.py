@@ -80,7 +80,7 @@ class TestFromBatch:
 
 class TestFromCrash:
     def test_names_the_inputs_and_the_labels_among_them(self):
-        symptom = crash.LabelsInInputs(("token_ids", "padding_mask", "labels"), "labels")
+        symptom = crash.LabelsInInputsCrash(("token_ids", "padding_mask", "labels"), "labels")
         finding = RULE.from_crash(CRASH, symptom)
         assert finding.message == (
             'The loss gets no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where '
@@ -93,18 +93,18 @@ class TestFromCrash:
         assert str(finding.where) == "train.py:31"
 
     def test_finds_the_labels_among_the_inputs_itself(self):
-        finding = RULE.from_crash(CRASH, crash.LabelsInInputs(("token_ids", "label")))
+        finding = RULE.from_crash(CRASH, crash.LabelsInInputsCrash(("token_ids", "label")))
         assert finding.evidence == {"inputs": ["token_ids", "label"], "labels": "label"}
 
     def test_says_so_if_no_input_is_called_one(self):
-        finding = RULE.from_crash(CRASH, crash.LabelsInInputs(("token_ids", "mood")))
+        finding = RULE.from_crash(CRASH, crash.LabelsInInputsCrash(("token_ids", "mood")))
         assert finding.message.startswith(
             "The loss gets no target: the batch is one dict of inputs (token_ids, mood). If one of them holds the "
             "labels, only the model sees it. A loss"
         )
 
     def test_says_what_a_bare_text_leaves_open(self):
-        finding = RULE.from_crash(replace(CRASH, live=False), crash.LabelsInInputs())
+        finding = RULE.from_crash(replace(CRASH, live=False), crash.LabelsInInputsCrash())
         assert finding.message == (
             "Most likely the loss got no target, because the labels sit among the inputs, where only the model "
             "sees them. Whether it is that, and which of the inputs holds them, cannot be known from the text: "
@@ -115,5 +115,5 @@ class TestFromCrash:
         assert finding.evidence == {"inputs": [], "labels": None}
 
     def test_says_what_could_not_be_read_from_the_frames(self):
-        finding = RULE.from_crash(CRASH, crash.LabelsInInputs())
+        finding = RULE.from_crash(CRASH, crash.LabelsInInputsCrash())
         assert "holds them, could not be read from the exception's frames. A loss given" in finding.message

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, OutOfMemory
+from diagnostics.facts.crash import CrashFacts, FrameFacts, OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 from diagnostics.rules.memory.crowded_gpu import CrowdedGpu
 
@@ -16,7 +16,7 @@ FIX = (
 
 
 def symptom(elsewhere=21 * GIB, tried=GIB, device="GPU 0", others=OTHERS):
-    return OutOfMemory(
+    return OutOfMemoryCrash(
         "PyTorch", device, tried, 24 * GIB, 100 * MIB, others=others, elsewhere=elsewhere, card=24 * GIB
     )
 

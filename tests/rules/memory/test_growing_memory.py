@@ -5,7 +5,7 @@ from torch import nn
 
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, KeptGraphs, OutOfMemory
+from diagnostics.facts.crash import CrashFacts, FrameFacts, KeptGraphs, OutOfMemoryCrash
 from diagnostics.facts.training import GraphFacts
 from diagnostics.rules.memory.growing_memory import GrowingMemory
 from tests.courses import history, judge
@@ -19,7 +19,7 @@ CRASH = CrashFacts("OutOfMemoryError", "", (FrameFacts("train.py", 31, "<module>
 class TestFromCrash:
     def test_names_what_holds_the_memory_that_was_wanted(self):
         finding = RULE.from_crash(
-            CRASH, KeptGraphs("losses", 120, 4 * MIB), OutOfMemory("PyTorch", "GPU 0", 64 * MIB)
+            CRASH, KeptGraphs("losses", 120, 4 * MIB), OutOfMemoryCrash("PyTorch", "GPU 0", 64 * MIB)
         )
         assert finding.severity == "error"
         assert finding.message == (
@@ -40,7 +40,9 @@ class TestFromCrash:
         assert str(finding.where) == "train.py:31"
 
     def test_only_warns_where_they_are_not_enough(self):
-        finding = RULE.from_crash(CRASH, KeptGraphs("losses", 12, 512), OutOfMemory("PyTorch", "GPU 0", 64 * MIB))
+        finding = RULE.from_crash(
+            CRASH, KeptGraphs("losses", 12, 512), OutOfMemoryCrash("PyTorch", "GPU 0", 64 * MIB)
+        )
         assert finding.severity == "warning"
         assert finding.message.endswith("512 B each, about 6.0 KiB in all, and more with every step.")
 

@@ -1,5 +1,4 @@
-from diagnostics.facts.crash import CrashFacts, FrameFacts, ModelMemory
-from diagnostics.facts.crash import OutOfMemory as Symptom
+from diagnostics.facts.crash import CrashFacts, FrameFacts, ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import Holder
 from diagnostics.rules.memory.out_of_memory import OutOfMemory
 
@@ -27,7 +26,7 @@ SEARCH = "diagnostics.largest_batch(step) searches for the largest that fits"
 
 class TestFromCrash:
     def test_adds_up_what_the_model_takes_and_what_the_batch_added(self):
-        symptom = Symptom(
+        symptom = OutOfMemoryCrash(
             "PyTorch", "GPU 0", 512 * MIB, 8 * GIB, 100 * MIB, 7 * GIB, 7 * GIB + 100 * MIB, others=(), need=ADAM
         )
         finding = RULE.from_crash(LIVE, symptom)
@@ -60,21 +59,21 @@ class TestFromCrash:
         assert str(finding.where) == "train.py:31"
 
     def test_says_what_the_text_holds_and_no_more(self):
-        finding = RULE.from_crash(TEXT, Symptom("PyTorch", "CPU", 1_600_000_000))
+        finding = RULE.from_crash(TEXT, OutOfMemoryCrash("PyTorch", "CPU", 1_600_000_000))
         assert finding.message == "The host's memory ran out: 1.5 GiB more was asked for."
         assert finding.fix == (
             f"half the batch size, and step the optimizer once in two batches: the same step. {SEARCH}. Or {LESS}"
         )
 
     def test_says_that_no_batch_helps_a_model_that_fills_the_memory_by_itself(self):
-        finding = RULE.from_crash(LIVE, Symptom("PyTorch", "GPU 0", MIB, GIB + 50 * MIB, 0, need=ADAM))
+        finding = RULE.from_crash(LIVE, OutOfMemoryCrash("PyTorch", "GPU 0", MIB, GIB + 50 * MIB, 0, need=ADAM))
         assert finding.fix == (
             "no batch is small enough: train fewer of the weights (freeze the rest, or LoRA), hold them in half "
             "precision, use an optimizer with less state, or take a smaller model or a larger card"
         )
 
     def test_knows_memory_that_is_there_in_pieces(self):
-        symptom = Symptom("PyTorch", "GPU 0", 100 * MIB, 8 * GIB, 10 * MIB, 6 * GIB, 7 * GIB, others=())
+        symptom = OutOfMemoryCrash("PyTorch", "GPU 0", 100 * MIB, 8 * GIB, 10 * MIB, 6 * GIB, 7 * GIB, others=())
         finding = RULE.from_crash(TEXT, symptom)
         assert finding.message == (
             "The memory of GPU 0 ran out: 100.0 MiB more was asked for. Of 8.0 GiB there was 10.0 MiB free. "
@@ -87,7 +86,7 @@ class TestFromCrash:
         )
 
     def test_knows_pieces_of_what_is_free_within_tensorflows_pool(self):
-        symptom = Symptom("TensorFlow", "GPU 0", 64 * MIB, 300 * MIB, 160 * MIB, 140 * MIB, 300 * MIB)
+        symptom = OutOfMemoryCrash("TensorFlow", "GPU 0", 64 * MIB, 300 * MIB, 160 * MIB, 140 * MIB, 300 * MIB)
         finding = RULE.from_crash(TEXT, symptom)
         assert finding.message == (
             "The memory of GPU 0 ran out: 64.0 MiB more was asked for. Of 300.0 MiB there was 160.0 MiB free. "
@@ -100,7 +99,7 @@ class TestFromCrash:
 
     def test_names_the_others_and_sends_to_them_where_they_hold_most(self):
         others = (Holder(4711, 3 * GIB, "ada", ("PyTorch",)), Holder(12, 3 * GIB))
-        symptom = Symptom(
+        symptom = OutOfMemoryCrash(
             "PyTorch", "GPU 0", GIB, 8 * GIB, 0, GIB, GIB, others=others, elsewhere=6 * GIB, card=8 * GIB
         )
         finding = RULE.from_crash(TEXT, symptom)
@@ -112,7 +111,9 @@ class TestFromCrash:
 
     def test_speaks_keras_of_keras(self):
         need = ModelMemory("Sequential", MIB, MIB, "SGD", MIB, library="keras")
-        symptom = Symptom("TensorFlow", "GPU 0", 320_000_000, shape=(40000, 2000), dtype="float", need=need)
+        symptom = OutOfMemoryCrash(
+            "TensorFlow", "GPU 0", 320_000_000, shape=(40000, 2000), dtype="float", need=need
+        )
         finding = RULE.from_crash(LIVE, symptom)
         assert finding.message == (
             "The memory of GPU 0 ran out: 305.2 MiB more was asked for, for a tensor of shape (40000, 2000) of "
@@ -127,7 +128,7 @@ class TestFromCrash:
     def test_speaks_of_training_arguments_to_the_users_of_a_trainer(self):
         frames = (*FRAMES, FrameFacts("transformers/trainer.py", 1650, "training_step"))
         crash = CrashFacts("OutOfMemoryError", "CUDA out of memory.", frames, live=False)
-        assert RULE.from_crash(crash, Symptom("PyTorch", "GPU 0", MIB)).fix == (
+        assert RULE.from_crash(crash, OutOfMemoryCrash("PyTorch", "GPU 0", MIB)).fix == (
             "half the batch size, and TrainingArguments(gradient_accumulation_steps=2), or twice what it is now: "
             f"the same step. {SEARCH}. Or TrainingArguments(bf16=True) for half-sized activations; "
             "gradient_checkpointing=True, which computes them again instead of keeping them"
@@ -135,7 +136,7 @@ class TestFromCrash:
 
     def test_does_not_halve_a_single_row(self):
         need = ModelMemory("GPT2LMHeadModel", MIB, MIB, batch_rows=1, batch_length=4096)
-        finding = RULE.from_crash(LIVE, Symptom("PyTorch", "GPU", None, need=need))
+        finding = RULE.from_crash(LIVE, OutOfMemoryCrash("PyTorch", "GPU", None, need=need))
         assert finding.message == (
             "The GPU's memory ran out. Training GPT2LMHeadModel takes 2.0 MiB before any batch: 1.0 MiB of "
             "weights and 1.0 MiB of gradients. The batch of 1 row of 4096 tokens adds activations in proportion "
@@ -145,13 +146,13 @@ class TestFromCrash:
 
     def test_says_that_a_simulated_card_is_one(self):
         crash = CrashFacts("OutOfMemoryError", "CUDA out of memory. (GPU 0 is simulated.)", FRAMES, live=True)
-        assert RULE.from_crash(crash, Symptom("PyTorch", "GPU 0", MIB)).message == (
+        assert RULE.from_crash(crash, OutOfMemoryCrash("PyTorch", "GPU 0", MIB)).message == (
             "A simulated card: PyTorch's words, no card. The memory of GPU 0 ran out: 1.0 MiB more was asked for."
         )
 
     def test_says_what_a_kill_means(self):
         finding = RULE.from_crash(
-            CrashFacts("SIGKILL", "Killed", (), live=False), Symptom(None, "CPU", killed=True)
+            CrashFacts("SIGKILL", "Killed", (), live=False), OutOfMemoryCrash(None, "CPU", killed=True)
         )
         assert finding.message == (
             "The process was ended from outside by signal 9 (SIGKILL), which leaves no time for an exception. "
@@ -159,11 +160,11 @@ class TestFromCrash:
             "the memory of the host, not of a card, had run out. A job scheduler does the same at its own limit."
         )
         assert finding.fix.startswith("make sure with `dmesg | grep -i kill`; then fewer workers (num_workers)")
-        worker = RULE.from_crash(TEXT, Symptom(None, "CPU", killed=True, worker=True))
+        worker = RULE.from_crash(TEXT, OutOfMemoryCrash(None, "CPU", killed=True, worker=True))
         assert worker.message.startswith("A worker of the data loader was ended from outside by signal 9")
 
     def test_knows_the_shared_memory_of_workers(self):
-        finding = RULE.from_crash(TEXT, Symptom("PyTorch", "shared memory", worker=True))
+        finding = RULE.from_crash(TEXT, OutOfMemoryCrash("PyTorch", "shared memory", worker=True))
         assert finding.message == (
             "A worker of the data loader ran out of shared memory: workers hand their batches over through "
             "/dev/shm, and that is full. Containers give it 64 MiB unless told otherwise."

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, OutOfMemory
+from diagnostics.facts.crash import CrashFacts, FrameFacts, OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 from diagnostics.rules.memory.tensorflow_holds_gpu import FIX, TensorflowHoldsGpu
 
@@ -19,7 +19,7 @@ def card(*holders):
 
 
 def symptom(*others, device="GPU 0"):
-    return OutOfMemory("PyTorch", device, GIB, 24 * GIB, 0, others=others or None, card=24 * GIB)
+    return OutOfMemoryCrash("PyTorch", device, GIB, 24 * GIB, 0, others=others or None, card=24 * GIB)
 
 
 class TestFromCard:
