@@ -95,9 +95,9 @@ class TestChangesNothing:
         assert_same_bits(bare, watched)
 
     def test_even_if_the_device_decides_what_is_kept(self, monkeypatch):
-        plain = watcher.TorchWatch.__init__
+        plain = watcher.TorchWatcher.__init__
         monkeypatch.setattr(
-            watcher.TorchWatch,
+            watcher.TorchWatcher,
             "__init__",
             lambda self, *arguments, **named: plain(self, *arguments, True, **named),
         )
@@ -112,7 +112,7 @@ class TestChangesNothing:
             raise ZeroDivisionError("on purpose")
 
         for part in ("_forward_begins", "_listen", "_before_step", "_after_step", "_read"):
-            monkeypatch.setattr(watcher.TorchWatch, part, broken)
+            monkeypatch.setattr(watcher.TorchWatcher, part, broken)
         bare, _ = train(False)
         watched, watch = train(True)
         assert_same_bits(bare, watched)

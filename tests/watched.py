@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 
 INF = float("inf")
 
@@ -21,7 +21,7 @@ def batch(step, rows=16):
 def run(model, steps, *, optimizer=None, every=7, deferred=None, change=None, loss_of=None, data=batch, **options):
     """Train, let `change(step, model, optimizer)` interfere before each step, and return the watcher, closed."""
     optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.05)
-    watch = TorchWatch(model, [optimizer], every, deferred)
+    watch = TorchWatcher(model, [optimizer], every, deferred)
     for step in range(steps):
         inputs, labels = data(step)
         if change is not None:

@@ -17,8 +17,8 @@ from .watch import check_rhythm
 from .watch_report import watch_report
 
 if TYPE_CHECKING:
-    from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchRun
-    from diagnostics.collectors.keras.watch.watcher import KerasRun
+    from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchWatcher
+    from diagnostics.collectors.keras.watch.watcher import KerasWatcher
 
 
 class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
@@ -60,7 +60,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._every = every
         self._stop_after = stop_after
         self._quiet = quiet
-        self._run: KerasRun | KerasTorchRun | None = None
+        self._run: KerasWatcher | KerasTorchWatcher | None = None
         self._first_batches: Any = None  # `diagnose run`'s
         self._name = ""
         self._why_not = "training has not begun"
@@ -120,16 +120,16 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._handover = handover = MetricLogger(self._logger, self._guard.faults)
             run.on_read = lambda: handover.take(run.history)
 
-    def _observe(self, backend: str) -> KerasRun | KerasTorchRun:
+    def _observe(self, backend: str) -> KerasWatcher | KerasTorchWatcher:
         if backend == "torch":
-            from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchRun
+            from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchWatcher
 
-            run = KerasTorchRun(self.model, self._every, self._stop_after)
+            run = KerasTorchWatcher(self.model, self._every, self._stop_after)
             run.on_first_step = getattr(self._first_batches, "first_step", None)
             return run
-        from diagnostics.collectors.keras.watch.watcher import KerasRun
+        from diagnostics.collectors.keras.watch.watcher import KerasWatcher
 
-        return KerasRun(self.model, self._every, self._stop_after)
+        return KerasWatcher(self.model, self._every, self._stop_after)
 
     def _end(self) -> None:
         if self._run is None:

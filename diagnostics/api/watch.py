@@ -13,7 +13,7 @@ from diagnostics.errors import InvalidInput, what
 from diagnostics.report.report import Report
 
 if TYPE_CHECKING:
-    from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
+    from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
     from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
     from diagnostics.report.loggers import MetricLogger
 
@@ -35,7 +35,7 @@ class Watch:
 
     def __init__(
         self,
-        probe: TorchWatch,
+        probe: TorchWatcher,
         name: str,
         facts: tuple[Any, ...],
         stop_after: int | None,
@@ -178,13 +178,13 @@ def watch(
     optimizers = _optimizers(optimizer)
 
     from diagnostics.collectors.pytorch.model import uncompiled
-    from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
+    from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
     from diagnostics.report.loggers import MetricLogger, check_logger
 
     check_logger("watch", logger)
     faults: dict[str, str] = {}
     handover = None if logger is None else MetricLogger(logger, faults)
-    probe = TorchWatch(model, optimizers, every, trace_steps=traced, faults=faults)
+    probe = TorchWatcher(model, optimizers, every, trace_steps=traced, faults=faults)
     facts = _facts(model, optimizers)
     return Watch(probe, type(uncompiled(model)).__name__, facts, stop_after, handover)
 

@@ -21,11 +21,11 @@ from diagnostics.report.report import Report, StageResult
 
 if TYPE_CHECKING:
     from diagnostics.api.watch import Watch
-    from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
-    from diagnostics.collectors.keras.discover.tape_watcher import KerasLoop
+    from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
+    from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
-    from diagnostics.collectors.pytorch.discover.batch_replay import KeptBatches
-    from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStep
+    from diagnostics.collectors.pytorch.discover.batch_replay import BatchRecorder
+    from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
     from diagnostics.collectors.pytorch.discover.loops import LoopFinder
     from diagnostics.collectors.shared.pipeline import Pipeline
 
@@ -66,7 +66,7 @@ class _Over:
 class _TapeWatch:
     """Reports on a loop of the script's own around one of Keras' optimizers."""
 
-    loop: KerasLoop
+    loop: TapeLoopWatcher
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
@@ -110,12 +110,12 @@ class ScriptObserver:
         self._guard = FaultGuard(on_fault=self._fault)
         self._loops: LoopFinder[Watch] | None = None
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by who watches
-        self._tapes: TapeFinder | None = None
+        self._tapes: TapeLoopFinder | None = None
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
         self._keep_batches, self._first_batches = keep_batches, first_batches
-        self._kept: KeptBatches | None = None
+        self._kept: BatchRecorder | None = None
         for module, then in (
             ("torch", self._with_torch),
             ("transformers.trainer", self._with_transformers),
@@ -164,21 +164,21 @@ class ScriptObserver:
 
     def _with_loaders(self) -> None:
         if self._keep_batches:
-            from diagnostics.collectors.pytorch.discover.batch_replay import KeptBatches
+            from diagnostics.collectors.pytorch.discover.batch_replay import BatchRecorder
 
-            self._kept = KeptBatches()
+            self._kept = BatchRecorder()
             self._at_close.callback(self._kept.close)
         if self._first_batches is not None:
-            from diagnostics.collectors.pytorch.discover.batch_replay import GivenBatches
+            from diagnostics.collectors.pytorch.discover.batch_replay import BatchPlayer
 
-            self._at_close.callback(GivenBatches(self._first_batches).close)
+            self._at_close.callback(BatchPlayer(self._first_batches).close)
 
     def _watch(self, model: Any, optimizers: list[Any]) -> Watch:
         from diagnostics.api.watch import watch
-        from diagnostics.collectors.isolation.weak_twin import stand_in
+        from diagnostics.collectors.isolation.weak_twin import weak_twin
 
         # A script that trains many models, one after the other, is to have room for the next.
-        watching = watch(stand_in(model), [stand_in(optimizer) for optimizer in optimizers])
+        watching = watch(weak_twin(model), [weak_twin(optimizer) for optimizer in optimizers])
         self.trainings.append(Training(watching=watching))
         self._of_loops[watching] = self.trainings[-1]
         return watching
@@ -187,7 +187,7 @@ class ScriptObserver:
         training = self._of_loops[watching]
         training.watching = _Over(watching.release())
 
-    def _examine_step(self, watching: Any, step: FirstStep) -> None:
+    def _examine_step(self, watching: Any, step: FirstStepPipeline) -> None:
         from diagnostics.api.examine import walk
 
         training = self._of_loops[watching]
@@ -208,12 +208,12 @@ class ScriptObserver:
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
 
     def _find_tapes(self) -> None:
-        from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
+        from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
 
-        self._tapes = TapeFinder(self._watch_tape, self._fault)
+        self._tapes = TapeLoopFinder(self._watch_tape, self._fault)
         self._at_close.callback(self._tapes.close)
 
-    def _watch_tape(self, loop: KerasLoop) -> None:
+    def _watch_tape(self, loop: TapeLoopWatcher) -> None:
         self.trainings.append(Training(watching=_TapeWatch(loop)))
 
     def _with_keras_on_torch(self, module: ModuleType) -> None:
@@ -267,13 +267,13 @@ class ScriptObserver:
         """Examine the first step as it happens, where a Trainer's code must not be called beside its training."""
         from diagnostics.api.examine import walk
         from diagnostics.collectors.transformers.call_safety import objection
-        from diagnostics.collectors.transformers.first_step import FirstTrainerStep
+        from diagnostics.collectors.transformers.first_step import TrainerStepObserver
 
         def examine(step: Any) -> None:
             training.examined = walk(step)
             self._on_examined(training.examined)
 
-        return FirstTrainerStep(trainer, inputs, why=objection(trainer) or "", deliver=examine)
+        return TrainerStepObserver(trainer, inputs, why=objection(trainer) or "", deliver=examine)
 
     def _join_fit(self, training: Training, fit: Any, arguments: Any, options: Any) -> _Joined:
         from diagnostics.api.keras_callback import KerasCallback

@@ -5,7 +5,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.discover import batch_replay
-from diagnostics.collectors.pytorch.discover.batch_replay import GivenBatches, KeptBatches
+from diagnostics.collectors.pytorch.discover.batch_replay import BatchPlayer, BatchRecorder
 
 
 class Rows(torch.utils.data.Dataset):
@@ -21,7 +21,7 @@ class Rows(torch.utils.data.Dataset):
 
 @pytest.fixture
 def kept():
-    keeping = KeptBatches()
+    keeping = BatchRecorder()
     yield keeping
     keeping.close()
 
@@ -89,14 +89,14 @@ class TestKeptBatches:
 
     def test_leaves_the_loaders_as_they_were(self):
         before = DataLoader.__iter__, _BaseDataLoaderIter.__next__
-        KeptBatches().close()
+        BatchRecorder().close()
         assert (DataLoader.__iter__, _BaseDataLoaderIter.__next__) == before
 
 
 class TestGivenBatches:
     def given(self, tmp_path, batches):
         torch.save(batches, tmp_path / "batches.pt")
-        giving = GivenBatches(tmp_path / "batches.pt")
+        giving = BatchPlayer(tmp_path / "batches.pt")
         try:
             first, second = DataLoader(Rows(), 2), DataLoader(Rows(2), 2)
             return [batch["labels"].tolist() for loader in (first, second, first) for batch in loader]
@@ -110,7 +110,7 @@ class TestGivenBatches:
 
     def test_are_left_out_where_they_cannot_be_read(self, tmp_path):
         (tmp_path / "batches.pt").write_bytes(b"no batches")
-        giving = GivenBatches(tmp_path / "batches.pt")
+        giving = BatchPlayer(tmp_path / "batches.pt")
         try:
             assert [batch["labels"].tolist() for batch in DataLoader(Rows(4), 2)] == [[0, 1], [2, 3]]
         finally:

@@ -111,7 +111,7 @@ class TestChangesNothing:
             raise ZeroDivisionError("on purpose")
 
         for part in ("_before", "_after", "_read", "_look_behind"):
-            monkeypatch.setattr(watcher.KerasRun, part, broken)
+            monkeypatch.setattr(watcher.KerasWatcher, part, broken)
         callback = diagnostics.KerasCallback(quiet=True)
         watched = fitted(callback=callback, jit_compile=False)
         monkeypatch.undo()

@@ -5,13 +5,13 @@ import weakref
 import torch
 from torch import nn
 
-from diagnostics.collectors.isolation.weak_twin import stand_in
+from diagnostics.collectors.isolation.weak_twin import weak_twin
 
 
 class TestStandIn:
     def test_of_a_module_has_its_weights_and_mode_now_and_later(self):
         model = nn.Sequential(nn.Linear(2, 3), nn.Dropout())
-        twin = stand_in(model)
+        twin = weak_twin(model)
         model.eval()
         model.append(nn.Linear(3, 1))
         assert (type(twin), twin.training, len(twin)) == (nn.Sequential, False, 3)
@@ -19,7 +19,7 @@ class TestStandIn:
 
     def test_of_a_module_puts_its_hooks_on_the_module(self):
         model, seen = nn.Linear(2, 3), []
-        handle = stand_in(model).register_forward_hook(lambda *_: seen.append(1))
+        handle = weak_twin(model).register_forward_hook(lambda *_: seen.append(1))
         model(torch.zeros(1, 2))
         handle.remove()
         model(torch.zeros(1, 2))
@@ -28,7 +28,7 @@ class TestStandIn:
     def test_of_an_optimizer_sees_its_steps_and_rates(self):
         model, seen = nn.Linear(2, 3), []
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        twin = stand_in(optimizer)
+        twin = weak_twin(optimizer)
         twin.register_step_post_hook(lambda *_: seen.append(1))
         optimizer.step()
         optimizer.param_groups[0]["lr"] = 0.5
@@ -36,7 +36,7 @@ class TestStandIn:
 
     def test_does_not_keep_its_original_alive(self):
         model = nn.Linear(2, 3)
-        twin, reference = stand_in(model), weakref.ref(model)
+        twin, reference = weak_twin(model), weakref.ref(model)
         del model
         assert reference() is None
         assert twin.weight.shape == (3, 2)
@@ -47,5 +47,5 @@ class TestStandIn:
                 pass
 
         model = Closing(2, 3)
-        assert stand_in(model) is model
-        assert stand_in(3) == 3
+        assert weak_twin(model) is model
+        assert weak_twin(3) == 3

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from diagnostics.api.watch_report import watch_report
 from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.collectors.keras.discover.tape_loops import TapeFinder
+from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
 
 FAULTS = []
 INPUTS = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")
@@ -23,7 +23,7 @@ def report_on(loop):
 def loops():
     """The loops that a finder found; it looks on for as long as the test takes."""
     found, faults = [], []
-    finder = TapeFinder(found.append, faults.append, every=4)
+    finder = TapeLoopFinder(found.append, faults.append, every=4)
     finder.found, finder.faults = found, faults
     yield finder
     finder.close()
@@ -73,7 +73,7 @@ class TestEveryKind:
 
     def test_of_loop_gives_the_same_bits_as_without(self, kind):
         alone = train(kind)
-        finder = TapeFinder(lambda loop: None, FAULTS.append)
+        finder = TapeLoopFinder(lambda loop: None, FAULTS.append)
         seen = train(kind)
         finder.close()
         assert FAULTS == []
@@ -175,6 +175,6 @@ class TestLeftAlone:
 
     def test_after_the_end_nothing_is_left(self):
         before = tf.GradientTape.gradient, keras.optimizers.Optimizer.apply, tf.function(len).__class__.__call__
-        TapeFinder(lambda loop: None, FAULTS.append).close()
+        TapeLoopFinder(lambda loop: None, FAULTS.append).close()
         after = tf.GradientTape.gradient, keras.optimizers.Optimizer.apply, tf.function(len).__class__.__call__
         assert before == after

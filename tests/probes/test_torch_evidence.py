@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from diagnostics.collectors.pytorch.watch.replay import weight_snapshot
-from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from tests.watched import INF, batch, mlp, run
 
 
@@ -196,7 +196,7 @@ class TestOriginOfSpecialKinds:
     def test_autocast_is_repeated_in_the_replay(self):
         model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-        watch = TorchWatch(model, [optimizer], 4)
+        watch = TorchWatcher(model, [optimizer], 4)
         for step in range(8):
             inputs, labels = batch(step)
             if step == 5:

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from tests.watched import batch, mlp
 
 
@@ -16,7 +16,7 @@ class TestFaults:
         monkeypatch.setattr("diagnostics.collectors.pytorch.watch.record.update_size.UpdateMeasure.begin", broken)
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        watch = TorchWatch(model, [optimizer], 3)
+        watch = TorchWatcher(model, [optimizer], 3)
         for step in range(6):
             inputs, labels = batch(step)
             optimizer.zero_grad()
@@ -33,7 +33,7 @@ class TestFaults:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 295424 bytes.")
 
         monkeypatch.setattr("diagnostics.collectors.pytorch.watch.record.step_log.StepLog.read", no_room)
-        watch = TorchWatch(model := mlp(), [optimizer := torch.optim.SGD(model.parameters(), lr=0.05)], 2)
+        watch = TorchWatcher(model := mlp(), [optimizer := torch.optim.SGD(model.parameters(), lr=0.05)], 2)
         for step in range(4):
             inputs, labels = batch(step)
             nn.functional.cross_entropy(model(inputs), labels).backward()

@@ -7,7 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 import diagnostics
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
-from diagnostics.collectors.pytorch.watch.metrics.recurrent_gradients import Recurrences
+from diagnostics.collectors.pytorch.watch.metrics.recurrent_gradients import RecurrentGradients
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
 from diagnostics.facts.training import PARTS
 
@@ -35,8 +35,8 @@ class Reader(nn.Module):
         return self.head(self.memory(inputs)[0][:, -1] if self.memory.batch_first else self.memory(inputs)[0][-1])
 
 
-class Alone(Recurrences):
-    """This look without the others, its hooks put on and taken off as `Samples` does it for all of them."""
+class Alone(RecurrentGradients):
+    """This look without the others, its hooks put on and taken off as `Samplers` does it for all of them."""
 
     def __init__(self, model):
         super().__init__(model, unguarded, ModuleHooks())

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.watch.watcher import TorchWatch
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from tests.watched import INF, batch, mlp, run
 
 
@@ -68,7 +68,7 @@ class TestHistory:
     def test_a_loss_handed_over_before_the_step_belongs_to_it_as_well(self):
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        watch = TorchWatch(model, [optimizer], 4)
+        watch = TorchWatcher(model, [optimizer], 4)
         losses = []
         for step in range(9):
             inputs, labels = batch(step)
@@ -84,7 +84,7 @@ class TestHistory:
     def test_accumulation_counts_passes_and_averages_their_losses(self):
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        watch = TorchWatch(model, [optimizer], 5)
+        watch = TorchWatcher(model, [optimizer], 5)
         losses = []
         for micro in range(48):
             inputs, labels = batch(micro)
@@ -110,7 +110,7 @@ class TestHistory:
     def test_gradients_that_are_zeroed_between_forward_and_backward_are_too(self):
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        watch = TorchWatch(model, [optimizer], 4)
+        watch = TorchWatcher(model, [optimizer], 4)
         for step in range(8):
             inputs, labels = batch(step)
             loss = nn.functional.cross_entropy(model(inputs), labels)
@@ -123,7 +123,7 @@ class TestHistory:
     def test_gradients_that_pile_up_are_seen_to(self):
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-        watch = TorchWatch(model, [optimizer], 4)
+        watch = TorchWatcher(model, [optimizer], 4)
         for step in range(8):
             inputs, labels = batch(step)
             nn.functional.cross_entropy(model(inputs), labels).backward()
@@ -133,7 +133,7 @@ class TestHistory:
 
     def test_evaluation_passes_are_told_apart(self):
         model = mlp()
-        watch = TorchWatch(model, [torch.optim.SGD(model.parameters(), lr=0.1)], 4)
+        watch = TorchWatcher(model, [torch.optim.SGD(model.parameters(), lr=0.1)], 4)
         with torch.no_grad():
             model(batch(0)[0][:5])
             model.eval()(batch(0)[0])
@@ -143,7 +143,7 @@ class TestHistory:
 
     def test_without_an_optimizer_a_step_is_a_call(self):
         model = mlp()
-        watch = TorchWatch(model, [], 4)
+        watch = TorchWatcher(model, [], 4)
         for step in range(6):
             inputs, labels = batch(step)
             model.zero_grad()
@@ -168,7 +168,7 @@ class TestLoopsOfEveryKind:
         both = nn.ModuleDict({"generator": generator, "critic": critic})
         first = torch.optim.Adam(critic.parameters(), 1e-3)
         second = torch.optim.Adam(generator.parameters(), 1e-3)
-        watch = TorchWatch(both, [second, first], 4)
+        watch = TorchWatcher(both, [second, first], 4)
         for step in range(12):
             real, noise = batch(step)[0], torch.randn(16, 4)
             first.zero_grad()
@@ -220,7 +220,7 @@ class TestLoopsOfEveryKind:
         model = mlp()
         compiled = torch.compile(model, backend="eager")
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        watch = TorchWatch(model, [optimizer], 4)
+        watch = TorchWatcher(model, [optimizer], 4)
         for step in range(6):
             inputs, labels = batch(step)
             optimizer.zero_grad()
@@ -232,7 +232,7 @@ class TestLoopsOfEveryKind:
     def test_a_closure_is_named_as_not_covered(self):
         model = nn.Linear(8, 3)
         optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
-        watch = TorchWatch(model, [optimizer], 4)
+        watch = TorchWatcher(model, [optimizer], 4)
         for step in range(5):
             inputs, labels = batch(step)
 
@@ -270,7 +270,7 @@ class TestLoopsOfEveryKind:
             inputs = torch.cat(rows).relu().to_sparse()
             model = nn.Sequential(nn.Linear(8, 4))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        watch = TorchWatch(model, [optimizer], 2)
+        watch = TorchWatcher(model, [optimizer], 2)
         for _ in range(5):
             optimizer.zero_grad()
             output = model(inputs)
@@ -287,7 +287,7 @@ class TestLoopsOfEveryKind:
         model = mlp()
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
         scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
-        watch = TorchWatch(model, [optimizer], 4, deferred)
+        watch = TorchWatcher(model, [optimizer], 4, deferred)
         for step in range(60):
             inputs, labels = batch(step)
             inputs[2, 3] = float("nan") if step >= 30 else 0.0
@@ -307,7 +307,7 @@ class TestLoopsOfEveryKind:
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05, fused=fused)
         scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
-        watch = TorchWatch(model, [optimizer], 4)
+        watch = TorchWatcher(model, [optimizer], 4)
         for step in range(8):
             inputs, labels = batch(step)
             optimizer.zero_grad()
@@ -333,17 +333,17 @@ class TestLeavesNothingBehind:
     def test_what_is_held_stays_bounded_where_no_optimizer_ever_steps(self, monkeypatch):
         monkeypatch.setattr("diagnostics.collectors.pytorch.watch.replay.replay_buffer.PASSES_LIMIT", 10)
         model = mlp()
-        watch = TorchWatch(model, [torch.optim.SGD(model.parameters(), lr=0.05)], 4)
+        watch = TorchWatcher(model, [torch.optim.SGD(model.parameters(), lr=0.05)], 4)
         for step in range(1200):
             output = model(batch(step % 7)[0])
             watch.step(output.mean())
-        assert len(watch._evidence.passes) == 10
+        assert len(watch._replay_buffer.passes) == 10
         assert len(watch._next.losses) == 1024
         monkeypatch.setattr(
             "diagnostics.collectors.pytorch.watch.replay.replay_buffer.INPUTS_LIMIT", 3 * batch(0)[0].nbytes
         )
         model(batch(50)[0])
-        assert len(watch._evidence.passes) == 3
+        assert len(watch._replay_buffer.passes) == 3
         watch.close()
         assert watch.faults == {}
 
@@ -351,10 +351,10 @@ class TestLeavesNothingBehind:
         def broken(*_):
             raise ZeroDivisionError("on purpose")
 
-        monkeypatch.setattr(TorchWatch, "_read", broken)
+        monkeypatch.setattr(TorchWatcher, "_read", broken)
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        watch = TorchWatch(model, [optimizer], 4)
+        watch = TorchWatcher(model, [optimizer], 4)
         for step in range(30):
             optimizer.zero_grad()
             model(batch(step)[0]).square().mean().backward()
@@ -380,7 +380,7 @@ class TestLeavesNothingBehind:
 
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        watch = TorchWatch(model, [optimizer], 5)
+        watch = TorchWatcher(model, [optimizer], 5)
         counts = []
         for step in range(200):
             inputs, labels = batch(step)

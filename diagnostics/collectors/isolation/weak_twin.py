@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def stand_in(original: Any) -> Any:
+def weak_twin(original: Any) -> Any:
     """Return another object of the same class that shares all attributes, now and later.
 
     Whoever held a module or an optimizer itself would keep it alive, with all its memory, and would never learn

@@ -15,7 +15,7 @@ from diagnostics.collectors.pytorch.discover.first_step_pipeline import (
     LARGEST_OUTPUT,
     SECONDS_COMPARING,
     FirstPass,
-    FirstStep,
+    FirstStepPipeline,
 )
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
@@ -27,7 +27,7 @@ from .call_safety import is_overridden, objection_to_metric, objection_to_rows
 from .pipeline import TrainerPipeline
 
 
-class FirstTrainerStep:
+class TrainerStepObserver:
     """Looks on at the first `training_step`: what enters the model, what leaves it, and the loss.
 
     Args:
@@ -38,7 +38,7 @@ class FirstTrainerStep:
     """
 
     def __init__(
-        self, trainer: Trainer, inputs: Any, *, why: str, deliver: Callable[[TrainerFirstStep], object]
+        self, trainer: Trainer, inputs: Any, *, why: str, deliver: Callable[[TrainerStepPipeline], object]
     ) -> None:
         self._trainer, self._why, self._deliver = trainer, why, deliver
         self._batch = inputs if isinstance(inputs, Mapping) else None
@@ -59,7 +59,7 @@ class FirstTrainerStep:
         """Take the loss, and hand over all that was seen."""
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._seen.loss = float(loss.detach())
-        self._deliver(TrainerFirstStep(self._trainer, self._seen, self._why))
+        self._deliver(TrainerStepPipeline(self._trainer, self._seen, self._why))
 
     def _called(self, model: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         with contextlib.suppress(Exception):  # ours: less is known then
@@ -77,7 +77,7 @@ class FirstTrainerStep:
                 seen.prediction, seen.is_output = prediction.detach(), True
 
 
-class TrainerFirstStep(FirstStep):
+class TrainerStepPipeline(FirstStepPipeline):
     """A `Pipeline` of a Trainer's first step. Nothing of the script's is called but what nobody can notice.
 
     Args:
@@ -89,7 +89,7 @@ class TrainerFirstStep(FirstStep):
     def __init__(self, trainer: Trainer, seen: FirstPass, why: str) -> None:
         super().__init__(trainer.model, [] if trainer.optimizer is None else [trainer.optimizer], seen)
         self._trainer = trainer
-        self.not_offered = {**FirstStep.not_offered, "overfit": f"no copy is trained: {why}"}
+        self.not_offered = {**FirstStepPipeline.not_offered, "overfit": f"no copy is trained: {why}"}
         self._known = TrainerPipeline(trainer)
         self.name = f"the first step of {self._known.name}"
 

@@ -22,16 +22,16 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
 
-from .tape_watcher import KerasLoop
+from .tape_watcher import TapeLoopWatcher
 
 TAPES = 16  # gradients that were asked for and not yet applied
 
 
-class TapeFinder:
-    """Looks at each optimizer that steps outside of `fit`, and hands what it sees to a `KerasLoop`."""
+class TapeLoopFinder:
+    """Looks at each optimizer that steps outside of `fit`, and hands what it sees to a `TapeLoopWatcher`."""
 
     def __init__(
-        self, began: Callable[[KerasLoop], object], fault: Callable[[Exception], object], every: int = 20
+        self, began: Callable[[TapeLoopWatcher], object], fault: Callable[[Exception], object], every: int = 20
     ) -> None:
         """Look on from now on; end it with `close`.
 
@@ -42,7 +42,7 @@ class TapeFinder:
         """
         self._began, self._every = began, every
         self._safely = FaultGuard(on_fault=fault).attempt
-        self._loops: IdentityMap[Any, KerasLoop] = IdentityMap()
+        self._loops: IdentityMap[Any, TapeLoopWatcher] = IdentityMap()
         self._losses: dict[int, Any] = {}  # by the gradient's identity, of the latest tapes
         self._within = threading.local()
         self._paused = 0
@@ -110,7 +110,7 @@ class TapeFinder:
         self._safely(loop.after, loss, grads)
         return result
 
-    def _loop(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> KerasLoop | None:
+    def _loop(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> TapeLoopWatcher | None:
         """Return the loop of an optimizer; a new one if it has not been seen to step yet."""
         loop = self._loops.get(optimizer)
         if loop is None:
@@ -118,7 +118,7 @@ class TapeFinder:
             if len(held) != len(grads) or not all(isinstance(v, keras.Variable) for v in held):
                 return None
             eager = tf.executing_eagerly()
-            loop = self._loops[optimizer] = KerasLoop(optimizer, held, eager, self._every)
+            loop = self._loops[optimizer] = TapeLoopWatcher(optimizer, held, eager, self._every)
             self._began(loop)
         return loop
 

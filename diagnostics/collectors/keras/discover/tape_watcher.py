@@ -22,8 +22,8 @@ _NO_REPLAY = "a step of this loop cannot be run again by somebody else"
 _HIDDEN = "the step is one tf.function, which shows none"
 
 
-class KerasLoop:
-    """Follows an optimizer and the variables that it was first given; see `TapeFinder` for who calls what.
+class TapeLoopWatcher:
+    """Follows an optimizer and the variables that it was first given; see `TapeLoopFinder` for who calls what.
 
     Attributes:
         name: what a report calls it.

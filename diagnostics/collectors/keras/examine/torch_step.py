@@ -20,7 +20,7 @@ from diagnostics.facts.pipeline import Array, Fact, GradientFacts, LossFacts, Ou
 from .drawn_batches import FirstBatches, Listeners
 
 
-class KerasTorchStep(Pipeline):
+class TorchStepPipeline(Pipeline):
     """A `Pipeline` of what a step has computed by itself.
 
     Args:
@@ -119,6 +119,6 @@ class TorchBatches(FirstBatches):
     def first_step(self, seen: SeenStep) -> None:
         """Take the first step, which may have raised."""
         try:
-            self.walk(KerasTorchStep(self.model, seen, self._class_weights))
+            self.walk(TorchStepPipeline(self.model, seen, self._class_weights))
         except Exception as fault:
             self._listeners.fault(fault)

@@ -48,7 +48,7 @@ class SeenStep:
     loss: Any = None
 
 
-class KerasTorchRun:
+class KerasTorchWatcher:
     """Follows a model while it is fitted: wraps its `train_function`, keeps what it saw, and runs nothing again.
 
     Every part that fails switches itself off and says so in `faults`; nothing is raised into `fit`.
@@ -321,8 +321,8 @@ class KerasTorchRun:
 class _Step:
     """What the model calls; does nothing of its own once the run is closed."""
 
-    def __init__(self, run: KerasTorchRun, original: Callable[[Any], Any]) -> None:
-        self.run: KerasTorchRun | None = run
+    def __init__(self, run: KerasTorchWatcher, original: Callable[[Any], Any]) -> None:
+        self.run: KerasTorchWatcher | None = run
         self.original = original
 
     def __call__(self, data: Any) -> Any:

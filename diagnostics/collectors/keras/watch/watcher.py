@@ -34,7 +34,7 @@ from .replay import batch_size
 EVALUATIONS = 4096  # evaluation losses remembered
 
 
-class KerasRun:
+class KerasWatcher:
     """Follows a model while it is fitted, and keeps what it saw.
 
     Every part that fails switches itself off and says so in `faults`; nothing is raised into `fit`.

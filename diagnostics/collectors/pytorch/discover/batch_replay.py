@@ -24,7 +24,7 @@ MOST_KEPT = 40
 MOST_BYTES = 256 * 2**20  # of all that is kept; the last batch is kept whatever its size
 
 
-class KeptBatches:
+class BatchRecorder:
     """Copies of the latest batches of one loader, the one that was read last.
 
     Attributes:
@@ -71,14 +71,14 @@ class KeptBatches:
         return len(self._kept)
 
 
-class GivenBatches:
+class BatchPlayer:
     """Has the first loader give batches from a file first, and then go on with its own."""
 
     def __init__(self, path: Path) -> None:
         """Do so from now on, until `close`.
 
         Args:
-            path: what `KeptBatches.save` wrote. It is read when the first batch is needed, for its classes may be
+            path: what `BatchRecorder.save` wrote. It is read when the first batch is needed, for its classes may be
                 the script's own.
         """
         self._path = path

@@ -15,7 +15,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 SAMPLED = 1024  # numbers of a tensor that are compared, spread evenly
 
 
-class LoaderBatches:
+class BatchSource:
     """Is told what loaders do."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors
 
-from .batch_source import LoaderBatches
+from .batch_source import BatchSource
 from .first_step_pipeline import FirstPass
 from .loss_calls import LossCall, LossCalls
 
@@ -55,7 +55,7 @@ class _Call:
         return tensor is not None and any(reference() is tensor for reference in self.outputs)
 
 
-class FirstSteps:
+class FirstStepRecorder:
     """Is told what a script does; hands over the first pass of each module that learns, once.
 
     All that is held is held from the first call of a module to its first backward pass; where it is not known by
@@ -76,7 +76,7 @@ class FirstSteps:
             suspended: whether to notice nothing at the moment.
         """
         self._deliver, self._suspended = deliver, suspended
-        self.loaders = LoaderBatches()
+        self.loaders = BatchSource()
         self._losses = LossCalls(self._before_loss, guard)
         self._done: IdentityMap[nn.Module, None] = IdentityMap()
         self._frozen: IdentityMap[nn.Module, None] = IdentityMap()

@@ -61,7 +61,7 @@ class FirstPass:
     batch: Any = None
 
 
-class FirstStep(Pipeline):
+class FirstStepPipeline(Pipeline):
     """A `Pipeline` of what was seen. Nothing is run again; rows are read only where nobody can notice it.
 
     Which parameters get a gradient is left to whoever watches: in one step a layer may be left out by chance.

@@ -27,8 +27,8 @@ from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.facts.pipeline import Fact
 
-from .first_step import FirstSteps
-from .first_step_pipeline import FirstPass, FirstStep, evaluation_facts
+from .first_step import FirstStepRecorder
+from .first_step_pipeline import FirstPass, FirstStepPipeline, evaluation_facts
 
 MOST_LOOPS = 16  # that are watched at a time
 ROOTS = 64  # modules that a script calls by itself; a loop that calls more holds its layers in a list
@@ -68,7 +68,7 @@ class LoopFinder(Generic[W]):
         self,
         watch: Callable[[nn.Module, list[Optimizer]], W],
         fault: Callable[[Exception], None],
-        examine: Callable[[W, FirstStep], None] = lambda watching, step: None,
+        examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
         over: Callable[[W], None] = lambda watching: None,
         compare: Callable[[W, tuple[Fact, ...]], None] = lambda watching, facts: None,
     ):
@@ -100,7 +100,7 @@ class LoopFinder(Generic[W]):
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
         self._loops: IdentityMap[nn.Module, tuple[W, list[weakref.ref[Optimizer]]]] = IdentityMap()
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
-        self._first = FirstSteps(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
+        self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._patches = Patches()
         self._handles: list[Any] = []  # of hooks on all optimizers
@@ -278,7 +278,7 @@ class LoopFinder(Generic[W]):
         if len(self.watches) > MOST_LOOPS:
             self._end(self.watches[0])
         if (seen := self._first.begun(called)) is not None:
-            self._examine(watched, FirstStep(model, optimizers, seen))
+            self._examine(watched, FirstStepPipeline(model, optimizers, seen))
         self._watched_by[model] = watched
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
 
@@ -288,7 +288,7 @@ class LoopFinder(Generic[W]):
             return False
         watching, references = loop
         optimizers = [optimizer for reference in references if (optimizer := reference()) is not None]
-        self._examine(watching, FirstStep(module, optimizers, seen))
+        self._examine(watching, FirstStepPipeline(module, optimizers, seen))
         return True
 
     def _when_gone(self, held: Any, then: Callable[[], None]) -> None:

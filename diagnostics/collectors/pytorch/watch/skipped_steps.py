@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass
+from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import SKIPPED, Gradient, NonFiniteStep
 
@@ -47,7 +47,7 @@ class SkippedSteps:
             ends = functools.partial(self._safely, "backward passes", self._ends, held)
             torch.autograd.Variable._execution_engine.queue_callback(ends)
 
-    def failure(self, kept: Pass | None) -> NonFiniteStep | None:
+    def failure(self, kept: CapturedPass | None) -> NonFiniteStep | None:
         """Return the step that is not made, with the size of the batch of `kept`; None if there is none."""
         if self._latest is None or not bool(self._bad):
             return None

@@ -24,9 +24,9 @@ from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
-from diagnostics.collectors.pytorch.watch.metrics.samplers import Samples
-from diagnostics.collectors.pytorch.watch.metrics.train_mode import Modes
-from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass, keep, tensors
+from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
+from diagnostics.collectors.pytorch.watch.metrics.train_mode import TrainModes
+from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken
 from diagnostics.collectors.pytorch.watch.record.step_log import (
@@ -52,7 +52,7 @@ FIRST = 8  # steps in which the start of the backward pass is always looked at; 
 EVALUATIONS = 4096  # evaluation losses remembered
 
 
-class TorchWatch:
+class TorchWatcher:
     """Observes one model and its optimizers; see `diagnostics.watch` for the arguments.
 
     Every part that fails switches itself off and says so in `faults`; nothing is raised into the loop.
@@ -91,13 +91,13 @@ class TorchWatch:
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
         # Where no optimizer holds anything of the model, all of it is looked at, to see that nothing changes.
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
-        self._table = StepLog(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
-        self._samples = Samples(self._inner, self._layers, self._safely)
+        self._step_log = StepLog(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
+        self._samples = Samplers(self._inner, self._layers, self._safely)
         self._trace = Trace(self._inner, trace_steps, lambda fault: guard.switch_off("trace", fault))
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile has made one piece of the modules: trace the model without it"
         self._predictions = Predictions()
-        self._modes = Modes(self._inner)
+        self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
         self._skipped = SkippedSteps(self._layers, self._safely)
         self._labels: Any = None
@@ -122,15 +122,15 @@ class TorchWatch:
         self._reading = threading.RLock()
         self._failure: NonFiniteStep | None = None  # that another thread has read of
         always = self._deferred or not self._optimizers
-        self._evidence = ReplayBuffer(self._model, self._layers, self._device, self._deferred, always)
-        if self._evidence.why_not:
-            self.uncovered["weights"] = self._evidence.why_not
+        self._replay_buffer = ReplayBuffer(self._model, self._layers, self._device, self._deferred, always)
+        if self._replay_buffer.why_not:
+            self.uncovered["weights"] = self._replay_buffer.why_not
         self._attach()
 
     @property
     def origin(self) -> OriginFacts | None:
         """Where the first NaN or inf came from; None while there is none."""
-        return self._evidence.origin
+        return self._replay_buffer.origin
 
     def close(self) -> None:
         """Take all hooks off and read what is left; what was seen stays."""
@@ -173,7 +173,7 @@ class TorchWatch:
             row = self._open if self._open is not None and not pending else self._next
             row.losses.append(number)
             if isinstance(number, float) and not math.isfinite(number):
-                self._evidence.noticed()
+                self._replay_buffer.noticed()
         elif loss is not None:
             self.uncovered["loss"] = why_not or f"step() was given {_given(loss)}, which is no number"
         if self._optimizers and self._called_at == self.steps and pending:
@@ -215,7 +215,7 @@ class TorchWatch:
 
     def history(self) -> TrainingHistory:
         """Return the run so far."""
-        return self._table.history(
+        return self._step_log.history(
             self.steps,
             "accelerator" if self._device.type == "cuda" else "process",
             list(self._evaluations),
@@ -229,7 +229,7 @@ class TorchWatch:
 
     def batch(self) -> FailedBatch | None:
         """Return the batch in which NaN or inf first appeared; None while there is none."""
-        return self._evidence.batch()
+        return self._replay_buffer.batch()
 
     def traces(self) -> tuple[TraceFacts, ...]:
         """Return the steps that were traced."""
@@ -300,9 +300,9 @@ class TorchWatch:
         self._next.passes += 1
         kept = keep(self.steps, self._model, args, kwargs, self._device)
         self._next.kept = kept
-        self._evidence.hold(kept)
-        if self._evidence.always:
-            self._safely("weights", self._evidence.before_pass, self.steps)
+        self._replay_buffer.hold(kept)
+        if self._replay_buffer.always:
+            self._safely("weights", self._replay_buffer.before_pass, self.steps)
         if self._look and self._next.passes == 1:
             self._labels = labels_in(kwargs)
             if not self.compiled:
@@ -326,7 +326,7 @@ class TorchWatch:
         for tensor in [t for t in tensors(output) if t.requires_grad][:OUTPUTS]:
             tensor.register_hook(begins)
 
-    def _backward_begins(self, kept: Pass | None) -> None:
+    def _backward_begins(self, kept: CapturedPass | None) -> None:
         row = self._next
         row.backwards += 1
         self._skipped.begins(self.steps, [pair for held in self._held for pair in held])
@@ -366,7 +366,7 @@ class TorchWatch:
             rate if type(rate) is float else rate.detach().clone() if isinstance(rate, Tensor) else float(rate)
             for optimizer in self._optimizers
             for rate in [group.get("lr", math.nan) for group in optimizer.param_groups]
-        ][: self._table.groups] or [math.nan]  # groups added since have no place in the history
+        ][: self._step_log.groups] or [math.nan]  # groups added since have no place in the history
         self._rows.append(row)
         self._open = row
 
@@ -380,8 +380,8 @@ class TorchWatch:
         overflow = of_scaler.get("found_inf")
         measure = self._layers.norms if self._deferred else self._layers.norms_on_host
         norms: Tensor | list[float] = measure(gradients)
-        if self._evidence.note(norms, overflow):
-            self._safely("weights", self._evidence.copy_now)
+        if self._replay_buffer.note(norms, overflow):
+            self._safely("weights", self._replay_buffer.copy_now)
         row.gradients.append(Gradient(norms, which, of_scaler.get("grad_scale"), overflow))
         if self._look:
             self._safely("activations", self._samples.gradients, self.steps, gradients, which)
@@ -411,18 +411,18 @@ class TorchWatch:
     def _read(self) -> None:
         rows = taken(self._rows)
         self._open = None if not self._closed else self._open
-        failure = self._table.read(rows, self._device) if rows else None
+        failure = self._step_log.read(rows, self._device) if rows else None
         failure, self._failure = self._failure or failure, None
         self._samples.read()
         self._safely("predictions", self._predictions.read, self.steps, False)
         if failure is not None and self.origin is None:
             if failure.left_out:
-                self._evidence.copy_now()  # none of these steps has changed them
+                self._replay_buffer.copy_now()  # none of these steps has changed them
             self._find(failure)
         elif self._closed:
-            self._evidence.look_at_weights(self.steps - 1, self._table)
+            self._replay_buffer.look_at_weights(self.steps - 1, self._step_log)
         if rows:
-            self._evidence.drop(rows[-1].step)
+            self._replay_buffer.drop(rows[-1].step)
         if rows and self.on_read is not None:
             self.on_read()
 
@@ -431,16 +431,16 @@ class TorchWatch:
         rows = self._rows[:-1]
         del self._rows[: len(rows)]
         if rows:
-            self._failure = self._table.read(rows, self._device) or self._failure
+            self._failure = self._step_log.read(rows, self._device) or self._failure
         self._samples.read()
         self._predictions.read(self.steps, False)
 
     def _look_at_unfinished(self, losses: bool = True) -> None:
         """Look for a NaN where no optimizer steps: from the first NaN on a loss scaler sees to that."""
-        failure = self._table.unfinished(self._next, self.steps, self._every) if losses else None
+        failure = self._step_log.unfinished(self._next, self.steps, self._every) if losses else None
         failure = failure or self._skipped.failure(self._next.kept)
         if failure is not None and self.origin is None:
-            self._evidence.copy_now()  # no step has changed them since
+            self._replay_buffer.copy_now()  # no step has changed them since
             self._find(failure)
 
     def _find(self, failure: NonFiniteStep) -> None:
@@ -448,7 +448,7 @@ class TorchWatch:
         self._samples.close()
         self._trace.abandon()
         try:
-            self._evidence.find(failure, self.steps - 1, self._table, "weights" not in self.faults)
+            self._replay_buffer.find(failure, self.steps - 1, self._step_log, "weights" not in self.faults)
         finally:
             if not self._closed:
                 self._attach_to_model()

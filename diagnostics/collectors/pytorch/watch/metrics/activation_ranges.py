@@ -18,7 +18,7 @@ from diagnostics.facts.training import RangeFacts
 STEPS = 1024  # remembered; what was seen at others counts all the same
 
 
-class Ranges(ScopedHooks):
+class ActivationRanges(ScopedHooks):
     """Hooks on all modules without children, for one pass at a time; the largest values stay on the device.
 
     What the model shows by `diagnostics.probe` counts as a module of that name.

@@ -16,7 +16,7 @@ STEPS = 64  # remembered
 JUDGED = 64  # non-zero numbers that a gradient must have: of a few, one is always the least
 
 
-class Underflow:
+class GradientUnderflow:
     """Counts how many numbers of each gradient are exactly the least of it; the counts stay on the device."""
 
     def __init__(self, layers: Layers) -> None:

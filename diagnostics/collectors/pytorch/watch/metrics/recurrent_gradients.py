@@ -21,7 +21,7 @@ STEPS = 64  # remembered, of each layer
 Listener = Callable[[Tensor], None]
 
 
-class Recurrences(ScopedHooks):
+class RecurrentGradients(ScopedHooks):
     """Hooks on RNN, LSTM and GRU layers for one pass at a time; the profiles stay on the device.
 
     Wanted is the gradient with respect to the layer's input, position by position. Where the input asks for none,

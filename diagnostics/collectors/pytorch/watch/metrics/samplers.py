@@ -12,15 +12,15 @@ from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
 from diagnostics.facts.training import RangeFacts
 
-from .activation_ranges import Ranges
-from .gradient_underflow import Underflow
-from .recurrent_gradients import Recurrences
-from .unit_activity import Activity
+from .activation_ranges import ActivationRanges
+from .gradient_underflow import GradientUnderflow
+from .recurrent_gradients import RecurrentGradients
+from .unit_activity import UnitActivity
 
 MANY_MODULES = 1000  # of a model with more, every second look leaves the modules out: a hook on each is dear
 
 
-class Samples:
+class Samplers:
     """The looks at one model.
 
     Args:
@@ -32,10 +32,10 @@ class Samples:
 
     def __init__(self, model: nn.Module, layers: Layers, safely: Callable[..., None]) -> None:
         self._hooks = ModuleHooks()
-        self._ranges = Ranges(model, partial(safely, "activations"), self._hooks)
-        self._activity = Activity(model, partial(safely, "activations"), self._hooks)
-        self._recurrences = Recurrences(model, partial(safely, "recurrences"), self._hooks)
-        self._underflow = Underflow(layers)
+        self._ranges = ActivationRanges(model, partial(safely, "activations"), self._hooks)
+        self._activity = UnitActivity(model, partial(safely, "activations"), self._hooks)
+        self._recurrences = RecurrentGradients(model, partial(safely, "recurrences"), self._hooks)
+        self._underflow = GradientUnderflow(layers)
         self._looks = (self._ranges, self._activity, self._recurrences)
         self._open = False
         self._many = sum(1 for _ in model.modules()) > MANY_MODULES

@@ -10,7 +10,7 @@ from diagnostics.collectors.shared.history import History
 from diagnostics.facts.training import TrainModeFacts
 
 
-class Modes:
+class TrainModes:
     """Looks at the layers that behave differently in training, in a few steps."""
 
     def __init__(self, model: nn.Module) -> None:

@@ -18,7 +18,7 @@ STEPS = 64  # remembered, of each layer
 FOLLOWED = 4  # looks in which it is noted down which of them other layers follow
 
 
-class Activity(ScopedHooks):
+class UnitActivity(ScopedHooks):
     """Hooks on the activation modules for one pass at a time; the counts stay on the device."""
 
     def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:

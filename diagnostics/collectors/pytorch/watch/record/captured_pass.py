@@ -23,7 +23,7 @@ Names = tuple[str, ...]
 
 
 @dataclass(slots=True, weakref_slot=True)
-class Pass:
+class CapturedPass:
     """One call of the model, its inputs held by reference.
 
     Attributes:
@@ -62,7 +62,9 @@ class _Unkept(Exception):
     pass
 
 
-def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device) -> Pass:
+def keep(
+    step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device
+) -> CapturedPass:
     """Note down a call that is about to run, copying nothing but the sample for its fingerprint."""
     why_not = ""
     inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
@@ -76,7 +78,7 @@ def keep(step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
             why_not = f"the model's input holds an object of type {kind}, which may change"
     on_cpu = device.type == "cpu"
     types = ("cpu",) if on_cpu else ("cpu", device.type)
-    return Pass(
+    return CapturedPass(
         step=step,
         inputs=inputs,
         why_not=why_not,
@@ -100,7 +102,7 @@ def _bytes_in(tensor: Tensor) -> int:
     return int(tensor._nnz() * (tensor.element_size() + 8 * tensor.ndim))
 
 
-def settings_of(kept: Pass, device: torch.device) -> ExitStack:
+def settings_of(kept: CapturedPass, device: torch.device) -> ExitStack:
     """Set random states and autocast as they were at the pass. The caller puts the random states back."""
     stack = ExitStack()
     cpu, own = kept.random_state
@@ -118,7 +120,7 @@ def save(content: Any, path: Path) -> None:
     torch.save(content, path)
 
 
-def fingerprints(passes: list[Pass]) -> list[int]:
+def fingerprints(passes: list[CapturedPass]) -> list[int]:
     """Return a number for each pass, 64 bits, equal for equal inputs; 0 where there were no tensors.
 
     All samples come to the host in one copy for each device.

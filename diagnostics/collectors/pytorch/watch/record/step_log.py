@@ -18,7 +18,7 @@ from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import NoGradHistory, TrainingHistory
 
-from .captured_pass import Pass, fingerprints
+from .captured_pass import CapturedPass, fingerprints
 from .norms import Layers, to_host
 from .update_size import Update
 
@@ -56,7 +56,7 @@ class StepRecord:
 
     passes: int = 0
     backwards: int = 0
-    kept: Pass | None = None
+    kept: CapturedPass | None = None
     gradients: list[Gradient] = field(default_factory=list)
     rates: list[float | Tensor] = field(default_factory=list)
     losses: deque[float | Tensor] = field(default_factory=lambda: deque(maxlen=LOSSES))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.local_tensors import all_finite
-from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass
+from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep
 from diagnostics.facts.nonfinite import OriginFacts
 
@@ -22,7 +22,7 @@ def locate(
     model: nn.Module,
     parameters: Mapping[str, nn.Parameter],
     weights: Mapping[str, Tensor] | None,
-    passes: Sequence[Pass],
+    passes: Sequence[CapturedPass],
     *,
     device: torch.device,
     noticed: int,
@@ -102,7 +102,7 @@ def not_finite(tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
         return tuple(name for name, tensor in tensors.items() if not all_finite(tensor))
 
 
-def _why_unusable(passes: Sequence[Pass]) -> str:
+def _why_unusable(passes: Sequence[CapturedPass]) -> str:
     if not passes:
         return "no forward pass of that step was seen"
     if any(kept.changed for kept in passes):

@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.pytorch.state import random_states_kept
-from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass, settings_of
+from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, settings_of
 from diagnostics.facts.nonfinite import OverflowFacts
 
 from .module_calls import calls_seen
 from .replay import Found
 
 
-def in_float32(model: nn.Module, kept: Pass, device: torch.device, found: Found) -> OverflowFacts | None:
+def in_float32(model: nn.Module, kept: CapturedPass, device: torch.device, found: Found) -> OverflowFacts | None:
     """Run a pass on a copy in float32, and look up what was infinite in half precision.
 
     Args:

@@ -13,7 +13,12 @@ from torch import Tensor, nn
 from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.collectors.pytorch.model import uncompiled
 from diagnostics.collectors.pytorch.state import random_states_kept
-from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass, named_tensors, settings_of, tensors
+from diagnostics.collectors.pytorch.watch.record.captured_pass import (
+    CapturedPass,
+    named_tensors,
+    settings_of,
+    tensors,
+)
 from diagnostics.facts.nonfinite import FrameFacts, OriginKind
 
 from .module_calls import Call, Point, broken_rows, calls_seen, value_range
@@ -71,7 +76,7 @@ def _home(hook: Any) -> str:
     return str(getattr(hook, "__module__", None) or type(hook).__module__) + "."
 
 
-def search(model: nn.Module, kept: Pass, device: torch.device, gradient: bool) -> Found | None:
+def search(model: nn.Module, kept: CapturedPass, device: torch.device, gradient: bool) -> Found | None:
     """Run one pass on a copy made by `twin`, and look where NaN or inf begins.
 
     Args:

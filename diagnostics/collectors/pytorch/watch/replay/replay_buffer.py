@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from diagnostics.collectors.pytorch.watch.record.captured_pass import Pass, fingerprints
+from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, fingerprints
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog
 from diagnostics.collectors.system.free_memory import free_memory
@@ -20,7 +20,7 @@ from diagnostics.failed_batch import FailedBatch
 
 from . import weight_snapshot
 from .nonfinite_origin import locate, not_finite
-from .weight_snapshot import Snapshot
+from .weight_snapshot import WeightSnapshot
 
 INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
 INPUTS_SHARE = 1 / 16  # of what the process holds: at most so much is held of steps before the latest
@@ -37,7 +37,7 @@ class ReplayBuffer:
         model: the one that is watched.
         layers: its parameters.
         device: its device.
-        deferred: whether the device decides what is kept; see `Snapshot`.
+        deferred: whether the device decides what is kept; see `WeightSnapshot`.
         always: whether the weights are copied before each step; False where a bad gradient is noticed before the
             optimizer steps on it, and they are copied only then.
 
@@ -54,7 +54,7 @@ class ReplayBuffer:
         self._device = device
         self._deferred = deferred
         self.always = always
-        self._snapshot: Snapshot | None = None
+        self._snapshot: WeightSnapshot | None = None
         self._snapshot_step = -1
         # Whether all was finite so far. On a CPU it is looked at, for there is nothing to wait for.
         self._good: Tensor | bool = True
@@ -62,9 +62,9 @@ class ReplayBuffer:
         self._bytes = 0
         self.why_not = self._why_not_copied() if always else "" if self._is_small() else self._too_large()
         self._inputs_limit = self._inputs_allowed()
-        self.passes: deque[Pass] = deque()
+        self.passes: deque[CapturedPass] = deque()
         self.origin: OriginFacts | None = None
-        self._failed: Pass | None = None  # the pass of the origin
+        self._failed: CapturedPass | None = None  # the pass of the origin
 
     def _is_small(self) -> bool:
         return weight_snapshot.fits(self._layers.parameters)
@@ -91,7 +91,7 @@ class ReplayBuffer:
         held = resident_memory()
         return math.inf if math.isnan(held) else held * INPUTS_SHARE
 
-    def hold(self, kept: Pass) -> None:
+    def hold(self, kept: CapturedPass) -> None:
         """Keep a pass that is about to run, and drop the oldest beyond the limits."""
         if self.origin is not None or self._noticed:
             kept.inputs = None  # the pass that went bad is held already
@@ -122,7 +122,7 @@ class ReplayBuffer:
         if self.always and self._snapshot_step != step and not self.why_not and self.origin is None:
             self._snapshot_step = step
             if self._snapshot is None:
-                self._snapshot = Snapshot(self._layers.parameters, self._deferred)
+                self._snapshot = WeightSnapshot(self._layers.parameters, self._deferred)
             self._snapshot.take(self._good)
 
     def note(self, norms: Tensor | list[float], overflow: Tensor | None) -> bool:
@@ -185,7 +185,7 @@ class ReplayBuffer:
             self._set_aside()
             self.passes.clear()
 
-    def _led_to(self, failure: NonFiniteStep) -> list[Pass]:
+    def _led_to(self, failure: NonFiniteStep) -> list[CapturedPass]:
         passes = [kept for kept in self.passes if kept.step == failure.step]
         return passes[-PASSES_OF_SKIPPED:] if failure.left_out else passes
 
@@ -225,7 +225,7 @@ class ReplayBuffer:
         self.why_not = self._why_not_copied()
         if self.why_not:
             return
-        self._snapshot = Snapshot(self._layers.parameters, self._deferred)
+        self._snapshot = WeightSnapshot(self._layers.parameters, self._deferred)
         self._snapshot.take(True)
 
 

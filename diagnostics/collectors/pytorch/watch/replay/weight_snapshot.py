@@ -12,7 +12,7 @@ from diagnostics.collectors.pytorch.local_tensors import local
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 
 
-class Snapshot:
+class WeightSnapshot:
     """A copy of the weights that is brought up to date before each step, for as long as all is finite.
 
     Costs the memory of the weights once, on an accelerator twice, where the copy is written under a condition
