@@ -73,7 +73,7 @@ class TestDataThatCannotBeUsed:
 
     def test_an_empty_list(self):
         report = diagnostics.examine(classifier(), [], LOSS)
-        assert stage(report, "dataset") == ("not judged", "a list holds batches; single rows are not at hand")
+        assert stage(report, "dataset") == ("not judged", "a list holds batches; single rows are not available")
         said = "The data yields no batch: it is empty. There is nothing to train on."
         assert stage(report, "batch") == ("failed", said)
 

@@ -99,9 +99,9 @@ class TestWhatStepIsGiven:
     @pytest.mark.parametrize(
         ("loss", "said"),
         [
-            (10**400, "step() was given an int too large for a float, which is no number"),
-            (torch.tensor(1 + 2j), "step() was given a tensor of complex64 (), which is no number"),
-            (torch.empty(0), "step() was given a tensor of float32 (0,), which is no number"),
+            (10**400, "step() was given an int too large for a float, which is not a number"),
+            (torch.tensor(1 + 2j), "step() was given a tensor of complex64 (), which is not a number"),
+            (torch.empty(0), "step() was given a tensor of float32 (0,), which is not a number"),
             (torch.empty((), device="meta"), "tensors on the device meta have no values"),
         ],
         ids=["huge", "complex", "empty", "meta"],

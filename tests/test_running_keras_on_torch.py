@@ -50,7 +50,7 @@ class TestOnTorch:
     def test_tells_what_is_not_covered(self):
         stages = results()["cases"]["healthy"]["stages"]
         assert stages["one-batch overfit"][0] == "not judged"
-        assert stages["weights"] == ["not judged", "on the PyTorch backend of Keras no step is run again"]
+        assert stages["weights"] == ["not judged", "no step is replayed on Keras' PyTorch backend"]
         assert stages["gradients"][0] == "passed"
 
     def test_names_the_row_that_held_nan(self):

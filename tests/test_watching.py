@@ -161,7 +161,7 @@ class TestReport:
         with diagnostics.watch(model, torch.optim.SGD(model.parameters(), lr=0.1)) as watch:
             watch.step(loss)
         stages = {stage.name: stage.detail for stage in watch.report().stages}
-        assert stages["loss"] == f"step() was given {said}, which is no number"
+        assert stages["loss"] == f"step() was given {said}, which is not a number"
 
     def test_an_optimizer_of_another_model_is_a_finding_and_not_an_error(self):
         model, other = nn.Linear(6, 3), nn.Linear(6, 3)

@@ -82,7 +82,7 @@ class TestPassesThatCannotBeRead:
         assert report.faults == ()
         assert parts(report)["forward passes"] == (
             "not judged",
-            "within torch.func (vmap, grad) a tensor stands for many",
+            "inside torch.func (vmap, grad) a tensor represents many",
         )
         assert parts(report)["gradients"][0] == "passed"
 

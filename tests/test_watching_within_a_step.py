@@ -137,7 +137,7 @@ class TestTrace:
         stages = {stage.name: (stage.status, stage.detail) for stage in report.stages}
         assert stages["trace"] == (
             "not judged",
-            "torch.compile has made one piece of the modules: trace the model without it",
+            "torch.compile fuses the modules: trace the model without it",
         )
 
 
@@ -161,11 +161,11 @@ class TestBatch:
     def test_that_was_written_over_since_is_not_given_out(self, tmp_path):
         report, _, _ = train_layered(broken_at=13, overwritten=True, every=5)
         batch = report.batch()
-        assert (batch.args, batch.why_not) == ((), "it was written to after the model had seen it")
+        assert (batch.args, batch.why_not) == ((), "it was modified after the model had seen it")
         with pytest.raises(diagnostics.InvalidInput) as error:
             batch.save(tmp_path / "batch.pt")
         assert str(error.value) == (
-            "The batch of step 13 cannot be saved: it was written to after the model had seen it."
+            "The batch of step 13 cannot be saved: it was modified after the model had seen it."
         )
 
     def test_that_was_too_large_to_be_held_is_said_to_be_gone(self, monkeypatch):

@@ -1,1 +1,1 @@
-"""Frameworks in, facts out. Collectors know no rule and no report."""
+"""Collectors turn frameworks' objects into facts. They import neither rules nor reports."""

@@ -1,1 +1,1 @@
-"""What collectors hand to rules: frozen values, and no framework."""
+"""Facts pass from collectors to rules: frozen values, no framework."""

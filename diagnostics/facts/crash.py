@@ -1,4 +1,4 @@
-"""What can be read out of an exception, or out of the text of one."""
+"""Facts about an exception, live or parsed from text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a graphics card: its memory, and who holds it."""
+"""Facts about a GPU: its memory, and the processes that use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the first NaN or inf of a run came from, as `watch` saw it, and the numbers that led there.
+"""Facts about the origin of the first NaN or inf of a run, and the numbers that led there.
 
 As in `facts.training`, None always means "not known", and a step is one step of the optimizer, counted from 0.
 """

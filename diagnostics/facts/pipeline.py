@@ -1,4 +1,4 @@
-"""What the probes saw: plain numbers and NumPy arrays, and no framework.
+"""Facts about a training pipeline: plain numbers and NumPy arrays, no framework.
 
 A probe knows PyTorch or Keras and writes these; a rule knows only these. `None` in a field always means
 "not known", never "nothing there": a rule that needs it is then not applicable.

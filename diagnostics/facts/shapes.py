@@ -1,4 +1,4 @@
-"""What can be read out of an exception about tensors whose shapes do not fit."""
+"""Facts about an exception over tensors whose shapes do not match."""
 
 from __future__ import annotations
 

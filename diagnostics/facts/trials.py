@@ -1,4 +1,4 @@
-"""What came of trying a pipeline out on copies: trained on one batch, its metric asked, a step made twice.
+"""Facts about trials on copies: training on one batch, calling the metric, making a step twice.
 
 As in `facts.pipeline`, None always means "not known".
 """

@@ -231,7 +231,7 @@ class TestReport:
         assert report.ok
         stages = {stage.name: (stage.status, stage.detail) for stage in report.stages}
         assert stages["forward passes"] == ("passed", f"{2 * STEPS}, batches of up to {BATCH}")
-        assert stages["loss"][1].endswith("; told from Keras' running mean, but for its rounding")
+        assert stages["loss"][1].endswith("; computed from Keras' running mean, up to its rounding")
         assert stages["gradients"] == ("not judged", GRADIENTS_UNSEEN)
         assert stages["weights"] == ("passed", "kept, to run a broken step again")
 
@@ -243,7 +243,7 @@ class TestReport:
         assert report.history.steps.steps.tolist() == [0, 4, 7, 11]
         stages = {stage.name: stage.detail for stage in report.stages}
         assert stages["forward passes"] == (
-            "Keras shows callbacks no batches, and here takes 4 at once (steps_per_execution)"
+            "Keras shows callbacks no batches, and this fit takes 4 at once (steps_per_execution)"
         )
         assert stages["updates"] == "Keras takes 4 steps at once (steps_per_execution)"
 
@@ -262,8 +262,8 @@ class TestReport:
         assert_same_bits(fitted(Padding, data=ragged, jit_compile=False), watched)
         stages = {stage.name: stage.detail for stage in callback.report().stages}
         assert stages["forward passes"] == (
-            "Keras shows callbacks no batches, and here uses such as cannot be handed on unchanged (TypeError: an "
-            "element is a RaggedTensorSpec)"
+            "Keras shows callbacks no batches, and this fit uses batches that cannot be passed on unchanged "
+            "(TypeError: an element is a RaggedTensorSpec)"
         )
         assert callback.report().faults == ()
 
@@ -273,7 +273,7 @@ class TestReport:
         report = callback.report()
         assert len(report.history.losses.steps) == report.history.steps.total_steps
         stages = {stage.name: stage.detail for stage in report.stages}
-        assert stages["loss"].endswith("; as OwnStep.train_step returns it, mean or not")
+        assert stages["loss"].endswith("; as OwnStep.train_step returns it; whether that is a mean is not known")
 
     def test_says_nothing_of_an_optimizer_that_is_not_the_one(self):
         class OwnOptimizer(OwnStep):

@@ -64,9 +64,9 @@ class TestReport:
         assert details == {
             "dataset": ("passed", "148 parameters; 256 rows, 256 read"),
             "batch": ("passed", "32 examples: input (32, 4), target (32,)"),
-            "backward": ("not judged", "the gradients of all steps are watched"),
+            "backward": ("not judged", "the gradients are watched at every step"),
             "optimizer step": ("passed", "SGD with learning rate 0.01"),
-            "one-batch overfit": ("not judged", "beside a training of the script's own no copy is trained"),
+            "one-batch overfit": ("not judged", "no copy is trained while the script trains"),
             "evaluation metric": ("not judged", "no metric was given"),
         }
 
@@ -304,7 +304,7 @@ class TestScript:
         train(classifier(), DataLoader(data, batch_size=16), F.cross_entropy, steps=4)
         _, stages = shown(run)
         assert data.read == list(range(64))
-        assert stages["dataset"].detail == "to read rows beside the training might change what it reads"
+        assert stages["dataset"].detail == "reading rows now could change what the training reads"
 
     def test_has_nothing_of_its_first_step_kept(self, run):
         model, kept = classifier(), []

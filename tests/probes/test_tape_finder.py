@@ -116,7 +116,7 @@ class TestGradients:
         (hidden,) = [stage for stage in report_on(loops.found[0]).stages if stage.name == "gradients"]
         assert (hidden.status, hidden.detail) == (
             "not judged",
-            "the step is one tf.function, which shows none",
+            "the step is a single tf.function, which does not show them",
         )
 
 

@@ -177,7 +177,7 @@ class TestOriginOfSpecialKinds:
 
         origin = run(mlp(), 9, data=data).origin
         assert (origin.step, origin.replayed) == (3, False)
-        assert origin.reason == "the batch was written to after the model had seen it"
+        assert origin.reason == "the batch was modified after the model had seen it"
 
     def test_a_model_that_cannot_be_copied_leaves_the_step(self):
         class Uncopyable(nn.Linear):

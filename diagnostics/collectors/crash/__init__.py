@@ -1,1 +1,1 @@
-"""Facts of a live exception, or of one that was read from text."""
+"""Facts about an exception, live or parsed from text."""

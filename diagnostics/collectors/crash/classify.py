@@ -1,4 +1,4 @@
-"""Everything that is recognised in a crash, whichever framework it came from."""
+"""Classifies a crash by the recognisers of every framework."""
 
 from __future__ import annotations
 

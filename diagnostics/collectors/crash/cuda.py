@@ -1,4 +1,4 @@
-"""Recognises what CUDA says when work on a device fails, and narrows down which work that was.
+"""Recognises CUDA's messages about failed work on a device, and narrows down which work failed.
 
 A simulated device that uses CUDA's words, with "simulated" among them, is recognised likewise.
 """

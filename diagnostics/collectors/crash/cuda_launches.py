@@ -1,4 +1,4 @@
-"""Finds the lines of the user's own code that may have launched the work that failed on a device.
+"""Finds the lines of user code that may have launched the failed work.
 
 The host queues work and goes on; it hears of a failure at the next point where it waits. What failed was launched
 since the training step began, so the lines from there to the wait are the candidates.

@@ -1,4 +1,4 @@
-"""Finds the layer of torch.nn in which a crash came about, and the names that lead to it."""
+"""Finds the torch.nn layer that raised, and its path in the model."""
 
 from __future__ import annotations
 

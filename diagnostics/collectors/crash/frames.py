@@ -1,4 +1,4 @@
-"""Reads an exception: its frames, and the variables in them."""
+"""Reads the frames of an exception, and their variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises what Keras 3 and TensorFlow say when they fail, and reads the call of `fit` in the frames.
+"""Recognises error messages of Keras 3 and TensorFlow, and reads the call of `fit` from the frames.
 
 Keras cuts its own frames out of a traceback. What is left of `fit` is the handler that does so, and it holds what
 `fit` was called with: the model and the data. Messages are read as `tracebacks.tensorflow_format` leaves them.

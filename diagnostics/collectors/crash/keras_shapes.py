@@ -1,4 +1,4 @@
-"""Recognises what Keras 3 and TensorFlow say of shapes that do not fit. Asked last, as `pytorch_shapes` is."""
+"""Recognises shape errors of Keras 3 and TensorFlow. Tried last, as `pytorch_shapes` is."""
 
 from __future__ import annotations
 

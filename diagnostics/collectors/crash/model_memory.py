@@ -1,4 +1,4 @@
-"""Adds up what a model that is found in the frames of a crash takes in memory by itself.
+"""Adds up the memory of a model found in the frames of a crash.
 
 Models, optimizers and batches are known by what they can do: neither framework is imported.
 """

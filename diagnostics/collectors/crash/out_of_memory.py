@@ -1,4 +1,4 @@
-"""Recognises memory that ran out: on a card, on the host, in TensorFlow's allocator, by the system's own hand."""
+"""Recognises out-of-memory errors: of a GPU, the host, TensorFlow's allocator and the system's OOM killer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises what PyTorch, transformers, datasets and scikit-learn say when they fail, and reads the frames.
+"""Recognises error messages of PyTorch, transformers, datasets and scikit-learn, and reads the frames.
 
 Each recogniser takes a crash and returns a fact, or None. They know the wording; the rules do not.
 """

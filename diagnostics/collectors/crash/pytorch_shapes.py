@@ -1,4 +1,4 @@
-"""Recognises what PyTorch says of shapes that do not fit, and finds the layer in the frames.
+"""Recognises shape errors of PyTorch, and finds the layer in the frames.
 
 Asked last: a shape that is wrong for a reason that another recogniser knows is that one's.
 """

@@ -1,4 +1,4 @@
-"""Finds, in the frames of a crash, graphs of many batches that the user's code keeps alive.
+"""Finds autograd graphs of many batches that variables in the frames of a crash keep alive.
 
 A tensor that was computed from parameters holds the graph of its computation, and until `backward` has passed the
 graph holds the activations. A list of such tensors, or a running sum of them, holds those of every batch.

@@ -1,1 +1,1 @@
-"""Keeps what this library does apart from the user's program."""
+"""Isolates the user's program from what this library does."""

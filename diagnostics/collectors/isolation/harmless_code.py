@@ -1,4 +1,4 @@
-"""Says whether code can be called beside a training without anybody noticing. The code is read and never run.
+"""Decides whether a call of user code could have side effects. The code is read and never run.
 
 What can be noticed: a counter that moves, a line that is printed, a file that is written, a metric that is sent.
 Code of the well-known libraries is trusted. Code of the user's is trusted if its bytecode has no way to do any of

@@ -1,4 +1,4 @@
-"""A weak mapping whose keys are told apart by identity: a user's ``__eq__`` and ``__hash__`` are never called.
+"""A weak mapping keyed by identity: a user's ``__eq__`` and ``__hash__`` are never called.
 
 `weakref.WeakKeyDictionary` and `WeakSet` hash and compare their keys, and a model may define both as it likes.
 """

@@ -1,4 +1,4 @@
-"""Does something to a module as soon as somebody imports it, and never imports it by itself."""
+"""Calls a function with a module once the user's program imports it; imports nothing itself."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != self._name or self not in sys.meta_path:
             return None
-        sys.meta_path.remove(self)  # or the search that follows would end here again
+        sys.meta_path.remove(self)  # or the following search would end here again
         try:
             spec = importlib.util.find_spec(fullname)
         finally:
-            sys.meta_path.insert(0, self)  # who searches may not import: transformers asks whether torch is there
+            sys.meta_path.insert(0, self)  # not every search imports: transformers checks whether torch exists
         if spec is not None and spec.loader is not None:
             Patches().after(spec.loader, "exec_module", self._executed)
         return spec
@@ -38,14 +38,14 @@ class _Finder(MetaPathFinder):
 
 
 def after_import(name: str, then: Callable[[ModuleType], None]) -> Callable[[], None]:
-    """Call `then` with a module when it has been imported, at once if it is there already.
+    """Call `then` with a module once it is imported; at once if it already is.
 
     Args:
         name: of the module, with its packages: ``transformers.trainer``.
-        then: must not raise; what it raises comes out of the user's import.
+        then: must not raise; an exception would come out of the user's import.
 
     Returns:
-        A function that forgets about it, if it has not happened yet.
+        A function that cancels the call, if it has not happened yet.
     """
     if (module := sys.modules.get(name)) is not None:
         then(module)

@@ -1,4 +1,4 @@
-"""Marks what the library itself runs of a user's model, so that its own hooks do not take it for the user's."""
+"""Marks computations of this library on a user's model, so that its hooks ignore them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class _WithinOwnRun(type(Warning)):  # type: ignore[misc]
 
 
 class _OwnWarning(Warning, metaclass=_WithinOwnRun):
-    """Any warning raised in an `own_run`, and none raised outside, whatever its category."""
+    """Every warning raised in an `own_run`, and no other, whatever its category."""
 
 
 @contextlib.contextmanager
 def own_run() -> Iterator[None]:
-    """Whatever runs within, in this thread, is ours: a copy that is trained, a step that is run again."""
+    """Mark what this thread runs within as the library's: training a copy, replaying a step."""
     before = is_own_run()
     _local.running = True
     try:
@@ -41,9 +41,9 @@ def is_own_run() -> bool:
 
 @contextlib.contextmanager
 def own_warnings_ignored() -> Iterator[None]:
-    """Ignore warnings of an `own_run`; those of other threads are shown, and shown as often as without us.
+    """Ignore warnings of an `own_run`; those of other threads are shown as often as without this library.
 
-    `warnings.catch_warnings` would silence all threads, and make Python forget which warnings it has shown.
+    `warnings.catch_warnings` would silence all threads, and reset Python's record of the warnings it has shown.
     """
     entry: Any = ("ignore", None, _OwnWarning, None, 0)
     filters: Any = warnings.filters

@@ -63,7 +63,7 @@ class Patches:
 
         def restore() -> None:
             if vars(owner).get(name) is not replacement:
-                return  # replaced again by somebody else, whose function calls this one
+                return  # patched over since, by a function that calls this one
             if own is _INHERITED:
                 delattr(owner, name)
             else:
@@ -72,6 +72,6 @@ class Patches:
         self._undo.append(restore)
 
     def undo(self) -> None:
-        """Restore all originals, in reverse order; a function that somebody else has replaced since is left."""
+        """Restore all originals, in reverse order; a function that was patched over since is left."""
         while self._undo:
             self._undo.pop()()

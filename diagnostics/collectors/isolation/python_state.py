@@ -1,4 +1,4 @@
-"""Puts back the Python state that code of the user's can reach: counters, lists, attributes, globals, closures."""
+"""Restores Python state that user code can reach: counters, lists, attributes, globals, closures."""
 
 from __future__ import annotations
 

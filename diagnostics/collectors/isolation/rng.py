@@ -1,4 +1,4 @@
-"""Finds the random generators that a data pipeline carries along, so that they can be put back."""
+"""Finds the random generators of a data pipeline, so that they can be restored."""
 
 from __future__ import annotations
 

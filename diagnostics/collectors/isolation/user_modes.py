@@ -1,4 +1,4 @@
-"""Sets a script's own `TorchFunctionMode` and `TorchDispatchMode` aside while this library computes."""
+"""Suspends a script's `TorchFunctionMode` and `TorchDispatchMode` while this library computes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 @contextlib.contextmanager
 def without_user_modes() -> Iterator[None]:
-    """Within, in this thread, operations are not shown to the script's modes: a FLOP counter counts its own only.
+    """Hide this thread's operations from the script's modes: a FLOP counter counts those of the script only.
 
-    A default device stays, and so do PyTorch's own modes such as FakeTensorMode: tensors depend on them.
+    A default device stays in force, and so do PyTorch's own modes such as FakeTensorMode: tensors depend on them.
     """
     if not any(count() for count in mode_counters()):
         yield
@@ -55,7 +55,7 @@ _counters: tuple[Callable[[], int], Callable[[], int]] | None = None  # once PyT
 
 
 def _pop_function_modes(torch: Any) -> list[Callable[[], object]]:
-    """Take the modes off; return what puts them on again, to be called from the last to the first."""
+    """Pop the modes; return functions that push them again, to be called in reverse order."""
     taken = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
     push = torch._C._push_on_torch_function_stack
     undo: list[Callable[[], object]] = [partial(push, mode) for mode in taken]

@@ -1,4 +1,4 @@
-"""Something that is all that an object is, and does not keep the object alive."""
+"""A second object with the same attributes, which does not keep the first alive."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 
 def weak_twin(original: Any) -> Any:
-    """Return another object of the same class that shares all attributes, now and later.
+    """Return another object of the same class that shares the attribute dictionary.
 
-    Whoever held a module or an optimizer itself would keep it alive, with all its memory, and would never learn
-    that its owner has let go of it. What the owner sets on the one is set on the other.
+    A reference to the original would keep a module or an optimizer and its memory alive, and hide that its owner
+    has deleted it. Attributes set on one object are set on the other.
 
     Returns:
-        The object itself where that cannot be had: without a ``__dict__``, or with a ``__del__``, which would run
+        The original where no twin is possible: without a ``__dict__``, or with a ``__del__``, which would run
         twice.
     """
     kind = type(original)
@@ -21,6 +21,6 @@ def weak_twin(original: Any) -> Any:
     try:
         twin = object.__new__(kind)
         object.__setattr__(twin, "__dict__", original.__dict__)
-    except Exception:  # a class that is made in a way of its own
+    except Exception:  # a class with its own way to make objects
         return original
     return twin

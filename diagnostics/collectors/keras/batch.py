@@ -1,4 +1,4 @@
-"""Parts a batch of Keras' `fit`, whatever the backend, and turns it into facts."""
+"""Splits a batch of Keras' `fit`, on any backend, and turns it into facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes batches from what Keras users train on, without moving anybody's place in it."""
+"""Takes batches from Keras training data without advancing the user's iterators."""
 
 from __future__ import annotations
 

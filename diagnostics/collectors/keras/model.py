@@ -17,8 +17,8 @@ _BOUNDS = {"tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "hard_sigmoid": (0.0, 1.0
 _RELU_LIKE = ("relu", "relu6")
 # Stages that no pipeline of Keras offers; see `Pipeline.not_offered`.
 NOT_OFFERED = {
-    "evaluation": "Keras' own metrics are taken to be right",
-    "reproduction": "of a Keras model no step is made twice",
+    "evaluation": "Keras' metrics are not tested",
+    "reproduction": "reproducibility is not checked for Keras models",
 }
 _SCHEDULE_STEPS = (0, 10, 100, 1_000, 10_000, 100_000)  # where a schedule is asked for its rate
 

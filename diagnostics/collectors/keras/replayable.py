@@ -1,4 +1,4 @@
-"""Decides whether training data can be read beside a running `fit` without anybody noticing."""
+"""Decides whether training data can be read during a `fit` without side effects."""
 
 from __future__ import annotations
 

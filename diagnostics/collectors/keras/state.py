@@ -1,4 +1,4 @@
-"""Puts back every global state that looking at a Keras pipeline on TensorFlow could move."""
+"""Restores the global state that examining a Keras pipeline on TensorFlow could change."""
 
 from __future__ import annotations
 

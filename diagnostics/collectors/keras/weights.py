@@ -1,4 +1,4 @@
-"""Reads the variables of a Keras model in one call, and measures what a step does to them."""
+"""Reads the variables of a Keras model in one call, and measures how a step changes them."""
 
 from __future__ import annotations
 

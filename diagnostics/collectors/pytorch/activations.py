@@ -1,4 +1,4 @@
-"""What comes out of a module's layers: the prediction, and the activation functions on the way."""
+"""Facts about a module's outputs: the prediction and the activation functions before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes batches and what models return apart, whichever way their authors chose to pack them."""
+"""Splits batches and model outputs of any structure."""
 
 from __future__ import annotations
 

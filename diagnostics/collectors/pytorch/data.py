@@ -1,4 +1,4 @@
-"""Takes rows and one batch from whatever PyTorch users train on, without moving anybody's place in it."""
+"""Takes rows and one batch from PyTorch training data without advancing the user's iterators."""
 
 from __future__ import annotations
 

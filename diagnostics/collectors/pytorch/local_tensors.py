@@ -1,4 +1,4 @@
-"""Tells which tensors can be read, and gives what this process holds of those that several share."""
+"""Says which tensors can be read, and returns this process's part of distributed ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def why_unreadable(tensors: Iterable[Tensor]) -> str:
             return "tensors on the device meta have no values"
         if type(tensor) in PLAIN:
             if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-                return "within torch.func (vmap, grad) a tensor stands for many"
+                return "inside torch.func (vmap, grad) a tensor represents many"
         elif isinstance(tensor, nn.parameter.UninitializedTensorMixin):
             return "lazy modules have no weights before their first batch"
         elif (fake := _fake_tensor()) is not None and isinstance(tensor, fake):

@@ -1,4 +1,4 @@
-"""Describes a module as it was handed over."""
+"""Describes a module."""
 
 from __future__ import annotations
 

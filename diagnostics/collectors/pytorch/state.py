@@ -1,4 +1,4 @@
-"""Puts back what looking at a PyTorch pipeline could move: random states, gradients, buffers."""
+"""Restores what examining a PyTorch pipeline could change: random states, gradients, buffers."""
 
 from __future__ import annotations
 

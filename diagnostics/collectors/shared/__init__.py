@@ -1,1 +1,1 @@
-"""What collectors of several frameworks use."""
+"""Shared by the collectors of several frameworks."""

@@ -1,4 +1,4 @@
-"""From tensors to NumPy arrays, without importing a framework: tensors are known by what they can do."""
+"""Converts tensors to NumPy arrays without importing a framework: tensors are recognised by their methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the labels off the gradient of the scores, where the loss is cross entropy.
+"""Recovers the labels from the gradient of the scores, where the loss is cross entropy.
 
 That gradient is softmax(scores) minus 1 at the label, for each example, times what the example counts. So where a
 gradient is of this form the label is its only negative entry, and the loss is known. NumPy only, and all passes

@@ -1,4 +1,4 @@
-"""Remembers a run of any length in bounded memory: all of the recent past, less and less of what came before."""
+"""Stores a run of any length in bounded memory: all recent steps, and ever fewer of the earlier ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which loss is it? Found by computing every loss one could mean again and seeing which gives the same number."""
+"""Recognises a loss by computing every candidate and comparing the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides which learning rates a copy is trained at, on which batches, and what that shows. Knows no framework."""
+"""Plans the overfit trial: which learning rates, which batches, and what the outcome shows. No framework."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def overfit(
         if runs and took > SECONDS:
             count = sum(len(r.losses) for r in runs)
             raise CannotJudge(
-                f"{count} steps on a copy took {took:.0f} s and did not settle it; no more were tried"
+                f"{count} steps on a copy took {took:.0f} s and gave no clear result; no more were tried"
             )
         runs.append(run(Plan(rate, theirs, factor, steps, enough, rescaled)))
         rates.append(rate)

@@ -1,4 +1,4 @@
-"""Reads the same rows twice through copies of a data pipeline, to see whether reading changes what is read."""
+"""Reads the same rows twice through copies of a data pipeline, and compares them."""
 
 from __future__ import annotations
 

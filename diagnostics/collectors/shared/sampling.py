@@ -1,4 +1,4 @@
-"""Which steps of a run are looked at more closely."""
+"""Selects the sampled steps of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds rows against each other by content: training against evaluation."""
+"""Compares training rows with evaluation rows by content."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the operating system and the driver know."""
+"""Facts from the operating system and the GPU driver."""

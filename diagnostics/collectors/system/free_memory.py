@@ -1,4 +1,4 @@
-"""Reads how much memory a device has left for this process."""
+"""Measures the memory that a device has left for this process."""
 
 from __future__ import annotations
 

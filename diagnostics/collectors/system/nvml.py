@@ -1,4 +1,4 @@
-"""Asks NVIDIA's driver who holds each card, through its management library (NVML) as `nvidia-ml-py` binds it.
+"""Lists the processes on each GPU through NVIDIA's management library (NVML) and its binding `nvidia-ml-py`.
 
 No framework is needed, and no CUDA context is made: asking takes no memory of a card.
 """

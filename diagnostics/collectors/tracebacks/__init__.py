@@ -1,1 +1,1 @@
-"""Reads the text of tracebacks, in every form in which people paste them."""
+"""Parses tracebacks from text, in every form in which people paste them."""

@@ -1,4 +1,4 @@
-"""Takes from a pasted text what terminals, loggers and launchers put around the lines that Python printed.
+"""Strips from a pasted text what terminals, loggers and launchers added to the lines that Python printed.
 
 Colours, progress bars and the line ends of other systems go. What stands before every line of a traceback (a
 logger's stamp, a rank, a container's name) goes too, and the lines of different processes come apart.

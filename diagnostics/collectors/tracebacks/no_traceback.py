@@ -1,4 +1,4 @@
-"""Finds what is left in a log of a process that ended without a traceback: killed, or aborted in C++."""
+"""Finds the last lines of a process that ended without a traceback: killed, or aborted in C++."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the text of tracebacks, however they were printed, logged or drawn."""
+"""Parses the text of tracebacks, however they were printed, logged or drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the failures that a text tells of in the order in which they are worth a look; says which one was taken.
+"""Ranks the failures in a text by how likely each is the cause, and describes the choice.
 
 One process goes on after a failure that it caught: the last one ended it. Of several processes the first to fail
 took the others down, and what a launcher says of it comes after everything.

@@ -1,4 +1,4 @@
-"""Takes what Keras and TensorFlow wrap around an error away: text only, no framework.
+"""Unwraps errors that Keras and TensorFlow wrap: text only, no framework.
 
 A graph that fails says where each node was defined inside the message, not in the traceback; a layer puts its
 name before the sentence and its arguments after it; AutoGraph prints a traceback of its own.

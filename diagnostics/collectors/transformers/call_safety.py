@@ -1,4 +1,4 @@
-"""Says which code of a Trainer's must not be called beside its training, because somebody might notice."""
+"""Decides which code of a Trainer must not be called during its training, because of side effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALLED = (
 )
 # Methods that decide what a batch is. One of the user's own may read the data in a way of its own.
 LOADING = ("get_train_dataloader", "_get_dataloader", "get_batch_samples", "training_step")
-# What stands in for the Trainer's own while its methods run.
+# Attributes of the Trainer that are replaced while its methods run.
 REPLACED = frozenset({"model", "model_wrapped", "log"})
 
 
@@ -32,7 +32,7 @@ def is_overridden(trainer: Trainer, *methods: str) -> str | None:
 
 
 def objection(trainer: Trainer) -> str | None:
-    """Say why a Trainer's training must not be tried out beside it; None if nobody could notice."""
+    """Return why steps of a Trainer must not be tried on copies; None if that has no side effects."""
     kind = type(trainer).__name__
     if ranks := several_ranks():
         return f"{ranks} processes train together, and a call in one of them could wait for the others"
@@ -56,7 +56,7 @@ def objection(trainer: Trainer) -> str | None:
 
 
 def objection_to_rows(dataset: Any) -> str | None:
-    """Say why rows of a dataset must not be read beside the training; None if nobody could notice."""
+    """Return why rows of a dataset must not be read during training; None if that has no side effects."""
     kind = type(dataset).__name__
     if dataset is None or is_plain(dataset):
         return None
@@ -77,7 +77,7 @@ def objection_to_rows(dataset: Any) -> str | None:
 
 
 def objection_to_metric(trainer: Trainer) -> str | None:
-    """Say why the metric must not be asked; None if nobody could notice."""
+    """Return why the metric must not be called; None if that has no side effects."""
     parts = (
         (trainer.compute_metrics, "compute_metrics"),
         (trainer.preprocess_logits_for_metrics, "preprocess_logits_for_metrics"),
@@ -89,7 +89,7 @@ def objection_to_metric(trainer: Trainer) -> str | None:
 
 
 def _definitions(trainer: Trainer, method: str) -> list[Any]:
-    """List what a method runs that does not come with transformers: its own definition and those it may call."""
+    """List the definitions that a method runs and that do not come with transformers."""
     if method in vars(trainer):
         return [vars(trainer)[method]]
     found = [vars(base)[method] for base in type(trainer).__mro__ if method in vars(base)]

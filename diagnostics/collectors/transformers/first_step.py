@@ -1,4 +1,4 @@
-"""The first step of a Trainer whose code must not be called beside its training, as it was seen to happen."""
+"""The pipeline of a Trainer's first step, as recorded, where its code must not be called separately."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .pipeline import TrainerPipeline
 
 
 class TrainerStepObserver:
-    """Looks on at the first `training_step`: what enters the model, what leaves it, and the loss.
+    """Records the first `training_step`: the model's inputs and outputs, and the loss.
 
     Args:
         trainer: the one that trains.
         inputs: what `training_step` was given.
-        why: nothing else is called.
-        deliver: takes what was seen, for the rules.
+        why: the reason why nothing else is called.
+        deliver: called with the pipeline of the step.
     """
 
     def __init__(
@@ -50,22 +50,22 @@ class TrainerStepObserver:
             self._hook = trainer.model.register_forward_hook(self._called, with_kwargs=True)
 
     def close(self) -> None:
-        """Take the hook off."""
+        """Remove the hook."""
         if self._hook is not None:
             self._hook.remove()
             self._hook = None
 
     def done(self, loss: Any) -> None:
-        """Take the loss, and hand over all that was seen."""
+        """Record the loss, and deliver the step."""
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._seen.loss = float(loss.detach())
         self._deliver(TrainerStepPipeline(self._trainer, self._seen, self._why))
 
     def _called(self, model: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        with contextlib.suppress(Exception):  # ours: less is known then
+        with contextlib.suppress(Exception):  # a fault of ours only loses facts
             self._calls += 1
             seen = self._seen
-            if self._calls > 1:  # as a preference loss does: which call the loss is of is not known
+            if self._calls > 1:  # as for a preference loss: which call the loss belongs to is not known
                 seen.prediction, seen.is_output = None, False
                 return
             seen.inputs = {
@@ -78,12 +78,12 @@ class TrainerStepObserver:
 
 
 class TrainerStepPipeline(FirstStepPipeline):
-    """A `Pipeline` of a Trainer's first step. Nothing of the script's is called but what nobody can notice.
+    """A `Pipeline` of a Trainer's first step. Only script code without side effects is called.
 
     Args:
         trainer: the one that trains.
         seen: its first pass.
-        why: nothing else was called.
+        why: the reason why nothing else was called.
     """
 
     def __init__(self, trainer: Trainer, seen: FirstPass, why: str) -> None:
@@ -122,7 +122,7 @@ class TrainerStepPipeline(FirstStepPipeline):
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
         if not self._seen.inputs:
-            raise CannotJudge("the model was not seen to be called with a batch")
+            raise CannotJudge("no call of the model with a batch was seen")
         yield from super().batch()
 
     def forward(self) -> Iterator[Fact]:
@@ -134,6 +134,6 @@ class TrainerStepPipeline(FirstStepPipeline):
     def evaluation(self) -> Iterator[Fact]:
         """See `Pipeline.evaluation`."""
         if (why := objection_to_metric(self._trainer)) is not None:
-            raise CannotJudge(f"the metric was not asked: {why}")
+            raise CannotJudge(f"the metric was not called: {why}")
         with random_states_kept(self._trainer):
             yield from self._known.ask_metric(self._target, self._recognised.num_classes)

@@ -1,4 +1,4 @@
-"""A Hugging Face `Trainer`, stage by stage: its own collator, its own loss, on a copy of its model."""
+"""The pipeline of a Hugging Face `Trainer`: its own collator and loss, on a copy of its model."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TrainerPipeline(PyTorchPipeline):
         if isinstance(dataset, Mapping):
             raise CannotJudge(f"the train_dataset is a {type(dataset).__name__}, whose parts are joined later")
         if self._cannot_restore is not None and not is_plain(dataset):
-            raise CannotJudge(f"reading rows could not be undone: {self._cannot_restore}")
+            raise CannotJudge(f"the effects of reading rows could not be undone: {self._cannot_restore}")
         if self._own_loader_method() is None:
             yield self.reread()
         feature = next((f for n, f in self._features(dataset).items() if n in LABEL_NAMES), None)
@@ -109,7 +109,7 @@ class TrainerPipeline(PyTorchPipeline):
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
         if self._cannot_restore is not None:
-            raise CannotJudge(f"to make a batch could not be undone: {self._cannot_restore}")
+            raise CannotJudge(f"the effects of making a batch could not be undone: {self._cannot_restore}")
         if is_overridden(self.trainer, "_prepare_inputs"):
             raise CannotJudge(f"{type(self.trainer).__name__} makes its batches in its own _prepare_inputs")
         if self._own_loader_method() is not None and (ranks := several_ranks()):
@@ -251,12 +251,12 @@ class TrainerPipeline(PyTorchPipeline):
         if getattr(self.trainer.args, "predict_with_generate", False):
             raise CannotJudge("the metric gets the token ids that the model generates, not logits")
         if (own := is_overridden(self.trainer, "prediction_step", "evaluation_loop", "evaluate")) is not None:
-            raise CannotJudge(f"what the metric gets is decided by {type(self.trainer).__name__}.{own}")
+            raise CannotJudge(f"{type(self.trainer).__name__}.{own} decides what the metric gets")
         if self._objection_to_metric is not None:
-            raise CannotJudge(f"the metric was not asked: {self._objection_to_metric}")
+            raise CannotJudge(f"the metric was not called: {self._objection_to_metric}")
         labels = to_array(target)
         if classes is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
-            raise CannotJudge("the labels are not class indices, so a perfect answer cannot be made up")
+            raise CannotJudge("the labels are not class indices, so perfect predictions cannot be constructed")
         true = np.where((labels >= 0) & (labels < classes), labels, 0)
         logits = np.full((*labels.shape, classes), -CONFIDENT, dtype=np.float32)
         np.put_along_axis(logits, true[..., None], CONFIDENT, axis=-1)

@@ -1,8 +1,7 @@
-"""Finds the training loops that a script writes for Keras by itself, around a `tf.GradientTape`.
+"""Finds a script's own training loops for Keras, around a `tf.GradientTape`.
 
-A loop is an optimizer whose `apply` is called outside of `fit`. Where that happens eagerly, the gradients and the
-loss are there to be seen. Where it happens within a `tf.function`, nothing of a step shows but that the optimizer
-has counted it, what the function returned, and what became of the weights.
+A loop is an optimizer whose `apply` is called outside of `fit`. In eager code, gradients and loss are visible. In
+a `tf.function`, only the optimizer's counter, the function's result and the weights are.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ TAPES = 16  # gradients that were asked for and not yet applied
 
 
 class TapeLoopFinder:
-    """Looks at each optimizer that steps outside of `fit`, and hands what it sees to a `TapeLoopWatcher`."""
+    """Makes a `TapeLoopWatcher` for each optimizer that steps outside of `fit`, and feeds it."""
 
     def __init__(
         self, began: Callable[[TapeLoopWatcher], object], fault: Callable[[Exception], object], every: int = 20
     ) -> None:
-        """Look on from now on; end it with `close`.
+        """Start observing, until `close`.
 
         Args:
-            began: is told of each loop when it begins.
-            fault: is given what goes wrong in here, which is never raised into the script.
-            every: steps between two looks at the weights.
+            began: called with each loop when it begins.
+            fault: called with each fault of this library; nothing is raised into the script.
+            every: steps between two samples of the weights.
         """
         self._began, self._every = began, every
         self._safely = FaultGuard(on_fault=fault).attempt
@@ -53,7 +52,7 @@ class TapeLoopFinder:
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Notice nothing meanwhile: `fit` is watched by a callback."""
+        """Observe nothing within: a callback watches `fit`."""
         self._paused += 1
         try:
             yield
@@ -61,12 +60,12 @@ class TapeLoopFinder:
             self._paused -= 1
 
     def close(self) -> None:
-        """Take everything off again."""
+        """Remove all patches."""
         self._patches.undo()
-        self._paused += 1  # a patch that somebody else has put another one over stays, and notices nothing
+        self._paused += 1  # for a patch that stays because it was patched over
 
     def _outermost(self, name: str, work: Callable[..., Any]) -> Callable[[Any], Any]:
-        """Return what makes a replacement: it has the outermost call done by `work`, and notices none within."""
+        """Return a `make` for `Patches.around`: `work` does the outermost call, calls within it pass through."""
         finder = self
 
         def make(plain: Any) -> Any:
@@ -96,7 +95,7 @@ class TapeLoopFinder:
             self._losses.pop(next(iter(self._losses)))
         first = next((g for g in tf.nest.flatten(gradients) if g is not None), None)
         if first is not None:
-            self._losses[id(first)] = first, target  # held, so that its number is not given out again
+            self._losses[id(first)] = first, target  # held, so that its id is not reused
 
     def _apply(self, plain: Any, optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
         grads = list(grads)
@@ -111,7 +110,7 @@ class TapeLoopFinder:
         return result
 
     def _loop(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> TapeLoopWatcher | None:
-        """Return the loop of an optimizer; a new one if it has not been seen to step yet."""
+        """Return the loop of an optimizer; a new one at its first step."""
         loop = self._loops.get(optimizer)
         if loop is None:
             held = variables if variables is not None else list(optimizer._trainable_variables)
@@ -123,7 +122,7 @@ class TapeLoopFinder:
         return loop
 
     def _call(self, plain: Any, function: Any, *arguments: Any, **options: Any) -> Any:
-        if not tf.executing_eagerly():  # one within another, as it is traced
+        if not tf.executing_eagerly():  # a nested one, while tracing
             return plain(function, *arguments, **options)
         known = [loop for loop in self._loops.values() if not loop.eager]
         for loop in known:

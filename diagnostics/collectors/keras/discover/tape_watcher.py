@@ -1,4 +1,4 @@
-"""Observes one optimizer of Keras' in a loop that the script has written by itself."""
+"""Watches one Keras optimizer in a training loop of the script."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.training import TrainingHistory
 
-_NO_REPLAY = "a step of this loop cannot be run again by somebody else"
-_HIDDEN = "the step is one tf.function, which shows none"
+_NO_REPLAY = "a step of this loop cannot be replayed"
+_HIDDEN = "the step is a single tf.function, which does not show them"
 
 
 class TapeLoopWatcher:
-    """Follows an optimizer and the variables that it was first given; see `TapeLoopFinder` for who calls what.
+    """Records the steps of an optimizer on the variables of its first step; called by `TapeLoopFinder`.
 
     Attributes:
         name: what a report calls it.
         eager: whether each step is seen, or only that a `tf.function` has made some.
         steps: of the optimizer so far.
-        faults: by part, what went wrong here: always empty, since the finder hears of it.
+        faults: always empty: the finder takes the faults.
         uncovered: by part, why it could not be watched.
         forwards: passes that were seen: one a step.
-        origin: where the first NaN or inf was seen; what made it is not known.
+        origin: the step of the first NaN or inf; its cause is not known.
     """
 
     def __init__(self, optimizer: Any, variables: list[Any], eager: bool, every: int) -> None:
-        """Begin with an optimizer that is about to step, or whose step is being traced."""
+        """Start with an optimizer that is about to step, or whose step is being traced."""
         self.eager = eager
         self.steps = self.forwards = 0
         self.faults: dict[str, str] = {}
@@ -48,24 +48,24 @@ class TapeLoopWatcher:
         self.name = f"a loop with Keras' {type(optimizer).__name__}"
         self._weights = Weights(variables)
         if not self._weights.small:
-            self.uncovered["updates"] = "the weights are too many to be copied"
+            self.uncovered["updates"] = "the weights are too large to be copied"
         self._rows = History(_row(len(self._weights.layers)))
         self._samples = History(sample_fields(len(self._weights.layers)))
         self._counted = _count(optimizer)
         self._values: list[Any] | None = None
 
     def before(self) -> None:
-        """Take the weights before a step that is to be looked at more closely."""
+        """Copy the weights before a sampled step."""
         wanted = is_sampled_step(self.steps, self._every) and self._weights.small
         self._values = self._weights.read() if wanted else None
 
     def after(self, loss: Any, grads: list[Any]) -> None:
-        """Take a step that was seen: its loss, a tensor () or None, and a gradient or None for each variable."""
+        """Record an eager step: its loss, a tensor () or None, and a gradient or None for each variable."""
         norms = self._weights.gradient_norms(grads)
         self._step(math.nan if loss is None else float(loss), loss is not None, norms)
 
     def called(self, result: Any, alone: bool) -> None:
-        """Take what a `tf.function` returned, if it has stepped; a loss only if it is of no other optimizer."""
+        """Record the result of a `tf.function`, if it has stepped; its loss only if no other optimizer has."""
         counted = _count(self._optimizer)
         stepped, self._counted = counted - self._counted, counted
         if stepped <= 0:
@@ -102,10 +102,10 @@ class TapeLoopWatcher:
         return OriginFacts(self.steps, kind, False, self.steps, num_parameters=count, reason=_NO_REPLAY, **known)
 
     def read(self) -> None:
-        """Do nothing: each step was read at once."""
+        """Do nothing: each step is read at once."""
 
     def ranges(self) -> None:
-        """Return None: the activations are not seen."""
+        """Return None: activations are not visible."""
         return None
 
     def history(self) -> TrainingHistory:
@@ -132,7 +132,7 @@ def _row(layers: int) -> list[Any]:
 
 
 def _count(optimizer: Any) -> int:
-    """Return the steps that an optimizer has counted; 0 while it has no counter yet."""
+    """Return the steps that an optimizer has counted; 0 before it has a counter."""
     iterations = getattr(optimizer, "iterations", None)
     try:
         return 0 if iterations is None else int(np.asarray(iterations))
@@ -141,7 +141,7 @@ def _count(optimizer: Any) -> int:
 
 
 def _loss_in(result: Any) -> float | None:
-    """Return the loss that a step's function returned: its only number, or what it calls the loss."""
+    """Return the loss in the result of a step's function: its only number, or the entry ``loss``."""
     if isinstance(result, Mapping):
         result = result.get("loss")
     if isinstance(result, tf.Tensor) and result.shape.rank == 0 and result.dtype.is_floating:

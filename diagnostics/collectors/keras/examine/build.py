@@ -1,4 +1,4 @@
-"""Checks what `examine` was given along with a Keras model; imports neither Keras nor TensorFlow itself."""
+"""Checks the arguments of `examine` for a Keras model; imports neither Keras nor TensorFlow."""
 
 from __future__ import annotations
 

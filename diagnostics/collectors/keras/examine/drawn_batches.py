@@ -1,4 +1,4 @@
-"""Is given the first batches that a running `fit` draws, and has them examined; whatever the backend."""
+"""Examines the first batches that a running `fit` draws, on any backend."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from diagnostics.collectors.keras.model import describe_model
 from diagnostics.collectors.shared.pipeline import Pipeline, StageFailed
 from diagnostics.facts.pipeline import Fact, OutputFacts
 
-SECONDS_LOOKING = 0.5  # at rows of the batches, all together: the script waits meanwhile
-NO_BATCH = "its fit was not seen to draw a batch"
+SECONDS_LOOKING = 0.5  # at rows of all batches together, while the script waits
+NO_BATCH = "no batch of its fit was seen"
 NAMES = {"jax": "JAX", "torch": "PyTorch", "numpy": "NumPy", "openvino": "OpenVINO"}
 
 
 @dataclass(frozen=True)
 class Listeners:
-    """Who is told of a `fit`.
+    """Callbacks for events of a `fit`.
 
     Attributes:
-        examine: takes the pipeline to be walked.
-        add: takes what further batches showed, what else is needed to judge it, and the stage to show it with.
-        unseen: is told why no batch could be examined.
-        fault: is given what goes wrong in the library itself.
+        examine: called with the pipeline to be walked.
+        add: called with facts of further batches, facts needed to evaluate them, and the stage to show them with.
+        unseen: called with the reason why no batch could be examined.
+        fault: called with each fault of this library.
     """
 
     examine: Callable[[Pipeline], object]
@@ -36,9 +36,9 @@ class Listeners:
 
 
 class FirstBatches:
-    """Is given the batches of a `fit` one after the other, until it has seen enough.
+    """Takes the batches of a `fit` one by one, until it has enough.
 
-    One is examined, see `look`. The rows of the first few are facts about the dataset.
+    One batch is examined, see `look`. The rows of the first few are facts about the dataset.
 
     Attributes:
         model: compiled.
@@ -59,27 +59,27 @@ class FirstBatches:
         self.examined = self._closed = False
 
     def look(self, batch: Any) -> None:
-        """Examine a batch that was taken, if it is the one to examine; called until `examined`."""
+        """Examine a batch, if it is the one to examine; called until `examined`."""
 
     def further(self, batch: Any) -> bool:
         """Take a batch after the one that was examined; return whether more of them are wanted."""
         return False
 
     def finish(self) -> None:
-        """Use what `further` was given, if it is not used yet."""
+        """Use the batches of `further` that are not used yet."""
 
     def walk(self, pipeline: Any) -> None:
-        """Have a pipeline examined, whose `outputs` are kept for what the rows show."""
+        """Examine a pipeline, and keep its `outputs` for the facts about rows."""
         self.examined = True
         self._listeners.examine(pipeline)
         self._outputs = pipeline.outputs
 
     def take(self, batch: Any, why_not: str = "") -> bool:
-        """Look at a batch; return whether more are wanted.
+        """Take a batch; return whether more are wanted.
 
         Args:
-            batch: as `train_step` gets it; None if it could not be seen.
-            why_not: why it could not, in words.
+            batch: as `train_step` gets it; None if it is not known.
+            why_not: the reason, if it is not known.
         """
         if self._closed:
             return False
@@ -101,18 +101,18 @@ class FirstBatches:
         return not self._closed
 
     def epoch_ends(self) -> None:
-        """Take nothing of another epoch: its rows are the same."""
+        """Take nothing from a second epoch: its rows are the same."""
         if self.examined:
             self.close()
 
     def close(self, why_not: str = "") -> None:
-        """Judge what was seen; call it when `fit` is over."""
+        """Deliver the facts about the rows; called when `fit` is over."""
         if self._closed:
             return
         self._closed = True
         try:
             if not self.examined:
-                made = "the model makes its weights in its first step, and there was no second"
+                made = "the model creates its weights in its first step, and there was no second step"
                 self._listeners.unseen(why_not or (made if self.taken else NO_BATCH))
             elif self.taken:
                 self.finish()
@@ -126,7 +126,7 @@ class FirstBatches:
 
 
 class _NotCovered(FirstBatches):
-    """Says of a `fit` on another backend that it is not covered."""
+    """Reports that a `fit` on another backend is not covered."""
 
     def close(self, why_not: str = "") -> None:
         """See `FirstBatches.close`."""
@@ -144,7 +144,7 @@ def first_batches(model: keras.Model, data: Any, class_weights: bool | None, lis
         model: compiled.
         data: what `fit` was given; only its structure is looked at.
         class_weights: whether `fit` was given any; None if not known.
-        listeners: who is told.
+        listeners: called with the results.
     """
     match keras.backend.backend():
         case "tensorflow":

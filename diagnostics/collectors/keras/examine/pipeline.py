@@ -1,4 +1,4 @@
-"""A compiled Keras model on TensorFlow and its data, stage by stage. All that runs, runs on copied weights."""
+"""The pipeline of a compiled Keras model on TensorFlow. Everything runs on copied weights."""
 
 from __future__ import annotations
 

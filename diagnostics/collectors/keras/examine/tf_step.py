@@ -1,4 +1,4 @@
-"""Examines a batch that a running `fit` on TensorFlow has drawn, where nothing may be read beside it."""
+"""Examines a batch drawn by a running `fit` on TensorFlow, where no other data may be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first step of a `fit` on the PyTorch backend of Keras, as it was seen to happen: nothing is run again."""
+"""The pipeline of the first step of a `fit` on Keras' PyTorch backend, as recorded: nothing is run again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TorchStepPipeline(Pipeline):
 
     not_offered: Mapping[str, str] = {
         **NOT_OFFERED,
-        "overfit": "on Keras' PyTorch backend no copy is trained; Keras on TensorFlow is covered",
+        "overfit": "no copy is trained on Keras' PyTorch backend; Keras on TensorFlow is covered",
     }
 
     def __init__(self, model: keras.Model, seen: SeenStep, class_weights: bool | None) -> None:
@@ -61,11 +61,11 @@ class TorchStepPipeline(Pipeline):
         """See `Pipeline.forward`."""
         seen, prediction = self._seen, self._prediction()
         if seen.prediction is None:
-            raise CannotJudge(f"{type(self._model).__name__} was not seen to compute a loss as Keras does")
+            raise CannotJudge(f"{type(self._model).__name__} does not compute its loss the way Keras does")
         self.outputs = output_facts(prediction, self._model)
         yield self.outputs
         if not isinstance(seen.loss, torch.Tensor) or seen.loss.numel() != 1:
-            raise CannotJudge("it did not come to a loss")
+            raise CannotJudge("no loss was computed")
         _, y, sample_weight = unpack(seen.batch)
         value, target = float(seen.loss), None if keras.tree.is_nested(y) or y is None else as_array(y)
         found = Recognised()
@@ -86,7 +86,7 @@ class TorchStepPipeline(Pipeline):
         variables = self._model.trainable_variables
         norms = {v.path: float(v.value.grad.float().norm()) for v in variables if v.value.grad is not None}
         if not norms:
-            raise CannotJudge("the step left no gradients to look at")
+            raise CannotJudge("the step left no gradients")
         unreached = {v.path: int(np.prod(v.shape)) for v in variables if v.path not in norms}
         yield GradientFacts(True, norms, unreached, sum(int(np.prod(v.shape)) for v in variables))
 

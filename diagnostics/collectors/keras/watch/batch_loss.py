@@ -1,4 +1,4 @@
-"""Tells the loss of each batch from what `fit` logs, which is a mean over the epoch so far."""
+"""Computes the loss of each batch from what `fit` logs: a mean over the epoch so far."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class BatchLoss:
             mean = float(metric.total.value) / float(metric.count.value)
             if not self._own_step or (logged is not None and _same(mean, float(logged))):
                 self._tracker = metric
-                self.remark = "told from Keras' running mean, but for its rounding"
+                self.remark = "computed from Keras' running mean, up to its rounding"
                 return
         name = type(self._model).__name__
         if logged is None:
-            self.why_not = f"{name}.train_step returns none under the name 'loss'"
+            self.why_not = f"{name}.train_step returns no 'loss'"
         else:
-            self.remark = f"as {name}.train_step returns it, mean or not"
+            self.remark = f"as {name}.train_step returns it; whether that is a mean is not known"
 
 
 def _same(one: float, other: float) -> bool:

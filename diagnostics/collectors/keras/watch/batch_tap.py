@@ -1,8 +1,8 @@
-"""Sees each batch that `fit` trains on, and hands it on as it was.
+"""Captures each batch that `fit` trains on, and passes it on unchanged.
 
-Keras draws the batch inside its compiled step, and tells no callback. So the batch is drawn here, put into a queue
-that holds one, and the compiled step is given an iterator over that queue. It has the same element types and
-shapes, so the step is compiled just as without, and computes the same bits.
+Keras draws the batch inside its compiled step, and shows it to no callback. So the batch is drawn here and put
+into a queue of length one, and the compiled step gets an iterator over that queue. Element types and shapes are
+the same, so the step compiles as it would without the queue, and computes the same bits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from diagnostics.errors import typed_message
 
 
 class BatchTap:
-    """Stands in for `model.train_function` while a model is fitted.
+    """Replaces `model.train_function` while a model is fitted.
 
     Args:
         model: compiled, its train function made.
@@ -26,7 +26,7 @@ class BatchTap:
         after: called with what the step returned.
 
     Attributes:
-        why_not: what Keras does that batches are not seen, in words; empty if they are.
+        why_not: why batches cannot be captured, as a verb phrase of `fit`; empty if they can.
     """
 
     def __init__(self, model: keras.Model, before: Callable[[Any], None], after: Callable[[Any], None]) -> None:
@@ -34,7 +34,7 @@ class BatchTap:
         self._before = before
         self._after = after
         self._original = model.train_function
-        if isinstance(self._original, _Step):  # of a fit that failed, and never gave it back
+        if isinstance(self._original, _Step):  # of a fit that failed and did not restore it
             self._original = self._original.original
         self._step = _Step(self)
         # The iterator that batches were last drawn from. Held weakly: what ends with it, such as a generator's
@@ -46,14 +46,14 @@ class BatchTap:
         self.why_not = _why_not(model)
 
     def open(self) -> None:
-        """Take the place of the train function."""
+        """Replace the train function."""
         self._model.train_function = self._step
 
     def close(self) -> None:
-        """Give it back."""
+        """Restore the train function."""
         if self._model.train_function is self._step:
             self._model.train_function = self._original
-        self._step.tap = None  # should somebody still hold it
+        self._step.tap = None  # for references to it that remain
         self._source = _nothing
         self._queue = self._feed = None
 
@@ -81,7 +81,7 @@ class BatchTap:
         return result
 
     def _prepare(self, iterator: Any) -> bool:
-        """Have a queue and an iterator over it that fit the batches."""
+        """Make a queue, and an iterator over it, that match the batches."""
         if iterator is self._source():
             return True
         try:
@@ -91,24 +91,24 @@ class BatchTap:
                 self._queue, self._feed = _queue_like(spec)
             self._source = weakref.ref(iterator)
         except Exception as fault:
-            self.why_not = f"uses such as cannot be handed on unchanged ({typed_message(fault)})"
+            self.why_not = f"uses batches that cannot be passed on unchanged ({typed_message(fault)})"
         return not self.why_not
 
     def _hand_over(self, batch: Any) -> Any:
         try:
             self._queue.enqueue(tf.nest.flatten(batch))
         except Exception as fault:
-            self.why_not = f"failed to hand them on ({typed_message(fault)})"
+            self.why_not = f"failed to pass them on ({typed_message(fault)})"
             return [batch]  # as `train_on_batch` would; the batch must not be lost
         return self._feed
 
 
 def _nothing() -> None:
-    """Stand for a weak reference to no iterator."""
+    """Replace a weak reference where there is no iterator."""
 
 
 class _Step:
-    """What the model calls; does nothing of its own once it is closed."""
+    """The wrapped train function; only passes calls through once the tap is closed."""
 
     def __init__(self, tap: BatchTap) -> None:
         self.tap: BatchTap | None = tap
@@ -122,7 +122,7 @@ def _why_not(model: keras.Model) -> str:
     if model.steps_per_execution > 1:
         return f"takes {model.steps_per_execution} at once (steps_per_execution)"
     if type(model).make_train_function is not keras.Model.make_train_function:
-        return f"is not the one that draws them: {type(model).__name__} makes a train function of its own"
+        return f"does not draw them: {type(model).__name__} makes a train function of its own"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The fields of what is kept of a `fit`, step by step, whatever the backend; for `History`."""
+"""The `History` fields of a step of `fit`, on any backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a step of a Keras model whose loss was not finite to what made it so."""
+"""Locates the origin of a non-finite loss of a Keras model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a step of a Keras model again, eagerly and on copied weights, and finds the first layer that makes NaN.
+"""Replays a step of a Keras model, eagerly and on copied weights, and finds the first layer that makes NaN.
 
 As in `stateless_copy`, the copy is a list of values in the place of the model's variables (`StatelessScope`).
 """

@@ -1,4 +1,4 @@
-"""Observes one `fit` of a Keras model on the PyTorch backend, step by step. Imports no TensorFlow."""
+"""Watches one `fit` of a Keras model on the PyTorch backend, step by step. Imports no TensorFlow."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from .history_fields import STEP_FIELDS, gradient_fields, sample_fields
 
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 EVALUATIONS = 4096  # evaluation losses remembered
-NOT_REPLAYED = "on the PyTorch backend of Keras no step is run again"
+NOT_REPLAYED = "no step is replayed on Keras' PyTorch backend"
 
 
 @dataclass
 class SeenStep:
-    """What a step computed by itself.
+    """What a step computed.
 
     Attributes:
         batch: as `train_step` gets it.
@@ -49,25 +49,25 @@ class SeenStep:
 
 
 class KerasTorchWatcher:
-    """Follows a model while it is fitted: wraps its `train_function`, keeps what it saw, and runs nothing again.
+    """Records the steps of a `fit` by wrapping its `train_function`; runs nothing again.
 
-    Every part that fails switches itself off and says so in `faults`; nothing is raised into `fit`.
+    A part that fails is switched off and reported in `faults`; nothing is raised into `fit`.
 
     Args:
         model: compiled, its train function made.
-        every: steps between two closer looks; on an accelerator also between two reads.
+        every: steps between two samples; on an accelerator also between two reads.
         stop_after: steps after which to stop.
 
     Attributes:
         steps: optimizer steps so far; one a batch.
         forwards: batches so far.
-        faults: by part, what went wrong here.
+        faults: by part, the fault of this library.
         uncovered: by part, why it could not be watched.
         remarks: by part, how exact it is.
         origin: where the first NaN or inf was seen, once there is one.
         on_read: called every so many steps that were read, and at the end.
-        on_first_step: is given the first step, also if it raised.
-        first_batches: is given each batch after its step, and no reason, until it returns False.
+        on_first_step: called with the first step, also if it raised.
+        first_batches: called with each batch after its step, and no reason, until it returns False.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -97,13 +97,13 @@ class KerasTorchWatcher:
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._handed, self._closed = 0, False
         self._original = model.train_function
-        if isinstance(self._original, _Step):  # of a fit that failed, and never gave it back
+        if isinstance(self._original, _Step):  # of a fit that failed and did not restore it
             self._original = self._original.original
         self._step = _Step(self, self._original)
         model.train_function = self._step
 
     def close(self) -> None:
-        """Leave the model as it was; what was seen stays."""
+        """Restore the model; the records stay."""
         if self._closed:
             return
         self._closed = True
@@ -118,11 +118,11 @@ class KerasTorchWatcher:
         return None
 
     def ranges(self) -> None:
-        """Return None: to look at activations would take a second forward pass."""
+        """Return None: measuring activations would take a second forward pass."""
         return None
 
     def epoch_begins(self) -> None:
-        """Tell that Keras' running means begin again."""
+        """Note that Keras' running means begin anew."""
         self.read()
         self._loss.epoch_begins()
 
@@ -134,9 +134,9 @@ class KerasTorchWatcher:
     # Around each step.
 
     def take_step(self, data: Any) -> Any:
-        """Take one step, and look at it."""
+        """Take one step, and record it."""
         if getattr(self._model, "history", None) is not self._fit:
-            self.close()  # another fit, without the callback: the first ended by an exception, and told nobody
+            self.close()  # another fit, without the callback: the first raised, and no callback was called
         if self._closed:
             return self._original(data)
         self._safely("steps", self._before)
@@ -152,7 +152,7 @@ class KerasTorchWatcher:
         return logs
 
     def _captured(self, data: Any, seen: SeenStep) -> Any:
-        """Take a step whose prediction and loss are kept as they pass."""
+        """Take a step, and capture its prediction and loss."""
         compute = self._model._compute_loss
 
         def computed(x: Any = None, y: Any = None, y_pred: Any = None, *rest: Any, **options: Any) -> Any:
@@ -252,7 +252,7 @@ class KerasTorchWatcher:
     # Reading.
 
     def read(self) -> None:
-        """Bring everything that is pending to the host."""
+        """Read everything pending from the device."""
         self._safely("readings", self._read)
 
     def _read(self) -> None:
@@ -284,7 +284,7 @@ class KerasTorchWatcher:
         return OriginFacts(step, kind, False, max(self.steps - 1, step), **known)
 
     def _blame(self, batch: Any) -> None:
-        """Say that the batch held the NaN or inf, if it did."""
+        """Name the batch as the origin if it holds NaN or inf."""
         if batch is None or self.origin is None:
             return
         x, _, _ = unpack(batch)
@@ -319,7 +319,7 @@ class KerasTorchWatcher:
 
 
 class _Step:
-    """What the model calls; does nothing of its own once the run is closed."""
+    """The wrapped `train_function`; only passes calls through once the watcher is closed."""
 
     def __init__(self, run: KerasTorchWatcher, original: Callable[[Any], Any]) -> None:
         self.run: KerasTorchWatcher | None = run

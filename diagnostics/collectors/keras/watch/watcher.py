@@ -1,4 +1,4 @@
-"""Observes one `fit` of a Keras model, step by step."""
+"""Watches one `fit` of a Keras model on TensorFlow, step by step."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ EVALUATIONS = 4096  # evaluation losses remembered
 
 
 class KerasWatcher:
-    """Follows a model while it is fitted, and keeps what it saw.
+    """Records the steps of a `fit`.
 
-    Every part that fails switches itself off and says so in `faults`; nothing is raised into `fit`.
+    A part that fails is switched off and reported in `faults`; nothing is raised into `fit`.
 
     Args:
         model: compiled, its train function made.
-        every: steps between two closer looks; on an accelerator also between two reads.
+        every: steps between two samples; on an accelerator also between two reads.
         stop_after: steps after which to stop.
 
     Attributes:
         steps: optimizer steps so far.
-        faults: by part, what went wrong here.
+        faults: by part, the fault of this library.
         uncovered: by part, why it could not be watched.
         remarks: by part, how exact it is.
         origin: where the first NaN or inf came from, once there is one.
         forwards: batches so far.
         on_read: called every so many steps that were read, and at the end.
-        first_batches: is given each batch before its step, or None and why not, until it returns False.
+        first_batches: called with each batch before its step, or with None and the reason, until it returns False.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -97,7 +97,7 @@ class KerasWatcher:
         self._tap.open()
 
     def close(self) -> None:
-        """Leave the model as it was; what was seen stays."""
+        """Restore the model; the records stay."""
         if self._closed:
             return
         self._closed = True
@@ -108,7 +108,7 @@ class KerasWatcher:
         self._previous = self._current = self._suspect = None
 
     def read(self) -> None:
-        """Bring everything that is pending to the host."""
+        """Read everything pending from the device."""
         self._safely("readings", self._read)
 
     def batch(self) -> FailedBatch | None:
@@ -116,7 +116,7 @@ class KerasWatcher:
         return self._failed
 
     def epoch_begins(self) -> None:
-        """Tell that Keras' running means begin again."""
+        """Note that Keras' running means begin anew."""
         self.read()
         self._loss.epoch_begins()
 
@@ -126,7 +126,7 @@ class KerasWatcher:
             self._evaluations.append((max(0, self.steps - 1), float(loss)))
 
     def ranges(self) -> None:
-        """Return None: to look at activations would take a second forward pass."""
+        """Return None: measuring activations would take a second forward pass."""
         return None
 
     def history(self) -> TrainingHistory:
@@ -150,7 +150,7 @@ class KerasWatcher:
 
     def _before(self, batch: Any) -> None:
         if getattr(self._model, "history", None) is not self._fit:
-            self.close()  # another fit, without the callback: the first ended by an exception, and told nobody
+            self.close()  # another fit, without the callback: the first raised, and no callback was called
             return
         if self.first_batches is not None and not self.first_batches(batch, f"fit {self._tap.why_not}"):
             self.first_batches = None
@@ -213,7 +213,9 @@ class KerasWatcher:
             why = f"they take more than {LIMIT // 2**20} MiB and were not copied"
             self.uncovered["weights"] = self.uncovered["updates"] = why
         elif self._deferred:
-            self.uncovered["weights"] = "not kept on an accelerator; KerasCallback(every=1) keeps them, and waits"
+            self.uncovered["weights"] = (
+                "not kept on an accelerator; KerasCallback(every=1) keeps them, but waits for each step"
+            )
         if self._at_once > 1:
             self.uncovered["updates"] = f"Keras takes {self._at_once} steps at once (steps_per_execution)"
 
@@ -232,7 +234,7 @@ class KerasWatcher:
                 group, self._read_of = self._read_of, []
                 self._keep(group)
         if self._tap.why_not:
-            self.uncovered["forward passes"] = f"Keras shows callbacks no batches, and here {self._tap.why_not}"
+            self.uncovered["forward passes"] = self._no_batches()
         if self._loss.why_not:
             self.uncovered["loss"] = self._loss.why_not
         elif self._loss.remark:
@@ -240,6 +242,9 @@ class KerasWatcher:
         if self.on_read is not None and (self._closed or self._rows.total >= self._handed + self._every):
             self._handed = self._rows.total
             self.on_read()
+
+    def _no_batches(self) -> str:
+        return f"Keras shows callbacks no batches, and this fit {self._tap.why_not}"
 
     def _keep(self, group: list[StepSnapshot]) -> None:
         """Write a step into the history; its loss is the mean over its batches."""
@@ -259,7 +264,7 @@ class KerasWatcher:
             earlier.append(self._previous)
         self.origin = locate(
             self._model, self._weights, kept, earlier, noticed=max(self.steps - 1, 0),
-            no_batch=f"Keras shows callbacks no batches, and here {self._tap.why_not}",
+            no_batch=self._no_batches(),
             no_values=self.uncovered.get("weights", "the model made its weights in that very step"),
         )  # fmt: skip
         self._failed = failed_batch(self.origin, [*earlier, kept])

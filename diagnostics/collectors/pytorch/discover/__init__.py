@@ -1,1 +1,1 @@
-"""Finds the training loops of a script that nobody changed."""
+"""Finds the training loops of an unmodified script."""

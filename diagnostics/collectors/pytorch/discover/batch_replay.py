@@ -1,4 +1,4 @@
-"""The latest batches that a loader gave, kept on the host, and given first when the script is run again."""
+"""Records the latest batches of a loader on the host, and plays them first when the script is run again."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 # A GPU holds up to 1,024 calls in its queue, the steps of a small model take about 30 each, and some loaders are
 # read a batch ahead: the batch that fails may be that many before the last.
 MOST_KEPT = 40
-MOST_BYTES = 256 * 2**20  # of all that is kept; the last batch is kept whatever its size
+MOST_BYTES = 256 * 2**20  # of all batches; the last one is kept whatever its size
 
 
 class BatchRecorder:
-    """Copies of the latest batches of one loader, the one that was read last.
+    """Records copies of the latest batches of the loader that was read last.
 
     Attributes:
-        loader: which one it is, in the order in which loaders were first read, from 0; None before any was.
+        loader: its number in the order in which loaders were first read, from 0; None before that.
     """
 
     def __init__(self) -> None:
-        """Keep batches from now on, until `close`."""
+        """Record from now on, until `close`."""
         self.loader: int | None = None
         self._kept: deque[tuple[Any, int]] = deque()
         self._bytes = 0
@@ -47,7 +47,7 @@ class BatchRecorder:
             there = tensors(batch)
             if any(tensor.device.type != "cpu" for tensor in there):
                 return batch  # what is on a device cannot be read once that is lost
-            # The script may take labels out of it, or send it to a device in place.
+            # Copied: the script may take labels out of it, or move it to a device in place.
             self._kept.append((copy.deepcopy(batch), sum(tensor.nbytes for tensor in there)))
             self._bytes += self._kept[-1][1]
             while len(self._kept) > MOST_KEPT or (self._bytes > MOST_BYTES and len(self._kept) > 1):
@@ -58,9 +58,9 @@ class BatchRecorder:
         return batch
 
     def save(self, path: Path) -> int:
-        """Write them to a file, and return how many there are; 0 if there is nothing that can be written.
+        """Write the batches to a file, and return their number; 0 if none can be written.
 
-        Of another loader than the first there is nothing to write: a script that is run again comes to it late.
+        Only batches of the first loader are written: a script that is run again reads others late.
         """
         if not self._kept or self.loader != 0:
             return 0
@@ -72,14 +72,13 @@ class BatchRecorder:
 
 
 class BatchPlayer:
-    """Has the first loader give batches from a file first, and then go on with its own."""
+    """Makes the first loader return the batches of a file before its own."""
 
     def __init__(self, path: Path) -> None:
-        """Do so from now on, until `close`.
+        """Play from now on, until `close`.
 
         Args:
-            path: what `BatchRecorder.save` wrote. It is read when the first batch is needed, for its classes may be
-                the script's own.
+            path: what `BatchRecorder.save` wrote. Read at the first batch, since its classes may be the script's.
         """
         self._path = path
         self._saved: list[Any] | None = None
@@ -95,10 +94,10 @@ class BatchPlayer:
 
 
 def _look_at_loaders(look: Callable[[int, int, Any], Any]) -> Callable[[], None]:
-    """Have a script's loaders give what `look` returns for the number of the loader, of its batch, and the batch.
+    """Make a script's loaders return `look(number of the loader, number of its batch, batch)`.
 
     Returns:
-        A function that takes it off again.
+        A function that undoes it.
     """
     number_of: IdentityMap[DataLoader[Any], int] = IdentityMap()
     loader_of: IdentityMap[Any, int] = IdentityMap()

@@ -1,4 +1,4 @@
-"""Knows which DataLoader a batch came from: remembers the first batch of each iteration until the second."""
+"""Finds the DataLoader of a batch: remembers the first batch of each iteration until the second."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ SAMPLED = 1024  # numbers of a tensor that are compared, spread evenly
 
 
 class BatchSource:
-    """Is told what loaders do."""
+    """Records the iterations of loaders."""
 
     def __init__(self) -> None:
-        # By iteration that has given nothing yet: its loader.
+        # The loader of each iteration that has returned no batch yet.
         self._begun: IdentityMap[Any, DataLoader[Any]] = IdentityMap()
         self._first: tuple[DataLoader[Any], Any] | None = None
 
     def begins(self, loader: DataLoader[Any], *, result: Any) -> None:
-        """Take note of an iteration."""
+        """Record a new iteration."""
         self._begun[result] = loader
 
     def gives(self, iterator: Any, *, result: Any) -> None:
-        """Take note of a batch."""
+        """Record a batch, if it is the first of its iteration."""
         loader = self._begun.pop(iterator, None)
         self._first = None if loader is None else (loader, result)
 
     def forget(self) -> None:
-        """Let go of the batch."""
+        """Drop the batch."""
         self._first = None
 
     def source(self, seen: Iterable[Tensor]) -> tuple[DataLoader[Any], Any] | None:
-        """Return the loader and the batch that one of these tensors was in, and if only by what it holds."""
+        """Return the loader and the batch that contained one of these tensors, compared by value."""
         if self._first is None:
             return None
         loader, batch = self._first

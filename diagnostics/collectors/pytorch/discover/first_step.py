@@ -1,4 +1,4 @@
-"""Looks at the first pass and the first loss of each loop of a script, where the data enters the model."""
+"""Records the first forward pass and the first loss of each training loop."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .first_step_pipeline import FirstPass
 from .loss_calls import LossCall, LossCalls
 
 MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
-MOST_OUTPUTS = 16  # tensors of a model's output that are known again
+MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on
-MISSES = 8  # backward passes that reach no parameter of a module, after which it is taken not to learn
-MOST_CALLS = 4096  # of a module without a backward pass, after which it is taken to answer only
-WAITING = 64  # backward passes without a step, after which a pass is no longer held
+MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
+MOST_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
+WAITING = 64  # backward passes without a step, after which a pass is dropped
 
 
 @dataclass
 class _Call:
-    """The latest call of a module by the script itself, since the last backward pass."""
+    """The latest direct call of a module by the script since the last backward pass."""
 
     module: weakref.ref[nn.Module]
     wanted: bool
@@ -44,22 +44,22 @@ class _Call:
     prediction: Tensor | None = None
 
     def returned(self, output: Any, heard: int) -> None:
-        """Take what the module returned."""
+        """Record what the module returned."""
         self.heard_within = heard
         self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MOST_OUTPUTS])
         prediction = prediction_in(output)
         self.prediction = None if prediction is None else prediction.detach()
 
     def gave(self, tensor: Tensor | None) -> bool:
-        """Whether this very tensor is in what the module returned."""
+        """Whether the module returned this very tensor."""
         return tensor is not None and any(reference() is tensor for reference in self.outputs)
 
 
 class FirstStepRecorder:
-    """Is told what a script does; hands over the first pass of each module that learns, once.
+    """Records the first forward pass of each module that is trained, and delivers it once.
 
-    All that is held is held from the first call of a module to its first backward pass; where it is not known by
-    then which optimizer it is for, to the first step.
+    References are held from the first call of a module to its first backward pass; if its optimizer is not known
+    by then, to the first step.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class FirstStepRecorder:
         """Prepare; nothing is touched until a module is called.
 
         Args:
-            deliver: takes the pass of a module; returns whether it knows its loop yet.
-            guard: attempts what is done while a loss is heard.
-            suspended: whether to notice nothing at the moment.
+            deliver: called with a module and its pass; returns whether the loop is known yet.
+            guard: runs the work at calls of losses.
+            suspended: whether to observe nothing now.
         """
         self._deliver, self._suspended = deliver, suspended
         self.loaders = BatchSource()
@@ -91,11 +91,11 @@ class FirstStepRecorder:
         self._waited = 0
 
     def wants(self, module: nn.Module) -> bool:
-        """Whether a call of the module is to be told: it is new, or may come between a new one and the loss."""
+        """Whether to record a call of the module: it is new, or may come between a new one and the loss."""
         return module not in self._frozen and (bool(self._calls) or module not in self._done)
 
     def called(self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> _Call | None:
-        """Take note of a call that is about to run."""
+        """Record a call that is about to run."""
         if self._calls and self._thread != threading.get_ident():
             return None
         if not any(parameter.requires_grad for parameter in module.parameters()):
@@ -121,15 +121,15 @@ class FirstStepRecorder:
         return call
 
     def returned(self, call: _Call, output: Any) -> None:
-        """Take note of what came of it."""
+        """Record the output of a call."""
         call.returned(output, len(self._losses.heard))
 
     def backward(self, loss: Tensor, value: Tensor) -> None:
-        """Look at all that led to a loss, before its gradients are computed.
+        """Deliver the calls that led to a loss, before its gradients are computed.
 
         Args:
             loss: one number, with its graph.
-            value: the same free of any graph, and as it was before a scaler multiplied it.
+            value: the same, detached, and before a scaler multiplied it.
         """
         self._age()
         if not self._calls or not self._is_mine():
@@ -152,7 +152,7 @@ class FirstStepRecorder:
                 self._hand_over(module, seen)
 
     def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
-        """Return what was seen of modules that are one loop, as it turns out at its first step."""
+        """Return the pass of modules that turn out to be one loop at its first step."""
         there = [found[1] for module in modules if (found := self._waiting.pop(id(module), None)) is not None]
         if not there:
             return None
@@ -160,23 +160,23 @@ class FirstStepRecorder:
         return dataclasses.replace(last, inputs=there[0].inputs, versions=there[0].versions)
 
     def stepped(self) -> None:
-        """Let go of what no loop was found for."""
+        """Drop passes for which no loop was found."""
         self._waiting.clear()
         self.loaders.forget()
 
     def end(self) -> None:
-        """Let go of everything that was noted, and stop listening."""
+        """Drop all records, and stop recording losses."""
         self._calls = {}
         self._losses.close()
 
     def is_trained(self, module: nn.Module) -> bool:
-        """Whether calls without gradients are to be told of: the rows may be those that it learned from."""
+        """Whether to record calls without gradients: they may be on evaluation rows."""
         return module in self._trained_on
 
     def evaluated(self, module: nn.Module, inputs: Any) -> tuple[DataLoader[Any], DataLoader[Any]] | None:
-        """Return the loaders of the rows that a module learned from, and of those that it is called with now.
+        """Return the loaders of a module's training rows, and of the rows that it is called with now.
 
-        None where it is not known, or where they are the same rows, or the same as before.
+        None where they are not known, are the same rows, or were compared before.
         """
         reference, left = self._trained_on[module]
         training, found = reference(), self.loaders.source(tensors(inputs))
@@ -189,13 +189,13 @@ class FirstStepRecorder:
         return None
 
     def _is_mine(self) -> bool:
-        # Within `torch.func` a tensor stands for many, and in a CUDA graph for what will be: neither can be read.
+        # Tensors cannot be read within `torch.func` or while a CUDA graph is captured.
         within = torch._C._functorch.peek_interpreter_stack() is not None
         captured = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
         return self._thread == threading.get_ident() and not (within or captured or self._suspended())
 
     def _before_loss(self, heard: LossCall) -> None:
-        """Speak before a loss fails: on an accelerator nothing can be asked after that."""
+        """Deliver before a loss fails: after that, nothing on an accelerator can be read."""
         calls = list(self._calls.values())
         if not calls or not calls[-1].wanted or not heard.labels_outside():
             return
@@ -216,7 +216,7 @@ class FirstStepRecorder:
         return False
 
     def _pass(self, call: _Call, heard: list[LossCall], loss: Tensor, value: Tensor | None) -> FirstPass:
-        """Put together what is known of a call; with the loss, if it was the last one on the way there."""
+        """Describe a call; with the loss, if it was the last one before it."""
         seen = FirstPass(call.inputs, call.versions)
         if value is not None:
             chosen = _chosen(heard, loss)
@@ -251,7 +251,7 @@ class FirstStepRecorder:
 
 
 def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
-    """Return the loss that the backward pass begins with, or the only one; of several, one that is stretched."""
+    """Return the loss that the backward pass begins with, or the only one; of several, one that broadcasts."""
     if len(heard) == 1:
         return heard[0]
     exact = [call for call in heard if call.result is not None and call.result() is loss]
@@ -259,7 +259,7 @@ def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
 
 
 def _was_given(call: _Call, loss: LossCall) -> bool:
-    """Whether a module was called with the labels of a loss, and with something else."""
+    """Whether a module was called with the labels of a loss and with further inputs."""
     if not loss.indexed or len(call.inputs) < 2:
         return False
     target = loss.target.data_ptr(), loss.target.numel()
@@ -268,7 +268,7 @@ def _was_given(call: _Call, loss: LossCall) -> bool:
 
 
 def _graph(loss: Tensor) -> set[Any]:
-    """Return the nodes of the graph that a loss hangs in; those of parameters have a ``variable``."""
+    """Return the nodes of the graph of a loss; those of parameters have a ``variable``."""
     waiting, seen = [loss.grad_fn], set[Any]()
     while waiting and len(seen) < MOST_NODES:
         node = waiting.pop()
@@ -279,6 +279,6 @@ def _graph(loss: Tensor) -> set[Any]:
 
 
 def _is_part(call: LossCall, nodes: set[Any]) -> bool:
-    """Whether a loss may be part of what is learned from: one that is only printed is still there, and is not."""
+    """Whether a loss may be part of the differentiated one: one that is only printed is not."""
     result = None if call.result is None else call.result()
     return result is None or result.grad_fn in nodes

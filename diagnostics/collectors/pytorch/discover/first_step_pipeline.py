@@ -1,4 +1,4 @@
-"""The first step of a loop that nobody changed, as it was seen to happen: nothing is run again."""
+"""The pipeline of a loop's first step, as recorded: nothing is run again."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts, Fact, Lo
 
 from .loss_calls import LossCall
 
-SECONDS_COMPARING = 0.5  # for each of the two sets: the script waits meanwhile
-LARGEST_OUTPUT = 2**24  # scalars of a prediction that are looked at, which takes room beside the step
+SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits
+LARGEST_OUTPUT = 2**24  # scalars of a prediction that are examined, which takes memory during the step
 
 
 @dataclass
 class FirstPass:
-    """What was seen of one forward pass and of the loss that came of it, held until it has been looked at.
+    """One forward pass and its loss, held until they are examined.
 
     Attributes:
-        inputs: of the model, by name; positional ones count from "0". Free of any graph.
-        versions: PyTorch's count of writes to each of them, when they went in.
-        prediction: what the model returned, if the loss was made of it by itself; free of any graph.
-        is_output: whether `prediction`, or that of `call`, is just what the model returned.
-        call: the loss that was heard; None if none was, or several.
-        loss: the number that the backward pass begins with; None if it does not come to that.
+        inputs: of the model, by name; positional ones count from "0". Detached.
+        versions: PyTorch's version counter of each input at the call.
+        prediction: what the model returned, detached, if the loss depends on nothing else.
+        is_output: whether `prediction`, or that of `call`, is exactly what the model returned.
+        call: the recorded call of a loss; None if there was none, or several.
+        loss: the number that the backward pass begins with; None if there is none.
         of_model: whether the model returned the loss itself; None if not known.
-        knows_labels: whether the scores were made with the labels at hand, as where the true class has a margin.
+        knows_labels: whether the scores depend on the labels, as with a margin on the true class.
         loader: the DataLoader that the batch came from; None if not known.
-        batch: what it gave.
+        batch: what the loader returned.
     """
 
     inputs: Mapping[str, Tensor]
@@ -62,9 +62,9 @@ class FirstPass:
 
 
 class FirstStepPipeline(Pipeline):
-    """A `Pipeline` of what was seen. Nothing is run again; rows are read only where nobody can notice it.
+    """A `Pipeline` of recorded values. Nothing is run again; rows are read only where that has no side effects.
 
-    Which parameters get a gradient is left to whoever watches: in one step a layer may be left out by chance.
+    Which parameters get a gradient is left to the watcher: a single step may leave out a layer by chance.
 
     Args:
         model: the module of the loop.
@@ -73,10 +73,10 @@ class FirstStepPipeline(Pipeline):
     """
 
     not_offered: Mapping[str, str] = {
-        "backward": "the gradients of all steps are watched",
-        "overfit": "beside a training of the script's own no copy is trained",
+        "backward": "the gradients are watched at every step",
+        "overfit": "no copy is trained while the script trains",
         "evaluation": "no metric was given",
-        "reproduction": "no step of the script's own is made again",
+        "reproduction": "no step of the script is repeated",
     }
 
     def __init__(self, model: nn.Module, optimizers: list[Any], seen: FirstPass) -> None:
@@ -90,7 +90,7 @@ class FirstStepPipeline(Pipeline):
 
     @contextlib.contextmanager
     def untouched(self) -> Iterator[None]:
-        """See `Pipeline.untouched`. The script's own modes of PyTorch are not to see this."""
+        """See `Pipeline.untouched`. The script's own modes of PyTorch are suspended."""
         with torch.no_grad(), torch._C.DisableTorchFunction():
             yield
 
@@ -100,10 +100,10 @@ class FirstStepPipeline(Pipeline):
         yield dataclasses.replace(described, computes_loss=self._seen.of_model)
         loader = self._seen.loader
         if loader is None:
-            raise CannotJudge("no DataLoader was seen to give this batch")
+            raise CannotJudge("the DataLoader of this batch is not known")
         shuffled = is_shuffled(loader)
         if shuffled is None or not is_plain(loader.dataset):
-            raise CannotJudge("to read rows beside the training might change what it reads")
+            raise CannotJudge("reading rows now could change what the training reads")
         try:
             with random_states_kept(loader):
                 self._read = _rows(loader, shuffled)
@@ -123,7 +123,7 @@ class FirstStepPipeline(Pipeline):
         name = next((name for name in LABEL_NAMES if name in inputs), None)
         labels = inputs.pop(name) if name is not None else self._labels(inputs)
         if labels is None and seen.loader is None and seen.batch is None:
-            raise CannotJudge("what the loss compares the prediction with was not seen")
+            raise CannotJudge("the target of the loss was not seen")
         sized = [array for array in (*inputs.values(), labels) if array is not None and array.ndim]
         yield BatchFacts(
             size=int(sized[0].shape[0]) if sized else 1,
@@ -143,7 +143,7 @@ class FirstStepPipeline(Pipeline):
             facts = output_facts(part, target, found.num_classes, activation)
             yield dataclasses.replace(facts, shape=tuple(prediction.shape))
         if seen.loss is None:
-            raise CannotJudge("it did not come to a loss")
+            raise CannotJudge("no loss was computed")
         yield LossFacts(
             value=seen.loss,
             kind=found.kind,
@@ -159,7 +159,7 @@ class FirstStepPipeline(Pipeline):
         yield facts_together(self._optimizers, self._model)
 
     def _recognise(self) -> None:
-        """Find out which loss it is, and of which target."""
+        """Recognise the loss and its target."""
         seen = self._seen
         if seen.call is not None:
             self._target, self._recognised = seen.call.target, seen.call.recognised(self._of_classes(seen.call))
@@ -177,10 +177,10 @@ class FirstStepPipeline(Pipeline):
             self._target, self._recognised = target, found
 
     def _of_classes(self, call: LossCall) -> bool:
-        """Whether a target of zeros stood in the batch, and other rows have other classes.
+        """Whether a target of zeros came with the batch while other rows have other classes.
 
-        That is how a first batch looks which happens to hold one class only, as it does where few rows are of
-        another; the place of the true pair is made beside the loss, or is the same in all rows.
+        Such a first batch happens to hold a single class, as with few rows of any other. The index of the true
+        pair, in contrast, is made next to the loss, or is the same in all rows.
         """
         classes, labels = call.num_classes, None if self._read is None else self._read.labels
         given = None if self._seen.batch is None else split_batch(self._seen.batch)[1]
@@ -191,7 +191,7 @@ class FirstStepPipeline(Pipeline):
         return bool(labels.min() >= 0 and labels.max() < classes and (labels != labels[0]).any())
 
     def _labels(self, inputs: Mapping[str, Array]) -> Array | None:
-        """Return the target, in the shape of the inputs where it is that of the loss, flattened."""
+        """Return the target, in the shape of the inputs if the loss got it flattened."""
         labels = None if self._target is None else to_array(self._target)
         if labels is not None and labels.ndim == 1 and labels.dtype.kind in "iu":
             for array in inputs.values():
@@ -201,11 +201,11 @@ class FirstStepPipeline(Pipeline):
 
 
 def evaluation_facts(training: DataLoader[Any], evaluation: DataLoader[Any]) -> tuple[Fact, ...]:
-    """Hold the rows that a model is evaluated on against those that it learns from.
+    """Compare the rows that a model is evaluated on with its training rows.
 
     Returns:
-        Nothing where rows cannot be read without a trace, or where all of them are training rows: that is how one
-        measures how well those were learned.
+        Nothing where reading rows has side effects, or where all are training rows: then the training accuracy is
+        measured on purpose.
     """
     shuffled = is_shuffled(training)
     if shuffled is None or not is_plain(training.dataset) or not is_plain(evaluation.dataset):
@@ -227,7 +227,7 @@ def _rows(loader: DataLoader[Any], shuffled: bool) -> DatasetFacts:
 
 
 def is_plain(dataset: Any) -> bool:
-    """Whether a dataset is nothing but data: to read a row runs no code of the user's and changes nothing."""
+    """Whether a dataset is plain data: reading a row runs no user code and changes nothing."""
     if isinstance(dataset, Subset):
         return type(dataset) is Subset and is_plain(dataset.dataset)
     if isinstance(dataset, ConcatDataset):

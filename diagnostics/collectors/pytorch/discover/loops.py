@@ -1,7 +1,7 @@
-"""Finds the training loops of a script that nobody changed, by looking on at what PyTorch is called with.
+"""Finds the training loops of an unmodified script by observing its calls of PyTorch.
 
 A loop is an optimizer that steps, the modules whose parameters it holds, and the losses whose backward passes led
-to the step. A Trainer's loop is no business of this: see `LoopFinder.suspended`.
+to the step. A Trainer's loop is excluded: see `LoopFinder.suspended`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from diagnostics.facts.pipeline import Fact
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline, evaluation_facts
 
-MOST_LOOPS = 16  # that are watched at a time
-ROOTS = 64  # modules that a script calls by itself; a loop that calls more holds its layers in a list
+MOST_LOOPS = 16  # watched at a time
+ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
 NAMED = 3  # of such modules
 LOSSES = 1024  # backward passes for one step
 ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
 
 
 class Watching(Protocol):
-    """What the finder needs of whoever watches; a `diagnostics.Watch` is one."""
+    """What the finder needs of a watcher; `diagnostics.Watch` has it."""
 
     def step(self, loss: Any = None) -> None:
         """Take the loss of a pass."""
@@ -51,17 +51,17 @@ W = TypeVar("W", bound=Watching)
 
 
 class LoopFinder(Generic[W]):
-    """Hands each model that begins to train, with its optimizers, to `watch`, and each loss to what that returned.
+    """Calls `watch` with each model that begins to train and its optimizers, and passes losses to the result.
 
-    What the first step of a loop shows is handed to `examine`, before the weights change.
+    Calls `examine` with the first step of a loop, before the weights change.
 
     A model is watched from its first forward pass on, if by then an optimizer holds parameters of it. If a loop
     calls several modules for one optimizer, they are watched together from that optimizer's first step on. An
-    optimizer that holds no parameter of anything that was called, but tensors of the same shapes, is taken to be
-    meant for what was called: it holds the parameters of a model that was thrown away.
+    optimizer that holds no parameter of any called module, but tensors of the same shapes, is assigned to that
+    module: it holds the parameters of a model that was discarded.
 
     Attributes:
-        watches: what `watch` returned for each loop that is not over, the one that made no step for longest first.
+        watches: what `watch` returned for each loop that is not over, the least recently stepped first.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class LoopFinder(Generic[W]):
         over: Callable[[W], None] = lambda watching: None,
         compare: Callable[[W, tuple[Fact, ...]], None] = lambda watching, facts: None,
     ):
-        """Look on from now on; end it with `close`.
+        """Start observing, until `close`.
 
         Args:
-            watch: is called once a loop.
-            fault: is given what goes wrong in here, which is never raised into the script.
-            examine: is called once a loop at most, with what `watch` returned for it, and its first step.
-            over: is called with what `watch` returned, closed, when the script has let go of the loop's model or
-                of its optimizers, or when there are too many loops. It is not held here any longer.
-            compare: is called with what `watch` returned, and with facts of the rows that the loop learns from and
-                of others that it is evaluated on.
+            watch: called once per loop.
+            fault: called with each fault of this library; nothing is raised into the script.
+            examine: called at most once per loop, with the result of `watch` and the first step.
+            over: called with the closed result of `watch` when the script has deleted the loop's model or its
+                optimizers, or when there are too many loops. The finder drops its reference.
+            compare: called with the result of `watch`, and with facts about the training rows and the evaluation
+                rows of the loop.
         """
         self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
         self._guard = FaultGuard(on_fault=fault)
@@ -108,7 +108,7 @@ class LoopFinder(Generic[W]):
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Notice nothing meanwhile: somebody else watches this training."""
+        """Observe nothing within: another watcher covers this training."""
         self._paused += 1
         try:
             yield
@@ -117,7 +117,7 @@ class LoopFinder(Generic[W]):
             self._roots.clear()
 
     def close(self) -> None:
-        """Take everything off again, and end all watching."""
+        """Remove all hooks and patches, and close all watchers."""
         self._patches.undo()
         while self._handles:
             self._handles.pop().remove()
@@ -126,7 +126,7 @@ class LoopFinder(Generic[W]):
             self._safely(watched.close)
         for finalizer in self._finalizers:
             finalizer.detach()
-        self._paused += 1  # a patch that somebody else has put another one over stays, and notices nothing
+        self._paused += 1  # for a patch that stays because it was patched over
 
     def _attach(self) -> None:
         self._handles = [
@@ -138,7 +138,7 @@ class LoopFinder(Generic[W]):
         self._patches.after(torch.amp.GradScaler, "scale", partial(self._safely, self._scaled))
         self._patches.after(DataLoader, "__iter__", partial(self._safely, self._first.loaders.begins))
         self._patches.after(_BaseDataLoaderIter, "__next__", partial(self._safely, self._first.loaders.gives))
-        # PyTorch's hooks for all modules come too late: what they put on a module does not see the same call.
+        # PyTorch's global module hooks run too late: a hook that they register misses the current call.
         self._patches.around(nn.Module, "__call__", self._observed_call)
 
     def _observed_call(self, plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,12 +169,12 @@ class LoopFinder(Generic[W]):
         return observed
 
     def _safely(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Return what the work does, or None where it fails, or is not to be done."""
+        """Return the result of the work; None if it raises, or while suspended."""
         if self._paused or is_own_run():
             return None
         return self._guard.attempt(work, *arguments, **options)
 
-    # What the script does. Each of these is called through `_safely`.
+    # Events of the script. Each of these is called through `_safely`.
 
     def _made(self, optimizer: Optimizer, *_arguments: Any, **_options: Any) -> None:
         self._optimizers.append(weakref.ref(optimizer))
@@ -214,9 +214,9 @@ class LoopFinder(Generic[W]):
                 self._next_phase(optimizer)
 
     def _next_phase(self, optimizer: Optimizer) -> None:
-        """Begin anew with a model that is watched, and that another optimizer goes on with: its new head, or all.
+        """Start a new loop for a watched model that another optimizer now trains, in part or whole.
 
-        The script may hold the first one still; one that is merely the second of the same steps is no phase.
+        The script may still hold the first optimizer. Two optimizers that alternate are one loop, not two phases.
         """
         held = _held(optimizer)
         for model, (watched, _) in list(self._loops.items()):
@@ -226,7 +226,7 @@ class LoopFinder(Generic[W]):
                 return
 
     def _late(self, optimizer: Optimizer) -> None:
-        """Begin with an optimizer whose first step comes before any one module was seen to be all of its own."""
+        """Start a loop at an optimizer's first step, where no single called module holds all its parameters."""
         roots, held = list(self._roots), _held(optimizer)
         called = [root for root in roots if held.intersection(map(id, root.parameters()))]
         if not called:
@@ -237,10 +237,9 @@ class LoopFinder(Generic[W]):
             self._begin(called[0] if len(called) == 1 else _together(called), [optimizer], called)
 
     def _is_meant_for(self, optimizer: Optimizer, model: nn.Module) -> bool:
-        """Whether an optimizer without a parameter of the model holds those of one that is built alike.
+        """Whether an optimizer holds the parameters of a discarded model with the same architecture.
 
-        A target network gets no gradient. An optimizer of something else, such as a temperature or an image, has
-        tensors of other shapes.
+        A target network gets no gradient. An optimizer of a temperature or an image has tensors of other shapes.
         """
         trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
         taken = {identity for other in self._living() for identity in _held(other)}
@@ -283,7 +282,7 @@ class LoopFinder(Generic[W]):
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
 
     def _deliver(self, module: nn.Module, seen: FirstPass) -> bool:
-        """Have the first step of a module's loop examined; return whether the loop is known."""
+        """Examine the first step of a module's loop; return whether the loop is known."""
         if (loop := self._loops.get(module)) is None:
             return False
         watching, references = loop
@@ -297,7 +296,7 @@ class LoopFinder(Generic[W]):
         self._finalizers = [*(other for other in self._finalizers if other.alive), finalizer]
 
     def _without_optimizer(self, watched: W, modules: list[weakref.ref[nn.Module]]) -> None:
-        """End a loop if no optimizer of it is left; the script may make another for the same model."""
+        """End a loop if none of its optimizers is left; the script may make another for the same model."""
         if watched not in self._watch_of.values():
             self._end(watched)
             for reference in modules:
@@ -305,7 +304,7 @@ class LoopFinder(Generic[W]):
                     self._watched.pop(module, None)
 
     def _end(self, watched: W) -> None:
-        """Stop watching a loop, and let go of it."""
+        """Stop watching a loop, and drop it."""
         if watched not in self.watches:
             return
         self.watches.remove(watched)
@@ -335,7 +334,7 @@ class LoopFinder(Generic[W]):
 
 
 class _Together(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
-    """Modules that a loop calls one by one, as if they were one model; never called itself."""
+    """One model of the modules that a loop calls one by one; never called itself."""
 
     def __init__(self, modules: list[nn.Module]) -> None:
         super().__init__()
@@ -344,7 +343,7 @@ class _Together(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
 
 
 def _together(modules: list[nn.Module]) -> nn.Module:
-    """Make one of several, called by the names of all: a report is about "Encoder and Decoder"."""
+    """Combine modules into one, named "Encoder and Decoder" in a report."""
     names = list(dict.fromkeys(type(module).__name__ for module in modules))
     others = len(names) - NAMED
     name = " and ".join([*names[:NAMED], *([f"{others} more"] if others > 0 else [])])

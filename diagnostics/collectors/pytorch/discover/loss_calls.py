@@ -1,8 +1,8 @@
-"""Hears which losses of `torch.nn.functional` a script calls, with what, and what came of it.
+"""Records a script's calls of losses in `torch.nn.functional`: their arguments and results.
 
-The functions stay the objects that they are, whoever imported them by name: only their code is exchanged while
-somebody listens. So they can be pickled, compiled and scripted meanwhile as ever. A `TorchFunctionMode` would hear
-them too, but modes form a stack: one that is pushed within a `with` of the script is popped in place of its own.
+The functions keep their identity, so names imported earlier are covered: only their code is exchanged while
+recording. They can still be pickled, compiled and scripted. A `TorchFunctionMode` would see the calls too, but
+modes form a stack: one that is pushed inside a `with` of the script is popped in place of the script's mode.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ KINDS: dict[str, tuple[LossKind, Reads | None]] = {
     "smooth_l1_loss": ("other", None),
     "huber_loss": ("other", None),
 }
-"""What is computed, and what the prediction is taken for, by the function's name."""
+"""By the function's name: the kind of loss, and how it interprets the prediction."""
 
-MOST_CALLS = 64  # of losses, remembered at a time
-_FUNCTIONS = {name: getattr(F, name) for name in KINDS}  # a script may put others in their place
+MOST_CALLS = 64  # of losses, recorded at a time
+_FUNCTIONS = {name: getattr(F, name) for name in KINDS}  # a script may replace them
 _PARAMETERS = {name: tuple(inspect.signature(function).parameters) for name, function in _FUNCTIONS.items()}
 FLOORS = {
     "mean_squared_error": squared_floor,
@@ -59,12 +59,12 @@ class LossCall:
 
     Attributes:
         name: of the function.
-        prediction: its first argument, free of any graph.
+        prediction: its first argument, detached.
         target: its second.
-        options: what else it was given, by name.
-        source: the prediction itself, as the script has it.
+        options: its other arguments, by name.
+        source: the prediction itself.
         result: what it returned; None until then.
-        value: the same free of any graph, where it is one number.
+        value: the result, detached, if it is one number.
     """
 
     name: str
@@ -82,7 +82,7 @@ class LossCall:
 
     @property
     def ignore_index(self) -> int | None:
-        """The label that is left out; None if the target holds no labels."""
+        """The label that is ignored; None if the target holds no labels."""
         return int(self.options.get("ignore_index", -100)) if self.indexed else None
 
     @property
@@ -97,10 +97,9 @@ class LossCall:
 
     @property
     def broadcast(self) -> bool:
-        """Whether prediction and target were stretched, to more numbers than either has.
+        """Whether prediction and target broadcast to more numbers than either has.
 
-        Terms that are kept apart, of shapes with as many axes, are those of all pairs, as of quantiles: they are
-        weighed one by one, and each axis of length 1 was put there.
+        Not with ``reduction="none"`` and equally many axes: a loss over all pairs, as of quantiles, is intended.
         """
         one, other = self.prediction, self.target
         if self.name in INDEXED or one.shape == other.shape:
@@ -114,18 +113,18 @@ class LossCall:
         return bool(full.numel() > max(one.numel(), other.numel()))
 
     def labels_outside(self) -> bool:
-        """Whether a label names a class that there is not. Waits for the device."""
+        """Whether a label is out of range. Waits for the device."""
         if not self.indexed or not self.target.numel():
             return False
         counted = self.target[self.target != self.ignore_index]
         return bool(counted.numel()) and bool((counted.min() < 0) | (counted.max() >= self.num_classes))
 
     def recognised(self, of_classes: bool = False) -> Recognised:
-        """Say which loss it is, by its name and options; how its terms are weighed and added must be known.
+        """Recognise the loss by its name and options, if its weights and reduction are known.
 
         Args:
-            of_classes: whether the target is known to hold classes. Otherwise labels that are all 0, or count
-                the rows, may be places of true pairs.
+            of_classes: whether the target is known to hold classes. Otherwise labels that are all 0, or equal the
+                row numbers, may be indices of true pairs.
         """
         kind, reads = KINDS[self.name]
         classes = self.num_classes
@@ -151,7 +150,7 @@ class LossCall:
         return Recognised("cross_entropy", floor, classes, self.options.get("weight") is not None, as_read.reads)
 
     def may_be_of_pairs(self) -> bool:
-        """Whether it may tell the true pair from others, as contrastive losses do: then there are no classes."""
+        """Whether it may be a contrastive loss, whose targets are indices of true pairs and not classes."""
         if not self.indexed or self.prediction.ndim != 2 or len(self.target) < 2:
             return False
         in_order = torch.arange(len(self.target), device=self.target.device)
@@ -159,30 +158,30 @@ class LossCall:
 
 
 class LossCalls:
-    """Listens, from `open` to `close`, in the thread that opened it.
+    """Records calls of losses between `open` and `close`, in the thread that opened it.
 
     Attributes:
-        heard: the calls since it was opened whose result may be learned from, in order.
+        heard: the calls since `open` whose result may be differentiated, in order.
     """
 
     def __init__(self, before: Callable[[LossCall], None], guard: FaultGuard) -> None:
         """Prepare; nothing is touched until `open`.
 
         Args:
-            before: is called with each call before the loss is computed.
-            guard: attempts what is done at a call.
+            before: called with each call before the loss is computed.
+            guard: runs the work at a call.
         """
         self._before, self._guard = before, guard
         self._open: list[Callable[[], None]] = []
         self.heard: list[LossCall] = []
 
     def open(self, is_mine: Callable[[], bool]) -> None:
-        """Listen, for as long as `is_mine` says that a call is one of those looked for."""
+        """Record the calls for which `is_mine` returns true."""
         if not self._open:
             self._open = [_listen(function, self._hear, is_mine, self._guard) for function in _FUNCTIONS.values()]
 
     def close(self) -> None:
-        """Give the functions their own code back, and forget what was heard."""
+        """Restore the functions' code, and drop the records."""
         while self._open:
             self._open.pop()()
         self.heard = []
@@ -200,7 +199,7 @@ class LossCalls:
 def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
     given = dict(zip(_PARAMETERS[name], arguments, strict=False)) | options
     prediction, target = given.pop("input", None), given.pop("target", None)
-    # A tensor of another type is one that a compiler traces with, or does things of its own.
+    # A compiler traces with tensors of other types; others behave in their own way.
     if (
         type(prediction) is not Tensor
         or type(target) is not Tensor
@@ -220,7 +219,7 @@ def _number(result: Tensor) -> Tensor | None:
 def _listen(
     function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool], guard: FaultGuard
 ) -> Callable[[], None]:
-    """Have each call of a function heard. Return what undoes it."""
+    """Record each call of a function. Return a function that undoes it."""
     code = function.__code__
     plain = types.FunctionType(code, function.__globals__, code.co_name, function.__defaults__)
     plain.__kwdefaults__ = function.__kwdefaults__
@@ -242,7 +241,7 @@ def _listen(
         co_qualname=code.co_qualname,
     )
     function.__code__ = exchanged
-    function.__wrapped__ = plain  # whoever wants its source or signature is led there
+    function.__wrapped__ = plain  # for `inspect.getsource` and `inspect.signature`
 
     def undo() -> None:
         if function.__code__ is exchanged:
@@ -253,7 +252,7 @@ def _listen(
 
 
 def _heard(*arguments: Any, **options: Any) -> Any:
-    """Stand in for a loss: the three texts are exchanged for functions, there being no closure to hold them."""
+    """Replace a loss. The three strings are constants that are exchanged for functions: there is no closure."""
     before: Any = "before"
     after: Any = "after"
     plain: Any = "plain"

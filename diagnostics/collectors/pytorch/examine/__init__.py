@@ -1,1 +1,1 @@
-"""Facts of a pipeline that is looked at before it trains."""
+"""Facts about a pipeline before it trains."""

@@ -1,4 +1,4 @@
-"""Trains a copy of a module on one batch, as a plan says."""
+"""Trains a copy of a module on one batch, following a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model, its data and its loss in plain PyTorch, stage by stage. All that runs is run on a copy."""
+"""The pipeline of a PyTorch model, its data and its loss. Everything runs on a copy."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class PyTorchPipeline(Pipeline):
         """See `Pipeline.dataset`."""
         yield self.model_facts()
         if not isinstance(self.loader, DataLoader):
-            raise CannotJudge(f"{describe_source(self.loader)} holds batches; single rows are not at hand")
+            raise CannotJudge(f"{describe_source(self.loader)} holds batches; single rows are not available")
         yield self.reread()
         sample = sample_rows(self.rows(self.loader.dataset), loader=self.loader)
         shuffled = is_shuffled(self.loader)

@@ -1,4 +1,4 @@
-"""Makes one PyTorch training step twice from the same state, on copies, and compares all that comes out of it."""
+"""Makes one PyTorch training step twice from the same state, on copies, and compares the results."""
 
 from __future__ import annotations
 

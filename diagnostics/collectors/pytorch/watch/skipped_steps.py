@@ -1,4 +1,4 @@
-"""Notices that one step after the other is left out because its gradients are not finite, as loss scalers do."""
+"""Detects runs of steps that a loss scaler skips because gradients are not finite."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from diagnostics.collectors.pytorch.watch.record.step_log import SKIPPED, Gradie
 
 
 class SkippedSteps:
-    """Is told when backward passes begin; looks at what they leave once `SKIPPED` steps in a row were left out.
+    """Records the starts of backward passes; checks their gradients once `SKIPPED` steps in a row were skipped.
 
-    Nothing tells of a step that a scaler leaves out, but gradients that are gone when the next pass begins. Where
-    they are set to zero instead nothing is known, for to look would be to wait for the device.
+    The only sign of a skipped step is that gradients are None when the next pass begins. Where they are set to
+    zero instead, skipped steps are not detected, since reading them would wait for the device.
 
     Args:
         layers: of the model.
-        safely: does work as the part "backward passes", so that a fault is not raised into the script.
+        safely: `FaultGuard.run`; the work belongs to the part "backward passes".
     """
 
     def __init__(self, layers: Layers, safely: Callable[..., None]) -> None:
         self._layers, self._safely = layers, safely
         self._step, self.count = -1, 0
-        self._bad: Tensor | bool = True  # whether in all steps that were looked at
+        self._bad: Tensor | bool = True  # whether in all steps that were checked
         self._latest: Gradient | None = None
 
     def begins(self, step: int, held: list[Any]) -> None:
-        """Take note of a backward pass, from within.
+        """Record a backward pass, from within it.
 
         Args:
-            step: how many steps the optimizers have made.
+            step: number of steps that the optimizers have made.
             held: their parameters, with their numbers.
         """
         if step != self._step:
@@ -48,7 +48,7 @@ class SkippedSteps:
             torch.autograd.Variable._execution_engine.queue_callback(ends)
 
     def failure(self, kept: CapturedPass | None) -> NonFiniteStep | None:
-        """Return the step that is not made, with the size of the batch of `kept`; None if there is none."""
+        """Return the skipped step, with the batch size of `kept`; None if there is none."""
         if self._latest is None or not bool(self._bad):
             return None
         bad = ~torch.as_tensor(self._latest.norms).isfinite()

@@ -1,9 +1,9 @@
-"""Rides along in a PyTorch training loop: hooks on the model and on its optimizers, read every few steps.
+"""Watches a PyTorch training loop by hooks on the model and its optimizers, read every few steps.
 
-What a step costs: one fused norm over all gradients, on an accelerator a copy of the weights, a copy of up to
-1,024 numbers of each input, and a handful of small operations; all of it stays on the device. What it holds: on an
-accelerator the weights twice more, if they take at most `weight_snapshot.LIMIT` bytes, and by reference the inputs
-of the last steps; see `replay_buffer`.
+Cost of a step: one fused norm over all gradients, on an accelerator a copy of the weights, a copy of up to 1,024
+numbers of each input, and a few small operations; all of it stays on the device. Memory: on an accelerator the
+weights twice more, if they take at most `weight_snapshot.LIMIT` bytes, and references to the inputs of the last
+steps; see `replay_buffer`.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from diagnostics.failed_batch import FailedBatch
 
 from .skipped_steps import SkippedSteps
 
-OUTPUTS = 4  # of the model's output tensors, those listened to for the start of a backward pass
-FIRST = 8  # steps in which the start of the backward pass is always looked at; later only in sampled ones
-EVALUATIONS = 4096  # evaluation losses remembered
+OUTPUTS = 4  # of the model's output tensors, those with a hook for the start of a backward pass
+FIRST = 8  # steps in which the start of the backward pass is always recorded; later only in sampled ones
+EVALUATIONS = 4096  # evaluation losses kept
 
 
 class TorchWatcher:
-    """Observes one model and its optimizers; see `diagnostics.watch` for the arguments.
+    """Watches one model and its optimizers; see `diagnostics.watch` for the arguments.
 
-    Every part that fails switches itself off and says so in `faults`; nothing is raised into the loop.
+    A part that fails is switched off and reported in `faults`; nothing is raised into the loop.
 
     Attributes:
         steps: optimizer steps seen so far, of the optimizer that stepped first.
-        faults: by part, what went wrong in the watcher itself; empty where the script had broken what it needs.
+        faults: by part, the fault of this library; empty where the script had broken what the part needs.
         uncovered: by part, why it could not be watched.
-        on_read: called whenever something was brought to the host.
+        on_read: called after each read from the device.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class TorchWatcher:
         self._inner = uncompiled(model)
         self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
         self._every = every
-        self._look = self._sampled(0)  # whether this step is looked at more closely
+        self._look = self._sampled(0)  # whether this step is sampled
         self._device = device_of(self._inner)
         self.steps = 0
         self.on_read: Callable[[], None] | None = None
@@ -89,13 +89,13 @@ class TorchWatcher:
         self._layers = Layers(self._inner)
         guard.unusual = unusual(map(local, self._layers.parameters.values()))
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
-        # Where no optimizer holds anything of the model, all of it is looked at, to see that nothing changes.
+        # Where no optimizer holds a parameter of the model, all are measured, to see that nothing changes.
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
         self._step_log = StepLog(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
         self._samples = Samplers(self._inner, self._layers, self._safely)
         self._trace = Trace(self._inner, trace_steps, lambda fault: guard.switch_off("trace", fault))
         if trace_steps and self.compiled:
-            self.uncovered["trace"] = "torch.compile has made one piece of the modules: trace the model without it"
+            self.uncovered["trace"] = "torch.compile fuses the modules: trace the model without it"
         self._predictions = Predictions()
         self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
@@ -133,7 +133,7 @@ class TorchWatcher:
         return self._replay_buffer.origin
 
     def close(self) -> None:
-        """Take all hooks off and read what is left; what was seen stays."""
+        """Remove all hooks and read what is pending; the records stay."""
         if self._closed:
             return
         self._closed = True
@@ -154,7 +154,7 @@ class TorchWatcher:
         vars(self).clear()
 
     def step(self, loss: Any, labels: Any = None) -> None:
-        """Take loss and labels of the step, and count the step itself if there is no optimizer to tell."""
+        """Record loss and labels of the step; count the step itself if there is no optimizer."""
         if self._closed:
             return
         self._thread = threading.current_thread()
@@ -175,7 +175,7 @@ class TorchWatcher:
             if isinstance(number, float) and not math.isfinite(number):
                 self._replay_buffer.noticed()
         elif loss is not None:
-            self.uncovered["loss"] = why_not or f"step() was given {_given(loss)}, which is no number"
+            self.uncovered["loss"] = why_not or f"step() was given {_given(loss)}, which is not a number"
         if self._optimizers and self._called_at == self.steps and pending:
             self._unstepped += 1
             if self._unstepped % self._every == 0:
@@ -183,20 +183,20 @@ class TorchWatcher:
         self._called_at = self.steps
 
     def evaluated(self, loss: float) -> None:
-        """Take an evaluation loss."""
+        """Record an evaluation loss."""
         self._safely("evaluation", self._take_evaluation, loss)
 
     def _take_evaluation(self, loss: Any) -> None:
         number = None if isinstance(loss, Tensor) and why_unreadable([loss]) else loss_number(loss)
         if number is None:
-            self.uncovered["evaluation"] = f"evaluated() was given {_given(loss)}, which is no number"
+            self.uncovered["evaluation"] = f"evaluated() was given {_given(loss)}, which is not a number"
         else:
             self._evaluations.append((max(0, self.steps - 1), float(number)))
 
     def read(self) -> None:
-        """Bring everything that is pending to the host, but what the thread that trains is still busy with.
+        """Read everything pending from the device, except the step that the training thread is in.
 
-        That thread never waits for another: what it cannot read now it reads some steps later.
+        The training thread never waits for another: what it cannot read now it reads some steps later.
         """
         own = self._is_own()
         if self._reading.acquire(blocking=not own):
@@ -206,11 +206,11 @@ class TorchWatcher:
                 self._reading.release()
 
     def still(self) -> threading.RLock:
-        """Return what to hold while facts are taken, so that the thread that trains reads nothing meanwhile."""
+        """Return the lock to hold while facts are taken, so that the training thread reads nothing meanwhile."""
         return self._reading
 
     def _is_own(self) -> bool:
-        """Whether this thread is the one that trains, or that one is no more."""
+        """Whether this is the training thread, or that thread has ended."""
         return self._closed or self._thread is threading.current_thread() or not self._thread.is_alive()
 
     def history(self) -> TrainingHistory:
@@ -224,7 +224,7 @@ class TorchWatcher:
         )
 
     def ranges(self) -> RangeFacts | None:
-        """Return how large the activations became; None if they were not seen."""
+        """Return the ranges of the activations; None if none were measured."""
         return self._samples.ranges()
 
     def batch(self) -> FailedBatch | None:
@@ -232,17 +232,17 @@ class TorchWatcher:
         return self._replay_buffer.batch()
 
     def traces(self) -> tuple[TraceFacts, ...]:
-        """Return the steps that were traced."""
+        """Return the traced steps."""
         return tuple(self._trace.traces)
 
     def course(self) -> tuple[Any, ...]:
-        """Return what else was seen: answers, modes, graphs that are still alive, units, recurrent layers."""
+        """Return the other facts: predictions, modes, live graphs, units, recurrent layers."""
         self._safely("predictions", self._predictions.read, self.steps, self._is_own())
         others = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
         seen = (*others, *self._samples.facts())
         return tuple(facts for facts in seen if facts is not None)
 
-    # The hooks. Each does its work through `_safely`.
+    # Hooks. Each runs its work through `_safely`.
 
     def _attach(self) -> None:
         self._attach_to_model()
@@ -427,7 +427,7 @@ class TorchWatcher:
             self.on_read()
 
     def _read_beside(self) -> None:
-        """Read while another thread trains: the steps that are over. That thread looks into a NaN."""
+        """Read the completed steps while another thread trains. That thread handles a NaN."""
         rows = self._rows[:-1]
         del self._rows[: len(rows)]
         if rows:
@@ -436,7 +436,7 @@ class TorchWatcher:
         self._predictions.read(self.steps, False)
 
     def _look_at_unfinished(self, losses: bool = True) -> None:
-        """Look for a NaN where no optimizer steps: from the first NaN on a loss scaler sees to that."""
+        """Look for a NaN where no optimizer steps: a loss scaler skips every step after the first NaN."""
         failure = self._step_log.unfinished(self._next, self.steps, self._every) if losses else None
         failure = failure or self._skipped.failure(self._next.kept)
         if failure is not None and self.origin is None:
@@ -461,5 +461,5 @@ def _given(loss: Any) -> str:
 
 
 def _is_recorded() -> bool:
-    """Whether torch.compile, export or jit.trace makes a program of this pass, which ours would become part of."""
+    """Whether torch.compile, export or jit.trace is recording this pass, hooks included."""
     return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())

@@ -1,1 +1,1 @@
-"""What is measured in sampled steps only."""
+"""Measurements of sampled steps."""

@@ -1,4 +1,4 @@
-"""How large the activations become, layer by layer, in a few chosen forward passes."""
+"""Measures the range of the activations of each layer, in sampled forward passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether gradients have been rounded to the smallest numbers of float16, in a few chosen steps."""
+"""Counts gradients that underflowed in float16, in sampled steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks the graphs of a few steps, to see later whether they are still alive.
+"""Marks the autograd graphs of sampled steps, and counts those still alive later.
 
 A graph is alive as long as somebody holds a tensor that was computed in it. The mark hangs on a node of the graph,
 in the dict that autograd keeps for each node, and dies with it; memory sizes, caches and allocators play no part.

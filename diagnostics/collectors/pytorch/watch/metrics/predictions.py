@@ -1,4 +1,4 @@
-"""What a classifier answers while it trains and while it is evaluated, and what would have been right.
+"""Counts a classifier's predictions and labels, in training and in evaluation.
 
 The labels of a plain loop are seen by nobody but the loss; `cross_entropy_labels` reads them off its gradient. A
 single logit counts as two, the first of them 0, as in binary cross entropy.

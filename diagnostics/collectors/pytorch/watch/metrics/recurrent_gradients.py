@@ -1,4 +1,4 @@
-"""How far back in a sequence the gradient reaches, in the recurrent layers of PyTorch."""
+"""Measures how far back in a sequence the gradient of a recurrent layer reaches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that is looked at in one of so many steps only: activations, units, recurrent layers, rounded gradients."""
+"""Runs the measurements of sampled steps: activations, units, recurrent layers, gradient underflow."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from .gradient_underflow import GradientUnderflow
 from .recurrent_gradients import RecurrentGradients
 from .unit_activity import UnitActivity
 
-MANY_MODULES = 1000  # of a model with more, every second look leaves the modules out: a hook on each is dear
+MANY_MODULES = 1000  # in a model with more, every second sample skips the module hooks, which are expensive
 
 
 class Samplers:
-    """The looks at one model.
+    """The measurements of one model.
 
     Args:
         model: its hooks are there from `open` to `close`.
         layers: its parameters.
-        safely: calls, for the named part, what is handed to it with the arguments that follow, and survives its
-            faults.
+        safely: `FaultGuard.run`.
     """
 
     def __init__(self, model: nn.Module, layers: Layers, safely: Callable[..., None]) -> None:
@@ -42,7 +41,7 @@ class Samplers:
         self._count = 0
 
     def open(self, step: int) -> None:
-        """Look at the forward pass that is about to run."""
+        """Measure the forward pass that is about to run."""
         self.close()
         self._count += 1
         if self._many and not self._count % 2:
@@ -53,7 +52,7 @@ class Samplers:
         self._hooks.attach()
 
     def close(self) -> None:
-        """Take all hooks off again."""
+        """Remove all hooks."""
         if self._open:
             self._open = False
             self._hooks.close()
@@ -61,19 +60,19 @@ class Samplers:
                 look.close()
 
     def gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
-        """Look at the gradients of a step, if a module computed in float16 in it."""
+        """Measure the gradients of a step, if a module computed in float16 in it."""
         if self._ranges.half_at == step:
             self._underflow.look(step, gradients, which)
 
     def read(self) -> None:
-        """Bring what was seen to the host."""
+        """Read the measurements from the device."""
         for look in (*self._looks, self._underflow):
             look.read()
 
     def ranges(self) -> RangeFacts | None:
-        """Return how large the activations became; None if they were not seen."""
+        """Return the ranges of the activations; None if none were measured."""
         return self._ranges.facts()
 
     def facts(self) -> tuple[Any, ...]:
-        """Return what else was seen; None for what was not."""
+        """Return the other facts; None for each that was not measured."""
         return self._activity.facts(), self._recurrences.facts(), self._underflow.facts()

@@ -1,4 +1,4 @@
-"""Which layers were in training mode when the model learned."""
+"""Records which layers were in training mode during training steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many units of the activation layers are dead or saturated, in a few chosen forward passes."""
+"""Counts dead and saturated units of activation layers, in sampled forward passes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What each step leaves behind."""
+"""Records of every step."""

@@ -1,4 +1,4 @@
-"""Keeps a forward pass at hand: what went in, and under which settings, so that it can be run again."""
+"""Captures the inputs and settings of a forward pass, so that it can be run again."""
 
 from __future__ import annotations
 

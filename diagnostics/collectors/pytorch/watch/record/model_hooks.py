@@ -1,4 +1,4 @@
-"""Hooks that stay on the user's model while it is watched, and are no part of what is copied or saved of it.
+"""Hooks on the user's model that are neither copied nor saved with it.
 
 A script that keeps its best model by `copy.deepcopy(model)`, or writes `torch.save(model, path)`, would otherwise
 take the watcher along: the copy would be watched, and the file could not be written. And `torch.jit.script(model)`

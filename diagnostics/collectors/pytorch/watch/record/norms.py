@@ -1,4 +1,4 @@
-"""Measures gradients, a few fused operations for all parameters, nothing read back."""
+"""Computes gradient norms on the device, in a few fused operations for all parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks into one forward pass: hooks that are put on modules just before it and taken off right after."""
+"""Module hooks that exist for one forward pass only."""
 
 from __future__ import annotations
 

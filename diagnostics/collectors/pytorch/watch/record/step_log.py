@@ -1,4 +1,4 @@
-"""Steps on their way into the history: written on the device, read back many at a time."""
+"""The log of steps: written on the device, read back many at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures how far a step moves the weights, in bounded memory and time: of large tensors, on a sample."""
+"""Measures the size of a step's update in bounded memory and time: on a sample of large tensors."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs the step again in which NaN or infinity appeared."""
+"""Replays the step in which NaN or infinity appeared."""

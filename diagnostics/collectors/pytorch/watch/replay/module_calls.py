@@ -1,4 +1,4 @@
-"""Follows a forward pass from module to module, with the range of the numbers that go in and come out."""
+"""Records every module call of a forward pass, with the range of inputs and outputs."""
 
 from __future__ import annotations
 

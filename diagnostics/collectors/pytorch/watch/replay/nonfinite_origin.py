@@ -1,4 +1,4 @@
-"""From a step that was not finite to what made it so."""
+"""Locates the origin of a non-finite step."""
 
 from __future__ import annotations
 
@@ -106,5 +106,5 @@ def _why_unusable(passes: Sequence[CapturedPass]) -> str:
     if not passes:
         return "no forward pass of that step was seen"
     if any(kept.changed for kept in passes):
-        return "the batch was written to after the model had seen it"
+        return "the batch was modified after the model had seen it"
     return next((kept.why_not for kept in passes if kept.why_not), "")

@@ -1,4 +1,4 @@
-"""Asks whether a number that became infinite in half precision would have fitted into float32."""
+"""Tests whether a number that became infinite in half precision fits into float32."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a kept forward pass again, on a copy, and says which module was the first to make NaN or inf."""
+"""Replays a captured forward pass on a copy, and finds the first module that makes NaN or inf."""
 
 from __future__ import annotations
 

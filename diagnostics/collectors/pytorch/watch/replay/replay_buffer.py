@@ -1,4 +1,4 @@
-"""Keeps at hand what it takes to run a broken step again: the weights and the inputs of the last steps."""
+"""Buffers what a replay of a broken step needs: the weights and the inputs of the last steps."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class ReplayBuffer:
         if kept is None:
             why = "no forward pass of that step was seen, or it was no longer held"
             return FailedBatch(origin.step, origin.batch_fingerprint, origin.batch_size or 0, why_not=why)
-        why = "it was written to after the model had seen it" if kept.changed else kept.why_not
+        why = "it was modified after the model had seen it" if kept.changed else kept.why_not
         args, kwargs = kept.inputs if kept.inputs is not None and not why else ((), {})
         number = fingerprints([kept])[0] or None
         return FailedBatch(origin.step, number, kept.size, origin.rows, args, kwargs, why)

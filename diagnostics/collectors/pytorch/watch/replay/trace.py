@@ -1,4 +1,4 @@
-"""Records every module's call in a few chosen steps, with the range of its numbers."""
+"""Records every module's call in chosen steps, with the range of its numbers."""
 
 from __future__ import annotations
 

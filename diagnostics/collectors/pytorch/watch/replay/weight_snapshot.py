@@ -1,4 +1,4 @@
-"""Holds the weights of the last pass before training went bad, without waiting for a device to say when."""
+"""Keeps the weights of the last finite pass, without synchronising with the device."""
 
 from __future__ import annotations
 
