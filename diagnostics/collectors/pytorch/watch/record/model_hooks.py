@@ -1,8 +1,8 @@
 """Hooks on the user's model that are neither copied nor saved with it.
 
 A script that keeps its best model by `copy.deepcopy(model)`, or writes `torch.save(model, path)`, would otherwise
-take the watcher along: the copy would be watched, and the file could not be written. And `torch.jit.script(model)`
-would try to compile it.
+include the watcher: the copy would be watched, and the file could not be written. And `torch.jit.script(model)`
+would try to compile the hooks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
-# Where a module keeps hooks, and what it notes about them, all by the number of the hook.
+from diagnostics.collectors.isolation.patching import Patches
+
+# Attributes in which a module keeps hooks and their settings, all by the number of the hook.
 _TABLES = (
     "_forward_pre_hooks",
     "_forward_pre_hooks_with_kwargs",
@@ -24,15 +26,14 @@ _TABLES = (
     "_forward_hooks_always_called",
 )
 _ours: set[int] = set()  # numbers of hooks; PyTorch gives each number once in a process
-_plain_state = nn.Module.__getstate__  # that of `object`, until PyTorch gave modules their own
-_scripting: Any = getattr(torch.jit, "_recursive", None)  # PyTorch's own business, and deprecated
-_plain_scripting: Any = getattr(_scripting, "create_script_module", None)
+_patches = Patches()
+_scripting: Any = getattr(torch.jit, "_recursive", None)  # private to PyTorch, and deprecated
 
 
 class _Hook:
-    """Calls a function; a copy of it, or what is read back from a file, does nothing.
+    """Calls a function; a copy of the hook, or one read from a file, does nothing.
 
-    That is for classes that copy or save their modules in a way of their own, past `_state_without_ours`.
+    Needed for classes that copy or save their modules in their own way, without `Module.__getstate__`.
     """
 
     def __init__(self, work: Callable[..., None]) -> None:
@@ -52,16 +53,16 @@ def hook_around(
     """Call `before` with model, arguments and options, and `after` with model, arguments and output.
 
     Returns:
-        A function that takes both hooks off.
+        A function that removes both hooks.
     """
     handles = [
         model.register_forward_pre_hook(_Hook(before), with_kwargs=True),
         model.register_forward_hook(_Hook(after)),
     ]
     if not _ours:
-        nn.Module.__getstate__ = _state_without_ours
-        if _plain_scripting is not None:
-            _scripting.create_script_module = _scripted_without_ours
+        _patches.around(nn.Module, "__getstate__", _state_without_ours)
+        if hasattr(_scripting, "create_script_module"):
+            _patches.around(_scripting, "create_script_module", _scripted_without_ours)
     _ours.update(handle.id for handle in handles)
 
     def remove() -> None:
@@ -69,29 +70,35 @@ def hook_around(
             handle.remove()
             _ours.discard(handle.id)
         if not _ours:
-            nn.Module.__getstate__ = _plain_state
-            if _plain_scripting is not None:
-                _scripting.create_script_module = _plain_scripting
+            _patches.undo()
 
     return remove
 
 
-def _state_without_ours(module: nn.Module) -> Any:
-    """Stand in for `Module.__getstate__`, which copying and pickling ask for what belongs to a module."""
-    state = _plain_state(module)
-    tables = {name: state[name] for name in _TABLES if state.get(name)}
-    if not any(_ours.intersection(table) for table in tables.values()):
-        return state
-    return state | {
-        name: OrderedDict((number, entry) for number, entry in table.items() if number not in _ours)
-        for name, table in tables.items()
-    }
+def _state_without_ours(original: Callable[[nn.Module], Any]) -> Callable[[nn.Module], Any]:
+    """Return a `Module.__getstate__`, which copying and pickling call, that leaves out our hooks."""
+
+    def getstate(module: nn.Module) -> Any:
+        state = original(module)
+        tables = {name: state[name] for name in _TABLES if state.get(name)}
+        if not any(_ours.intersection(table) for table in tables.values()):
+            return state
+        return state | {
+            name: OrderedDict((number, entry) for number, entry in table.items() if number not in _ours)
+            for name, table in tables.items()
+        }
+
+    return getstate
 
 
-def _scripted_without_ours(module: Any, *arguments: Any, **options: Any) -> Any:
-    """Stand in for what `torch.jit.script` and `torch.jit.trace` turn a module into theirs by."""
-    with _taken_off(module):
-        return _plain_scripting(module, *arguments, **options)
+def _scripted_without_ours(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a `create_script_module`, which script and trace of `torch.jit` call, that leaves out our hooks."""
+
+    def create_script_module(module: Any, *arguments: Any, **options: Any) -> Any:
+        with _taken_off(module):
+            return original(module, *arguments, **options)
+
+    return create_script_module
 
 
 @contextmanager
