@@ -246,14 +246,14 @@ class NotProbabilities:
 
 @dataclass(frozen=True)
 class AsynchronousErrorCrash:
-    """A device failed at some work, and the host heard of it later.
+    """A device failed at some work, and the host learned of it later.
 
     Attributes:
         kind: ``assert``: a kernel's own check failed. ``memory access``: a kernel left its memory. ``launch``: a
             kernel died without saying more. ``library``: cuBLAS, cuDNN or another of the vendor's libraries could
             not start. ``nccl``: the ranks' communication failed.
         said: the words that gave it away: ``device-side assert triggered``.
-        surfaced: the user's own line at which the host heard of it.
+        surfaced: the user's own line at which the host learned of it.
         candidates: the user's own lines, in order of execution, that may have launched what failed. The last of
             them may be `surfaced` itself.
         blocking: whether every launch was waited for, so that the line that failed is the one named; None if that

@@ -103,7 +103,7 @@ class DatasetFacts:
 
 @dataclass(frozen=True)
 class SplitFacts:
-    """Training and evaluation rows, held against each other.
+    """Training and evaluation rows, compared with each other.
 
     Attributes:
         training_rows: number of training rows compared.

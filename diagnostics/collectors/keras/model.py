@@ -124,7 +124,7 @@ def layer_activations(model: keras.Model, x: Any) -> tuple[ActivationFacts, ...]
 
 
 def optimizer_facts(model: keras.Model) -> OptimizerFacts:
-    """Turn the optimizer that the model was compiled with into facts, held against the model."""
+    """Turn the optimizer that the model was compiled with into facts, compared with the model."""
     optimizer = _inner(model.optimizer)
     trainable = model.trainable_variables
     # An optimizer is given its variables when training begins; until then it is everything that is trainable.

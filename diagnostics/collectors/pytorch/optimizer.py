@@ -25,7 +25,7 @@ def unwrapped(optimizer: Any) -> Any:
 
 
 def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
-    """Turn an optimizer into facts, held against the model that it should train."""
+    """Turn an optimizer into facts, compared with the model that it should train."""
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     own = {id(p): (name, p) for name, p in model.named_parameters()}
     trainable = {key: (name, p) for key, (name, p) in own.items() if p.requires_grad}

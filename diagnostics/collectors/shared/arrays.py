@@ -16,7 +16,7 @@ NEAR_BOUND = 0.01  # of an activation function's range: within this of a bound i
 MOSTLY = 0.95  # of the examples and positions
 
 LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
-"""What the target is called in a batch that is a dict, the most usual first."""
+"""Names of the target in a batch that is a dict, the most common first."""
 
 # Heads of transformers whose number of outputs is `config.num_labels`.
 CLASSIFICATION_HEADS = (
@@ -65,7 +65,7 @@ def fields(outputs: Any) -> dict[str, Any]:
 
 
 def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Take nested dicts, lists and tuples apart: {"image": {"left": x}} becomes {"image.left": x}."""
+    """Flatten nested dicts, lists and tuples: {"image": {"left": x}} becomes {"image.left": x}."""
     leaves: dict[str, Any] = {}
     for name, value in parts.items():
         nested = fields(value) if isinstance(value, Mapping | list | tuple) else {}
@@ -77,7 +77,7 @@ def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe(value: Any) -> str:
-    """Say what a value is, as one would to a colleague: `a tensor of shape (32, 2)`."""
+    """Describe a value: `a tensor of shape (32, 2)`."""
     if value is None:
         return "None"
     if is_tensor(value):
@@ -99,7 +99,7 @@ def name_of(function: Any) -> str | None:
 
 
 def outputs_setting(model: Any) -> str:
-    """Say where the number of outputs of this model is set."""
+    """Return where the number of outputs of this model is set."""
     name = type(model).__name__
     for head in CLASSIFICATION_HEADS:
         if head in name and hasattr(model, "config"):

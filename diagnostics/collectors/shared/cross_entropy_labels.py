@@ -19,7 +19,7 @@ FEWEST = 8  # examples that show how much each counts
 
 @dataclass(frozen=True)
 class Recognised:
-    """What the gradients of k passes over n examples in all say of the loss.
+    """What the gradients of k passes, over n examples in all, say about the loss.
 
     Attributes:
         labels: integers (n,), -1 where not known.
@@ -37,13 +37,13 @@ class Recognised:
 
 
 def recognise(scores: Array, gradient: Array, starts: Array, tolerance: Array) -> Recognised:
-    """Hold gradients against the form that they have under cross entropy.
+    """Compare gradients with the form that they have under cross entropy.
 
     Args:
         scores: float64 (n, classes), finite.
         gradient: float64 (n, classes), of any loss by the scores.
         starts: integers (k,), rising from 0: where the examples of each pass begin.
-        tolerance: float64 (n,), how far a gradient may be off, as a share of its own L1 norm.
+        tolerance: float64 (n,), the allowed deviation of a gradient, as a share of its L1 norm.
     """
     rows, width = scores.shape
     gradient = np.where(np.isfinite(gradient).all(axis=1, keepdims=True), gradient, 0.0)

@@ -14,7 +14,7 @@ AGREEMENT = 1e-3  # relative; summing float32 in another order changes far less,
 
 @dataclass(frozen=True)
 class Recognised:
-    """Which loss it is; the fields are those of `diagnostics.facts.LossFacts`.
+    """The recognised loss; the fields are those of `LossFacts`.
 
     `num_classes` is the size of the class axis where the target holds class indices. Labels of one class only do
     not show in a mean whether classes are weighed: then `class_weights` is None.
@@ -30,7 +30,7 @@ class Recognised:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A loss that it could be, and what would follow if it is.
+    """A loss that it could be.
 
     Attributes:
         compute: computes that loss of the batch.
@@ -58,24 +58,24 @@ def recognise(value: float, candidates: Iterable[Candidate]) -> Recognised:
 
 
 def entropy_floor(labels: Array, classes: int, smoothing: float = 0.0) -> float:
-    """Return the least cross entropy (nats) of one answer for all: the entropy of the labels (n,), smoothed."""
+    """Return the least cross entropy (nats) of a constant prediction: the entropy of the labels (n,), smoothed."""
     share = np.bincount(labels.reshape(-1), minlength=classes) / labels.size
     return _entropy((1 - smoothing) * share + smoothing / classes)
 
 
 def binary_floor(targets: Array) -> float:
-    """Return the least binary cross entropy (nats) of one answer for all; targets (n, ...) lie in [0, 1]."""
+    """Return the least binary cross entropy (nats) of a constant prediction; targets (n, ...) lie in [0, 1]."""
     share = targets.reshape(targets.shape[0], -1).mean(0, dtype=float)
     return float(np.mean([_entropy(np.array([p, 1 - p])) for p in share]))
 
 
 def squared_floor(targets: Array) -> float:
-    """Return the least mean squared error of one answer for all: the variance of targets (n, ...)."""
+    """Return the least mean squared error of a constant prediction: the variance of targets (n, ...)."""
     return float(targets.reshape(targets.shape[0], -1).var(0, dtype=float).mean())
 
 
 def absolute_floor(targets: Array) -> float:
-    """Return the least mean absolute error of one answer for all: that of the median of targets (n, ...)."""
+    """Return the least mean absolute error of a constant prediction: that of the median of targets (n, ...)."""
     rows = targets.reshape(targets.shape[0], -1).astype(float)
     return float(np.abs(rows - np.median(rows, axis=0)).mean())
 

@@ -73,7 +73,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one run is to do.
+    """The settings of one run.
 
     Attributes:
         learning_rate: for every parameter group; for the user's optimizer at its own rates, the largest of them.
@@ -99,7 +99,7 @@ class Plan:
         return self.enough is not None and len(turn) == self.batches and sum(turn) / len(turn) <= self.enough
 
     def is_done(self, losses: Sequence[float]) -> bool:
-        """Whether the run may stop after these losses: it got there, or never will."""
+        """Whether the run may stop after these losses: it succeeded, or never will."""
         return losses[-1] != losses[-1] or self.got_there(losses)
 
 
@@ -127,7 +127,7 @@ def overfit(
     rescalable: bool = False,
     num_trainable: int | None = None,
 ) -> Iterator[OverfitFacts | TrialFacts]:
-    """Run as often as it takes, and no more.
+    """Run the trials that a conclusion needs, and no more.
 
     The user's own optimizer and rate come first. If they pass well below the floor, all is shown in one run. If
     not, the same optimizer is tried at other rates, which is what the rules on learning rates need; and then our
@@ -220,7 +220,7 @@ class Stopwatch:
         self._ends: list[float] = []
 
     def step(self) -> None:
-        """Note that a step ended."""
+        """Record the end of a step."""
         self._ends.append(time.monotonic())
 
     @property
@@ -230,14 +230,14 @@ class Stopwatch:
 
 
 def larger(at_first: float | None, in_the_end: float | None) -> float | None:
-    """Return how far a copy's predictions were apart when they were so most; not finite if they end so."""
+    """Return the largest spread of a copy's predictions over the run; not finite if they end so."""
     if at_first is None or in_the_end is None or not (math.isfinite(at_first) and math.isfinite(in_the_end)):
         return in_the_end
     return max(at_first, in_the_end)
 
 
 def pool_of(labels: list[Array], first_floor: float, classes: int) -> Pool | None:
-    """Return what a few batches can be judged by: one batch's floor, and what the labels of all add to it.
+    """Return the baseline of a few batches: one batch's floor, and what the labels of all add to it.
 
     Args:
         labels: class indices (n,) of each batch; the first is the one that `first_floor` is of.
@@ -279,7 +279,7 @@ def train_in_turns(run: Callable[[Plan], Run], pool: Pool | None, their_rate: fl
 
 
 def _other_rates(first: Run, floor: float) -> tuple[float, ...]:
-    """Choose what to try after a run that did not get there: slower if it is stuck, faster if it hardly moves."""
+    """Choose the next trial after a failed one: slower if it is stuck, faster if it hardly moves."""
     if math.isnan(first.losses[-1]):
         return SMALLER
     gained = first.losses[0] - first.losses[-1]

@@ -27,7 +27,7 @@ MOST_OBJECTS = 2_000_000  # to be copied: about a second
 SAMPLED = 32  # elements of a longer list, taken for all of them
 SECONDS = 2.0  # for one batch: it is read three times
 
-# What copy.deepcopy hands on as it is.
+# Types that copy.deepcopy returns as they are.
 _ATOMS = (
     *(str, bytes, int, float, complex, bool, type(None), type),
     *(ModuleType, FunctionType, BuiltinFunctionType, logging.Logger),
@@ -35,7 +35,7 @@ _ATOMS = (
 
 
 class _Unjudged(Exception):
-    """Why nothing can be said; the message is for the reader."""
+    """No conclusion is possible; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Source:
 
 
 def reread(source: Source) -> RereadFacts:
-    """Read a batch through an untouched copy, and through one that has read it before; the user's own is not read.
+    """Read a batch through a fresh copy, and through one that has read it before; the original is not read.
 
     Both readings begin with the same state of every generator that can be found, so random augmentation draws the
     same. The reading before them draws something else: whoever blanks words at random in the rows themselves would
@@ -258,7 +258,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _kept_state(parts: Any) -> dict[str, Any]:
-    """Note numbers, lengths and empty places among the attributes of objects: what a curriculum counts in."""
+    """Record numbers, lengths and None among the attributes of objects: what a curriculum counts in."""
     noted: dict[str, Any] = {}
     waiting, seen = deque([("", part) for part in parts]), set[int]()
     while waiting and len(seen) < SAMPLED**2:

@@ -7,14 +7,14 @@ SELDOM = 8
 
 
 def is_sampled_step(step: int, every: int) -> bool:
-    """Whether weights, updates and activations are looked at in a step.
+    """Whether weights, updates and activations are measured in a step.
 
     Steps 0, 1, 2, 4, 8, … up to the first multiple of `every`, each multiple of it, and after `OFTEN` of those
     only each `SELDOM`th. With ``every=1`` all steps.
 
     Args:
         step: counted from 0.
-        every: steps between two looks, at least 1.
+        every: steps between two samples, at least 1.
     """
     look, between = divmod(step, every)
     if between:

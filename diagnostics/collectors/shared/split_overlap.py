@@ -23,7 +23,7 @@ VALUE_REPEATS = 4  # ours: times that each value of an input is seen on average,
 
 
 def compared_rows(training: Any, evaluation: Any, seconds: float = SECONDS) -> Iterator[SplitFacts]:
-    """Count evaluation rows that also stand among the training rows; yields nothing if there is no index.
+    """Count evaluation rows that are also training rows; yields nothing if there is no index.
 
     Args:
         training: rows by index.
@@ -76,7 +76,7 @@ class _InputSpace:
         self._values: list[set[Any]] | None = []
 
     def add(self, row: Any, columns: Sequence[str]) -> None:
-        """Note the values of a row, while the space is small."""
+        """Record the values of a row, while the space is small."""
         if self._values is None:
             return
         values: list[Any] = []

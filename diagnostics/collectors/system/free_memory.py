@@ -12,7 +12,7 @@ import torch
 
 
 def free_memory(device: torch.device) -> float:
-    """Return the bytes that may still be allocated on a device; infinity where nobody says."""
+    """Return the bytes that may still be allocated on a device; infinity if not known."""
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + unused)

@@ -29,7 +29,7 @@ _LIBRARIES = {
 
 
 class NoCards(Exception):
-    """There is nothing to ask, or nobody to answer; the message says which, in one line.
+    """There is no GPU or no driver; the message says which, in one line.
 
     Attributes:
         looked: whether the answer is certain: no driver or no card, as opposed to no means of asking.

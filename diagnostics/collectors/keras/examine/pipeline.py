@@ -51,7 +51,7 @@ class KerasPipeline(Pipeline):
     Args:
         model: compiled. It is neither trained nor changed.
         data: what `fit` would be given: a `tf.data.Dataset`, a `PyDataset`, or arrays ``(x, y)``.
-        evaluation: the same for evaluation, to be held against the training rows.
+        evaluation: the same for evaluation, to be compared with the training rows.
         class_weights: whether `fit` is given class weights; None if that is not known.
     """
 

@@ -86,11 +86,11 @@ class PyTorchPipeline(Pipeline):
             (inputs, target), a longer tuple with the target last, a dict, or one tensor.
         loss_fn: called as ``loss_fn(prediction, target)``; None if the model returns its loss itself.
         optimizer: its learning rates and parameters are read; it is never stepped.
-        evaluation: a `DataLoader` over the evaluation rows, to be held against the training rows.
+        evaluation: a `DataLoader` over the evaluation rows, to be compared with the training rows.
     """
 
     not_offered: Mapping[str, str] = {"evaluation": "no metric was given"}
-    batch_is_needed = True  # where none can be taken, whoever asked is told to pass other data
+    batch_is_needed = True  # otherwise the caller is told to pass other data
 
     def __init__(
         self, model: nn.Module, loader: Any, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None

@@ -36,7 +36,7 @@ class ActivationRanges(ScopedHooks):
         self._steps: deque[int] = deque(maxlen=STEPS)
 
     def open(self, step: int) -> None:
-        """Look at the pass that is about to run."""
+        """Measure the pass that is about to run."""
         super().open(step)
         self._steps.append(step)
 
@@ -58,7 +58,7 @@ class ActivationRanges(ScopedHooks):
         self.at_probes(look)
 
     def read(self) -> None:
-        """Bring what was seen to the host, in one copy for each device."""
+        """Read the measurements, in one copy per device."""
         pending = taken(self._pending)
         host = to_host({number: values for number, (*_, values) in enumerate(pending)})
         for number, (step, path, _) in enumerate(pending):
@@ -74,7 +74,7 @@ class ActivationRanges(ScopedHooks):
                 _raise(self._finite, path, top, step)
 
     def facts(self) -> RangeFacts | None:
-        """Return what was read so far; None if nothing was."""
+        """Return the facts read so far; None if there are none."""
         if not self._highest:
             return None
         paths = tuple(self._highest)

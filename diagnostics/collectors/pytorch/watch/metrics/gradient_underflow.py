@@ -32,7 +32,7 @@ class GradientUnderflow:
         self._pending.append((step, which, measured))
 
     def read(self) -> None:
-        """Bring what was seen to the host, and combine it by layer."""
+        """Read the measurements, and combine them by layer."""
         pending = taken(self._pending)
         host = to_host({number: measured for number, (*_, measured) in enumerate(pending)})
         for number, (step, which, _) in enumerate(pending):
@@ -46,7 +46,7 @@ class GradientUnderflow:
             self._seen.append((step, least, shares, zeros))
 
     def facts(self) -> UnderflowFacts | None:
-        """Return what was read so far; None if nothing was."""
+        """Return the facts read so far; None if there are none."""
         if not self._seen:
             return None
         steps, least, shares, zeros = zip(*self._seen, strict=True)

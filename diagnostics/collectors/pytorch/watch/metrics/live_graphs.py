@@ -23,7 +23,7 @@ class _Mark:
 
 
 class LiveGraphs:
-    """The marks, and whether each is still there."""
+    """Marks on autograd graphs, and whether each is still alive."""
 
     def __init__(self) -> None:
         self._marks: list[tuple[int, weakref.ref[_Mark]]] = []
@@ -42,7 +42,7 @@ class LiveGraphs:
             self._marks = self._marks[::2]
 
     def facts(self) -> GraphFacts | None:
-        """Say which are alive now; None if none was marked."""
+        """Return which are alive now; None if none was marked."""
         marks = list(self._marks)
         if not marks:
             return None

@@ -1,7 +1,7 @@
 """Counts a classifier's predictions and labels, in training and in evaluation.
 
-The labels of a plain loop are seen by nobody but the loss; `cross_entropy_labels` reads them off its gradient. A
-single logit counts as two, the first of them 0, as in binary cross entropy.
+In a plain loop only the loss gets the labels; `cross_entropy_labels` recovers them from its gradient. A single
+logit counts as two, the first of them 0, as in binary cross entropy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TOGETHER_BYTES = 8 * 2**20
 
 @dataclass
 class _Look:
-    """Of one pass: scores (rows, classes) or answers (rows,), labels (rows,) and the gradient by the scores."""
+    """One pass: scores (rows, classes) or predictions (rows,), labels (rows,), gradient of the scores."""
 
     step: int
     scores: Tensor
@@ -45,7 +45,7 @@ class _Look:
 
 
 class Predictions:
-    """Looks at the outputs of chosen passes; small copies stay on the device until they are read."""
+    """Copies a few outputs of sampled passes; the copies stay on the device until they are read."""
 
     def __init__(self) -> None:
         self._pending: list[_Look] = []
@@ -62,7 +62,7 @@ class Predictions:
         self._plain: bool | None = None
 
     def training(self, step: int, output: Any, labels: Any) -> None:
-        """Listen for the gradient of a pass that learns."""
+        """Record a training pass, and the gradient of its scores."""
         scores = _scores(output)
         if scores is None or not scores.requires_grad:
             return
@@ -78,7 +78,7 @@ class Predictions:
         scores.register_hook(functools.partial(call_without_user_modes, came))
 
     def evaluation(self, step: int, output: Any, labels: Any) -> None:
-        """Note the answers of a pass without gradients."""
+        """Record the predictions of a pass without gradients."""
         if self._evaluation != step:
             self._evaluation, self._passes, self._stride = step, 0, 1
         self._passes += 1
@@ -91,7 +91,7 @@ class Predictions:
             self._evaluated.append(_Look(step, _answers(scores[:ROWS]), _label_copy(labels, len(scores))))
 
     def labels(self, step: int, labels: Any) -> None:
-        """Take the labels that the loop hands over for a step."""
+        """Record the labels that the loop passes for a step."""
         copy = _label_copy(labels, None)
         if copy is not None:
             self._handed.setdefault(step, copy)
@@ -99,7 +99,7 @@ class Predictions:
                 self._handed.pop(next(iter(self._handed)), None)
 
     def read(self, before: int, everything: bool = True) -> None:
-        """Bring what was seen to the host and count it, of training the steps before this one only.
+        """Read the records and count them; of training only the steps before this one.
 
         Args:
             before: a step.
@@ -133,7 +133,7 @@ class Predictions:
             self._answered(look.step, answers, labels)
 
     def facts(self) -> PredictionFacts | None:
-        """Return what was counted; None if no classifier was seen at work."""
+        """Return the counts; None if no classifier was seen."""
         if self._rows is None or not self._num_outputs:
             return None
         rows = self._rows.arrays()
@@ -206,7 +206,7 @@ class Predictions:
 
 
 def labels_in(kwargs: Mapping[str, Any]) -> Any:
-    """Return what a model of Hugging Face's calls its labels, if it is called with them."""
+    """Return the labels in the arguments of a Hugging Face model, if there are any."""
     return kwargs.get("labels")
 
 

@@ -39,7 +39,7 @@ class RecurrentGradients(ScopedHooks):
         self._waiting: list[Any] = []
 
     def open(self, step: int) -> None:
-        """Look at the pass that is about to run, and at the backward pass that follows it."""
+        """Measure the pass that is about to run, and its backward pass."""
         super().open(step)
         self._forget()
         for path, module in self._modules:
@@ -77,7 +77,7 @@ class RecurrentGradients(ScopedHooks):
             self.after(module, look)
 
     def read(self) -> None:
-        """Bring what was seen to the host, in one copy for each device."""
+        """Read the measurements, in one copy per device."""
         if not self._is_open:  # no pass is under way
             self._forget()
         pending = taken(self._pending)
@@ -86,7 +86,7 @@ class RecurrentGradients(ScopedHooks):
             self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, length, host[number].copy()))
 
     def facts(self) -> RecurrenceFacts | None:
-        """Return what was read so far; None if nothing was."""
+        """Return the facts read so far; None if there are none."""
         layers = [
             RecurrentLayer(
                 path,
@@ -103,7 +103,7 @@ class RecurrentGradients(ScopedHooks):
     def _listen_behind(
         self, module: nn.RNNBase, given: Any, state: Any, parts: list[Tensor], listen: Listener
     ) -> None:
-        """Once the gradient of the layer's output is known, take it back to a copy of its input."""
+        """Propagate the gradient of the layer's output, once known, to a copy of its input."""
         devices = [parts[0].device] if parts[0].is_cuda else []
 
         def arrived(gradients: Any) -> None:
@@ -123,7 +123,7 @@ class RecurrentGradients(ScopedHooks):
         self._waiting.append(torch.autograd.graph.register_multi_grad_hook(parts, hook))
 
     def _forget(self) -> None:
-        """Wait no longer for the gradients of earlier passes."""
+        """Drop the pending gradients of earlier passes."""
         while self._waiting:
             self._waiting.pop().remove()
 

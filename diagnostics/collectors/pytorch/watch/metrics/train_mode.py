@@ -11,7 +11,7 @@ from diagnostics.facts.training import TrainModeFacts
 
 
 class TrainModes:
-    """Looks at the layers that behave differently in training, in a few steps."""
+    """Records the mode of layers that behave differently in training, in a few steps."""
 
     def __init__(self, model: nn.Module) -> None:
         self._layers = [(name, module) for name, module in model.named_modules() if has_modes(module)]
@@ -19,7 +19,7 @@ class TrainModes:
         self._rows = History([("steps", np.int64), ("in_training", np.int64)], recent=64, older=64)
 
     def look(self, step: int) -> None:
-        """Count the layers in training mode, during a backward pass, which an evaluation has none of.
+        """Count the layers in training mode, during a backward pass: an evaluation has none.
 
         Of several passes in a step the one with the most counts: gradients of the inputs, as adversarial examples
         are made from, are taken in evaluation mode.
@@ -33,7 +33,7 @@ class TrainModes:
             self._rows.append((step, count))
 
     def facts(self) -> TrainModeFacts | None:
-        """Return what was seen; None if nothing was."""
+        """Return the facts; None if no step was recorded."""
         if self._layers and not self._rows.total:
             return None
         return TrainModeFacts(

@@ -34,7 +34,7 @@ class UnitActivity(ScopedHooks):
         self._looks = 0
 
     def open(self, step: int) -> None:
-        """Look at the pass that is about to run."""
+        """Measure the pass that is about to run."""
         super().open(step)
         self._latest = []
         if not self._modules:
@@ -54,7 +54,7 @@ class UnitActivity(ScopedHooks):
                 self.after(layer, self._follow)
 
     def read(self) -> None:
-        """Bring what was seen to the host, in one copy for each device."""
+        """Read the measurements, in one copy per device."""
         pending = taken(self._pending)
         host = to_host({number: count for number, (*_, count) in enumerate(pending)})
         for number, (step, path, units, examples, _) in enumerate(pending):
@@ -62,7 +62,7 @@ class UnitActivity(ScopedHooks):
             self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, units, examples, count))
 
     def facts(self) -> ActivityFacts | None:
-        """Return what was read so far; None if nothing was."""
+        """Return the facts read so far; None if there are none."""
         layers = []
         for path, function in self._functions.items():
             if path in self._seen:

@@ -28,16 +28,16 @@ class CapturedPass:
 
     Attributes:
         step: the optimizer step that it leads to.
-        inputs: (positional, named), free of any graph; None if they could not be kept.
-        why_not: why not, in words; empty if they were.
+        inputs: (positional, named), detached; None if they could not be kept.
+        why_not: why they were not kept; empty if they were.
         nbytes: of the tensors in `inputs`.
-        versions: PyTorch's count of writes to each of these tensors, at the time.
+        versions: PyTorch's version counter of each of these tensors, at the call.
         size: examples in the batch; 0 if not known.
         sample: copies of some numbers of each tensor, for the fingerprint.
         training: whether the model was in training mode.
         random_state: of PyTorch's generator for the CPU, and of the device's own, before the pass.
         autocast: (device type, dtype) for each that was on.
-        broke: whether NaN or inf was found to begin in it.
+        broke: whether it is the origin of the NaN or inf.
     """
 
     step: int
@@ -54,7 +54,7 @@ class CapturedPass:
 
     @property
     def changed(self) -> bool:
-        """Whether a tensor in `inputs` was written to since."""
+        """Whether a tensor in `inputs` was modified since."""
         return self.inputs is not None and self.versions != tuple(t._version for t in tensors(self.inputs))
 
 
@@ -65,7 +65,7 @@ class _Unkept(Exception):
 def keep(
     step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device
 ) -> CapturedPass:
-    """Note down a call that is about to run, copying nothing but the sample for its fingerprint."""
+    """Capture a call that is about to run; only the sample for its fingerprint is copied."""
     why_not = ""
     inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     if not kwargs and all(isinstance(value, Tensor) and not value.requires_grad for value in args):
@@ -96,14 +96,14 @@ def keep(
 
 
 def _bytes_in(tensor: Tensor) -> int:
-    """Return what a tensor holds; of a sparse one, which may not say, its values and a place in each dimension."""
+    """Return the bytes of a tensor; of a sparse one, those of its values and indices."""
     if not tensor.is_sparse:
         return int(tensor.nbytes)
     return int(tensor._nnz() * (tensor.element_size() + 8 * tensor.ndim))
 
 
 def settings_of(kept: CapturedPass, device: torch.device) -> ExitStack:
-    """Set random states and autocast as they were at the pass. The caller puts the random states back."""
+    """Set random states and autocast as they were at the pass. The caller restores the random states."""
     stack = ExitStack()
     cpu, own = kept.random_state
     torch.set_rng_state(cpu)
@@ -192,7 +192,7 @@ def _sample(tensor: Tensor) -> Tensor:
 
 
 def _without_graph(value: Any) -> Any:
-    """Copy the containers, and detach the tensors that hang in a graph, which would be kept alive with them."""
+    """Copy the containers, and detach the tensors, whose graphs would be kept alive with them."""
     if isinstance(value, Tensor):
         return value.detach() if value.requires_grad else value
     if isinstance(value, PLAIN):

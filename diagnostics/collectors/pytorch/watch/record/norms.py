@@ -66,7 +66,7 @@ class Layers:
             return torch.stack([norm.to(norms[0].device, torch.float32, non_blocking=True) for norm in norms])
 
     def norms_on_host(self, values: list[Tensor]) -> list[float]:
-        """Return the same as numbers: on a CPU, where nothing has to be waited for."""
+        """Return the same as numbers: on a CPU, where there is nothing to wait for."""
         return [norm.item() for norm in torch._foreach_norm(values, 2, dtype=self.norm_dtype)]
 
     def over_layers(self, norms: Array, which: tuple[int, ...]) -> Array:
@@ -95,7 +95,7 @@ def taken(pending: list[Item]) -> list[Item]:
 
 
 def to_host(values: Mapping[int, Tensor]) -> dict[int, Array]:
-    """Bring small tensors of any shape to the host, one copy for each device and dtype; none where they are."""
+    """Copy small tensors of any shape to the host, one copy per device and dtype."""
     groups: dict[tuple[torch.device, torch.dtype], list[int]] = {}
     arrays: dict[int, Array] = {}
     for key, value in values.items():

@@ -13,50 +13,50 @@ from torch import nn
 from diagnostics.tensor_probe import listening
 
 Guard = Callable[..., None]
-"""Calls what is handed to it, with the arguments that follow, and survives its faults."""
+"""Calls a function with the arguments that follow, and catches its faults."""
 
 Work = Callable[[nn.Module, Any, Any, Any], None]
 
 
 class ModuleHooks:
-    """One hook for each module, whatever number of looks want to see its calls: a hook is what costs."""
+    """One hook per module, shared by all measurements: the hook itself is the cost."""
 
     def __init__(self) -> None:
         self._wanted: dict[int, tuple[nn.Module, list[tuple[Guard, Work]]]] = {}
         self._handles: list[Any] = []
 
     def add(self, module: nn.Module, guard: Guard, work: Work) -> None:
-        """Have `work` called by `guard` after each call of the module, from `attach` on."""
+        """Run `work` by `guard` after each call of the module, from `attach` on."""
         self._wanted.setdefault(id(module), (module, []))[1].append((guard, work))
 
     def attach(self) -> None:
-        """Put the hooks on."""
+        """Register the hooks."""
         for module, works in self._wanted.values():
             hook = functools.partial(_called, works)
             self._handles.append(module.register_forward_hook(hook, with_kwargs=True))
 
     def close(self) -> None:
-        """Take them off again."""
+        """Remove the hooks."""
         self._wanted.clear()
         while self._handles:
             self._handles.pop().remove()
 
 
 def _called(works: list[tuple[Guard, Work]], module: nn.Module, args: Any, *rest: Any) -> None:
-    # Of a model that is one layer PyTorch calls the hook once more after it was taken off, without the names.
+    # PyTorch calls the hook of a model with one layer once more after its removal, without keyword arguments.
     named = rest[0] if len(rest) > 1 else {}
-    if torch._C._functorch.peek_interpreter_stack() is not None:  # what is seen within cannot be kept
+    if torch._C._functorch.peek_interpreter_stack() is not None:  # tensors within cannot be kept
         return
     for guard, work in works:
         guard(work, module, args, named, rest[-1])
 
 
 class ScopedHooks:
-    """What the looks of one kind have in common.
+    """The base class of measurements by hooks.
 
     Args:
-        guard: for what is done in the hooks.
-        hooks: shared with the other looks at the same model. Who owns it attaches and closes it.
+        guard: runs the work in the hooks.
+        hooks: shared with the other measurements of the same model; its owner attaches and closes it.
     """
 
     def __init__(self, guard: Guard, hooks: ModuleHooks) -> None:
@@ -66,7 +66,7 @@ class ScopedHooks:
         self._is_open = False
 
     def open(self, step: int) -> None:
-        """Look at the pass that is about to run."""
+        """Measure the pass that is about to run."""
         self.close()
         self._is_open = True
 
@@ -75,11 +75,11 @@ class ScopedHooks:
         self._hooks.add(module, self._guard, look)
 
     def at_probes(self, look: Callable[[Any, str], None]) -> None:
-        """Call `look` with each value that the model shows by `diagnostics.probe`, and with its name."""
+        """Call `look` with each value that the model passes to `diagnostics.probe`, and with its name."""
         listener = functools.partial(self._guard, look)
         self._probed.enter_context(listening(listener, torch.compiler.is_compiling))
 
     def close(self) -> None:
-        """Look no longer."""
+        """Stop measuring."""
         self._is_open = False
         self._probed.close()

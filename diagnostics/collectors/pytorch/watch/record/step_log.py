@@ -33,8 +33,8 @@ class Gradient:
     """The gradients that one optimizer stepped on: norms (k,), and the numbers of their parameters.
 
     Attributes:
-        scale: what a loss scaler multiplied them by, if it leaves it to the optimizer to divide.
-        overflow: () more than 0 if the scaler made the optimizer leave this step out.
+        scale: the factor of a loss scaler, if the optimizer is to divide by it.
+        overflow: () more than 0 if the scaler made the optimizer skip this step.
     """
 
     norms: Tensor | list[float]
@@ -52,7 +52,7 @@ class Gradient:
 
 @dataclass(slots=True)
 class StepRecord:
-    """One step, as far as it is known; tensors stay where they are until the row is read."""
+    """One step, as far as known; its tensors stay on their device until the record is read."""
 
     passes: int = 0
     backwards: int = 0
@@ -74,7 +74,7 @@ class NonFiniteStep:
         loss: of the step; None if not known.
         loss_bad: whether it is the loss that was not finite.
         gradients: numbers of the parameters whose gradient was not finite.
-        left_out: steps in a row that were not made for that.
+        left_out: steps in a row that were skipped for it.
     """
 
     step: int
@@ -88,7 +88,7 @@ class NonFiniteStep:
 
 
 class StepLog:
-    """Reads rows into the history, and notices the first that is not finite."""
+    """Reads records into the history, and finds the first non-finite step."""
 
     def __init__(self, layers: Layers, groups: int) -> None:
         self.layers = layers
@@ -123,7 +123,7 @@ class StepLog:
         self.scaled = False
 
     def read(self, rows: list[StepRecord], device: torch.device) -> NonFiniteStep | None:
-        """Bring rows to the host and keep them. Return the first failure among them."""
+        """Read records from the device and store them. Return the first non-finite step among them."""
         reader = _Reader(to_host({id(tensor): tensor for tensor in _tensors(rows)}))
         kept = [row.kept for row in rows]
         prints = iter(fingerprints([one for one in kept if one is not None]))
@@ -161,7 +161,7 @@ class StepLog:
         return self._never_made(rows[-1], reader) if self._left_out > SKIPPED else None
 
     def _never_made(self, row: StepRecord, reader: _Reader) -> NonFiniteStep:
-        """Describe the latest of many steps in a row that a fused optimizer was told to leave out."""
+        """Describe the latest of many steps in a row that a fused optimizer was told to skip."""
         bad = [
             np.asarray(gradient.which)[~np.isfinite(reader.array(gradient.norms))] for gradient in row.gradients
         ]
@@ -170,7 +170,7 @@ class StepLog:
         return NonFiniteStep(row.step, None, False, which, 0, size, None, self._left_out)
 
     def unfinished(self, row: StepRecord, step: int, latest: int) -> NonFiniteStep | None:
-        """Look at the latest losses of a step that no optimizer has taken yet, as loss scalers leave them out."""
+        """Check the latest losses of a step that no optimizer has taken yet, as with a loss scaler."""
         losses = list(row.losses)[-latest:]
         host = to_host({place: loss for place, loss in enumerate(losses) if isinstance(loss, Tensor)})
         values = [float(host[place].mean()) if place in host else float(loss) for place, loss in enumerate(losses)]
@@ -304,7 +304,7 @@ def _zeroed(row: StepRecord, reader: _Reader) -> int:
 
 
 class _Reader:
-    """Looks up what became of tensors on the host.
+    """Looks up the host copies of tensors.
 
     Args:
         host: by the identity of the tensor.
@@ -323,7 +323,7 @@ class _Reader:
 
 
 def _tensors(rows: list[StepRecord]) -> list[Tensor]:
-    """List every tensor of the rows."""
+    """List every tensor of the records."""
     found: list[object] = []
     for row in rows:
         for gradient in row.gradients:

@@ -36,11 +36,11 @@ class Call:
 
     @property
     def kind(self) -> str:
-        """What it is called in the report."""
+        """Its name in the report."""
         return type(self.module).__name__
 
     def end(self, output: Any, size: int = 0) -> list[Tensor]:
-        """Take what came out: its floats are returned."""
+        """Record the output; return its tensors of floats."""
         made = [t for t in tensors(output) if t.is_floating_point()]
         self.outputs = value_range(made)
         self.dtype = str(made[0].dtype).removeprefix("torch.") if made else None
@@ -48,7 +48,7 @@ class Call:
         return made
 
     def frame(self) -> FrameFacts:
-        """Return what the report needs of it."""
+        """Return the facts for the report."""
         return FrameFacts(self.path, self.kind, self.dtype, self.weights, self.inputs, self.outputs)
 
     @property
@@ -89,7 +89,7 @@ class Point(Call):
 
     @property
     def kind(self) -> str:
-        """Where the probe stands."""
+        """The place of the probe."""
         return f"probe in {self.within or 'the model'}"
 
     @property
@@ -130,11 +130,11 @@ def calls_seen(
     """Collect every module's calls in the order in which they end: a child before its parent.
 
     Args:
-        model: to be listened to.
-        size: examples in the batch; 0 if they are not to be looked at one by one.
-        gradient: whether to listen to the backward pass as well.
-        failed: told of an exception in the hooks, which is then not raised.
-        whole: whether to listen to the model itself as well as to the modules in it.
+        model: gets the hooks.
+        size: examples in the batch; 0 if they are not to be checked one by one.
+        gradient: whether to record the backward pass as well.
+        failed: called with an exception in the hooks, which is then not raised.
+        whole: whether to record the model itself as well as the modules in it.
     """
     ended: list[Call] = []
     running: list[Call] = []
@@ -143,7 +143,7 @@ def calls_seen(
 
     def safe(hook: Callable[..., None]) -> Callable[..., None]:
         def run(*arguments: Any) -> None:
-            if torch.compiler.is_compiling():  # it would become part of the program
+            if torch.compiler.is_compiling():  # the hook would become part of the program
                 return
             try:
                 hook(*arguments)

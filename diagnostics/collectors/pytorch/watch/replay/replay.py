@@ -77,7 +77,7 @@ def _home(hook: Any) -> str:
 
 
 def search(model: nn.Module, kept: CapturedPass, device: torch.device, gradient: bool) -> Found | None:
-    """Run one pass on a copy made by `twin`, and look where NaN or inf begins.
+    """Run one pass on a copy made by `twin`, and find where NaN or inf begins.
 
     Args:
         model: the copy. It is used up: its buffers and gradients change.
@@ -104,7 +104,7 @@ def search(model: nn.Module, kept: CapturedPass, device: torch.device, gradient:
 
 
 def _fresh(inputs: Any, gradient: bool) -> Any:
-    """Copy the inputs, so that in-place operations spare them; floats with a gradient of their own."""
+    """Copy the inputs, which in-place operations could change; floats get gradients of their own."""
     if isinstance(inputs, Tensor):
         wanted = gradient and inputs.is_floating_point()
         return inputs.detach().requires_grad_(wanted).clone() if wanted else inputs.clone()
@@ -144,7 +144,7 @@ def _first_inf(calls: list[Call]) -> FirstInf | None:
 
 
 def _in_backward(model: nn.Module, calls: list[Call], output: Any) -> Found | None:
-    """Run backward from a gradient of ones, and find the module that makes something else of it."""
+    """Run backward from a gradient of ones, and find the module that makes it non-finite."""
     ends = [t for t in tensors(output) if t.is_floating_point() and t.requires_grad]
     if not ends:
         return None

@@ -25,21 +25,21 @@ from .weight_snapshot import WeightSnapshot
 INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
 INPUTS_SHARE = 1 / 16  # of what the process holds: at most so much is held of steps before the latest
 FREE_SHARE = 1 / 4  # of the device's free memory: at most so much is taken for copies of the weights
-COPIES = 3  # of the weights that a replay makes on the way: the kept ones, a model with them, its gradients
+COPIES = 3  # of the weights that a replay needs: the snapshot, a model with it, its gradients
 PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
-PASSES_OF_SKIPPED = 4  # that are run again, of a step that is left out again and again: the first may be as usual
+PASSES_OF_SKIPPED = 4  # replayed of a step that is skipped again and again: the first may be normal
 
 
 class ReplayBuffer:
-    """What is held of the last steps, for as long as all is finite.
+    """Holds the weights and inputs of the last steps, until something is not finite.
 
     Args:
         model: the one that is watched.
         layers: its parameters.
         device: its device.
         deferred: whether the device decides what is kept; see `WeightSnapshot`.
-        always: whether the weights are copied before each step; False where a bad gradient is noticed before the
-            optimizer steps on it, and they are copied only then.
+        always: whether the weights are copied before each step; if False, a non-finite gradient is noticed before
+            the optimizer steps on it, and they are copied only then.
 
     Attributes:
         always: the argument.
@@ -56,7 +56,7 @@ class ReplayBuffer:
         self.always = always
         self._snapshot: WeightSnapshot | None = None
         self._snapshot_step = -1
-        # Whether all was finite so far. On a CPU it is looked at, for there is nothing to wait for.
+        # Whether all was finite so far. On a CPU it is read at once: there is nothing to wait for.
         self._good: Tensor | bool = True
         self._noticed = False  # whether it is known that a pass which is held went bad
         self._bytes = 0
@@ -73,7 +73,7 @@ class ReplayBuffer:
         return f"the weights take more than {weight_snapshot.LIMIT // 2**20} MiB and were not copied"
 
     def _why_not_copied(self) -> str:
-        """Say why the weights should not be copied now; empty if there is room."""
+        """Return why the weights should not be copied now; empty if there is room."""
         if not self._is_small():
             return self._too_large()
         free = free_memory(self._device)
@@ -113,12 +113,12 @@ class ReplayBuffer:
             )
 
     def drop(self, done: int) -> None:
-        """Let go of the passes of all steps up to `done`."""
+        """Drop the passes of all steps up to `done`."""
         while self.passes and self.passes[0].step <= done:
             self._bytes -= self.passes.popleft().nbytes
 
     def before_pass(self, step: int) -> None:
-        """Copy the weights, if that has to be done before each step and was not for this one."""
+        """Copy the weights, if they are copied before each step and were not for this one."""
         if self.always and self._snapshot_step != step and not self.why_not and self.origin is None:
             self._snapshot_step = step
             if self._snapshot is None:
@@ -126,11 +126,11 @@ class ReplayBuffer:
             self._snapshot.take(self._good)
 
     def note(self, norms: Tensor | list[float], overflow: Tensor | None) -> bool:
-        """Look whether the gradients of a step are finite. Return whether it is time for `copy_now`.
+        """Check whether the gradients of a step are finite. Return whether it is time for `copy_now`.
 
         Args:
             norms: of the gradients: (k,) on the device, not waited for, or numbers.
-            overflow: () more than 0 if a loss scaler makes the optimizer leave this step out.
+            overflow: () more than 0 if a loss scaler makes the optimizer skip this step.
         """
         if isinstance(norms, Tensor):
             if self.origin is None:
@@ -146,16 +146,16 @@ class ReplayBuffer:
         return False
 
     def noticed(self) -> None:
-        """Take note that the latest loss is not finite: what led there is held, and no more is needed."""
+        """Record that the latest loss is not finite: what led to it is held, and no more is needed."""
         self._noticed = True
 
-    def find(self, failure: NonFiniteStep, noticed: int, table: StepLog, copied: bool) -> None:
+    def find(self, failure: NonFiniteStep, noticed: int, step_log: StepLog, copied: bool) -> None:
         """Find where the NaN or inf of a step began. No hook of the watcher may be on the model.
 
         Args:
             failure: the step.
             noticed: the last step that has run.
-            table: the history.
+            step_log: the history.
             copied: whether no copy of the weights has failed.
         """
         try:
@@ -179,7 +179,7 @@ class ReplayBuffer:
             )  # fmt: skip
         else:
             if self.origin.kind == "optimizer step":
-                self.origin = dataclasses.replace(self.origin, **_known_at(self.origin.step, table))
+                self.origin = dataclasses.replace(self.origin, **_known_at(self.origin.step, step_log))
         finally:
             self._snapshot = None  # the first is the one that matters: no more needs to be held
             self._set_aside()
@@ -189,13 +189,13 @@ class ReplayBuffer:
         passes = [kept for kept in self.passes if kept.step == failure.step]
         return passes[-PASSES_OF_SKIPPED:] if failure.left_out else passes
 
-    def look_at_weights(self, last: int, table: StepLog) -> None:
-        """Look, at the end of a run, at the weights that no later pass has used."""
+    def look_at_weights(self, last: int, step_log: StepLog) -> None:
+        """Check, at the end of a run, the weights that no later pass has used."""
         broken = not_finite(self._layers.parameters)
         if broken and last >= 0 and self.origin is None:
             self.origin = OriginFacts(
                 last, "optimizer step", True, last, parameters=broken,
-                num_parameters=len(self._layers.parameters), **_known_at(last, table),
+                num_parameters=len(self._layers.parameters), **_known_at(last, step_log),
             )  # fmt: skip
             self._set_aside()
 
@@ -219,7 +219,7 @@ class ReplayBuffer:
             self._failed = next((kept for kept in held if kept.broke), held[-1] if held else None)
 
     def copy_now(self) -> None:
-        """Copy the weights as they are, before an optimizer steps on what is not finite; if they are not yet."""
+        """Copy the weights before an optimizer steps on a non-finite gradient, unless they are copied already."""
         if self.always or self.why_not:
             return
         self.why_not = self._why_not_copied()
@@ -229,9 +229,9 @@ class ReplayBuffer:
         self._snapshot.take(True)
 
 
-def _known_at(step: int, table: StepLog) -> dict[str, Any]:
-    """Look up what the history has on a step."""
-    rows = table.steps.arrays()
+def _known_at(step: int, step_log: StepLog) -> dict[str, Any]:
+    """Look up a step in the history."""
+    rows = step_log.steps.arrays()
     known: dict[str, Any] = {}
     for place in (rows["steps"] == step).nonzero()[0]:
         known["learning_rate"] = float(rows["learning_rates"][place].max())

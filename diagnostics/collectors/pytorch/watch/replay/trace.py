@@ -20,9 +20,9 @@ class Trace:
     It waits for the device at every call: that is why the steps are chosen, and few.
 
     Args:
-        model: whose modules are listened to.
+        model: the one whose modules get hooks.
         steps: to be traced.
-        failed: told of an exception of ours; the trace of that step is lost.
+        failed: called with a fault of this library; the trace of that step is lost.
     """
 
     def __init__(self, model: nn.Module, steps: Collection[int], failed: Callable[[Exception], None]) -> None:
@@ -34,11 +34,11 @@ class Trace:
         self.traces: list[TraceFacts] = []
 
     def open(self, step: int, inputs: Any) -> None:
-        """Listen to the pass that is about to run.
+        """Trace the pass that is about to run.
 
         Args:
             step: its step.
-            inputs: what the model is called with; its own hooks are running already.
+            inputs: the model's arguments; its own hooks are running already.
         """
         self.abandon()
         self._lost = False
@@ -48,7 +48,7 @@ class Trace:
         self._open = (step, calls, stack)
 
     def close(self, output: Any) -> None:
-        """Take the hooks off, and keep what was seen; the weights are looked at now, before they are changed."""
+        """Remove the hooks, and store the trace; the weights are read now, before they change."""
         if self._open is None:
             return
         step, calls, _ = self._open
@@ -58,7 +58,7 @@ class Trace:
             self.traces.append(TraceFacts(step, tuple(call.frame() for call in (*calls, self._root))))
 
     def abandon(self) -> None:
-        """Take the hooks off."""
+        """Remove the hooks."""
         if self._open is not None:
             self._open[2].close()
             self._open = None

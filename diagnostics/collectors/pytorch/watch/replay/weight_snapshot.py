@@ -13,14 +13,14 @@ LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 
 
 class WeightSnapshot:
-    """A copy of the weights that is brought up to date before each step, for as long as all is finite.
+    """A copy of the weights, updated before each step until something is not finite.
 
     Costs the memory of the weights once, on an accelerator twice, where the copy is written under a condition
     that the device itself evaluates: nothing is read back.
 
     Args:
-        parameters: by name. Of those that several processes share the part of this one is copied.
-        deferred: whether the condition will be a tensor, not to be waited for.
+        parameters: by name. Of distributed ones the part of this process is copied.
+        deferred: whether the condition will be a tensor that must not be waited for.
     """
 
     def __init__(self, parameters: Mapping[str, nn.Parameter], deferred: bool) -> None:
@@ -57,7 +57,7 @@ class WeightSnapshot:
         self.taken = True
 
     def weights(self) -> dict[str, Tensor]:
-        """Return what is held, by name and in the parameters' shapes; views, not copies."""
+        """Return the copies, by name and in the parameters' shapes; views."""
         return dict(zip(self._names, self._views, strict=True))
 
     def _cut(self, whole: Tensor, members: list[int], views: list[Tensor]) -> Tensor:
