@@ -1,4 +1,4 @@
-"""Which rules a project has decided to live with, and why."""
+"""The rules that a project ignores, each with its reason."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 
 from .errors import InvalidInput, what
 from .rules.registry import all_rules
+from .text.join import listed
 
 EXAMPLE = """\
 [tool.diagnostics.ignore]
-sorted-by-label = "a stream in the order of time, on purpose"\
+sorted-by-label = "the stream is in order of time on purpose"\
 """
 
 
 def from_option(names: str) -> dict[str, str]:
-    """Read `--ignore RULE[,RULE]`: rule to reason; there is none on a command line.
+    """Read `--ignore RULE[,RULE]` into rule to reason; on a command line every reason is empty.
 
     Raises:
-        InvalidInput: a name is no rule's.
+        InvalidInput: there is no rule of that name.
     """
     given = [name.strip() for name in names.split(",") if name.strip()]
     check_names(given, "--ignore")
@@ -35,7 +36,7 @@ def from_pyproject(folder: Path) -> dict[str, str]:
         Rule to reason; empty without such a file or table.
 
     Raises:
-        InvalidInput: the file cannot be read, a name is no rule's, or a reason is missing.
+        InvalidInput: the file cannot be read, there is no rule of a name, or a reason is missing.
     """
     file = next((f for p in (folder, *folder.parents) if (f := p / "pyproject.toml").is_file()), None)
     if file is None:
@@ -47,30 +48,30 @@ def from_pyproject(folder: Path) -> dict[str, str]:
     table = tool.get("diagnostics", {}) if isinstance(tool, Mapping) else {}
     if not isinstance(table, Mapping) or (unknown := sorted(set(table) - {"ignore"})):
         named = ", ".join(unknown) if isinstance(table, Mapping) else what(table)
-        raise InvalidInput(f"[tool.diagnostics] in {file} holds {named}. It takes a table ignore:\n{EXAMPLE}")
+        raise InvalidInput(f"[tool.diagnostics] in {file} holds {named}. It takes a table `ignore`:\n{EXAMPLE}")
     return _reasons(table.get("ignore", {}), file)
 
 
 def _reasons(ignore: Any, file: Path) -> dict[str, str]:
     place = f"[tool.diagnostics.ignore] in {file}"
     if not isinstance(ignore, Mapping):
-        raise InvalidInput(f"{place} is {what(ignore)}. It takes rules, each with the reason:\n{EXAMPLE}")
+        raise InvalidInput(f"{place} is {what(ignore)}. It takes rule names, each with a reason:\n{EXAMPLE}")
     check_names(ignore, place)
     for name, reason in ignore.items():
         if not isinstance(reason, str) or not reason.strip():
-            raise InvalidInput(f"{place} gives no reason for {name}. Say why it is ignored:\n{EXAMPLE}")
+            raise InvalidInput(f"{place} gives no reason for {name}. Write why it is ignored:\n{EXAMPLE}")
     return dict(ignore)
 
 
 def check_names(names: Iterable[str], place: str) -> None:
-    """Refuse what is no rule's name; `place` is where it stands.
+    """Refuse names that no rule has; `place` says where they were given.
 
     Raises:
-        InvalidInput: a name is no rule's.
+        InvalidInput: there is no rule of that name.
     """
     known = [rule.name for rule in all_rules()]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3)
-            hint = f"Did you mean {' or '.join(near)}?" if near else "`diagnose rules` lists them."
-            raise InvalidInput(f"{place} names {name!r}, and there is no such rule. {hint}")
+            hint = f"Did you mean {listed(near, 'or')}?" if near else "`diagnose rules` lists all rules."
+            raise InvalidInput(f"{place} names {name!r}, but there is no such rule. {hint}")

@@ -1,37 +1,37 @@
-"""Everything `diagnostics` raises on purpose, and how it names what it was given.
+"""The exceptions that `diagnostics` raises, and how they name a wrong argument.
 
 DiagnosticsError
-├── InvalidInput       the arguments are not something that can be looked at
-└── FindingsPresent    raised by `Report.raise_if`, and only when asked
+├── InvalidInput       the arguments cannot be examined
+└── FindingsPresent    raised by `Report.raise_if` alone
 """
 
 from __future__ import annotations
 
 
 class DiagnosticsError(Exception):
-    """The root of the tree above."""
+    """The base class of all exceptions that this library raises."""
 
 
 class InvalidInput(DiagnosticsError, ValueError):
-    """Says what was given, what was expected, and what to do."""
+    """An argument is wrong; the message says what was given, what was expected, and what to do."""
 
 
 class FindingsPresent(DiagnosticsError):
-    """A report holds findings at or above the severity that was asked about."""
+    """A report holds findings at or above a given severity."""
 
 
 def what(value: object) -> str:
-    """Say what was given instead: `None`, `a str`, `the class Linear, not an object of it`."""
+    """Name what was given instead: `None`, `a str`, `the class Linear, not an instance of it`."""
     if value is None:
         return "None"
     if isinstance(value, type):
-        return f"the class {value.__name__}, not an object of it"
+        return f"the class {value.__name__}, not an instance of it"
     kind = type(value).__name__
     return f"an {kind}" if kind[0] in "AEIOUaeiou" else f"a {kind}"
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an exception says, whatever its `__str__` does."""
+    """Return an exception's message, even if its `__str__` raises."""
     try:
         return str(error)
     except BaseException:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from .join import listed
+
 NAMED = 5  # more names than this are skipped over by the eye; the evidence holds them all
 
 
 def describe_parameters(sizes: Mapping[str, int], others: Collection[str] = ()) -> str:
-    """Say which parameters are meant: ``encoder.layer.1.* (12 parameters), head.weight and 3 more``.
+    """Name parameters by their common modules: ``encoder.layer.1.* (12 parameters), head.weight and 3 more``.
 
     Args:
         sizes: scalars by parameter name, its modules divided by ``.`` (PyTorch) or ``/`` (Keras).
-        others: names of parameters that are not meant: no ``*`` may take one of them in.
+        others: names of parameters that are not meant: no ``*`` may match one of them.
 
     Returns:
         At most `NAMED` names or modules, the largest first.
@@ -27,7 +29,7 @@ def describe_parameters(sizes: Mapping[str, int], others: Collection[str] = ()) 
     named = [_label(members) for members in ordered[:NAMED]]
     if left := sum(len(members) for members in ordered[NAMED:]):
         named.append(f"{left} more")
-    return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    return listed(named)
 
 
 def _modules(name: str) -> list[str]:

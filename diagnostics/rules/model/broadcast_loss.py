@@ -8,29 +8,36 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts, ShapesDiffer
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.text.join import count_of, not_known
 
-Shape = tuple[int | None, ...]  # None: a size that is open, as the batch's is in a graph
-ONE_HOT = (
-    "loss_fn(prediction, target.argmax(-1)), or target.float(), which CrossEntropyLoss takes for probabilities"
-)
-ONE_HOT_KERAS = "keras.losses.CategoricalCrossentropy, which reads one-hot targets, or hand over target.argmax(-1)"
+Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph
+ONE_HOT = {
+    "torch": (
+        "loss_fn(prediction, target.argmax(-1))",
+        "target.float(), which CrossEntropyLoss reads as probabilities",
+    ),
+    "keras": (
+        "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
+        "pass target.argmax(-1) to the loss",
+    ),
+}
 
 
 class BroadcastLoss(Rule):
-    """Prediction and target differ in shape, and the loss stretches them to fit.
+    """Prediction and target differ in shape, and the loss broadcasts them.
 
     ## What it does
     Compares the shapes of prediction and target where the value of the loss shows that they were broadcast
-    against each other. After a crash it names the shapes that could not even be broadcast.
+    against each other. After a crash it names the shapes that could not be broadcast.
 
     ## Why it is bad
-    A prediction of shape (32, 1) less a target of shape (32,) is a table of 32 by 32 differences: every
-    prediction is compared with every target of the batch. The answer that suits all of them best is the mean,
-    and that is what the model learns. The loss falls, to the variance of the targets, and looks like a hard
-    problem.
+    A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every
+    prediction is compared with every target of the batch. The constant prediction that minimises this loss is
+    the mean, and that is what the model learns. The loss falls to the variance of the targets, and the problem
+    looks hard.
 
     ## Example
     ```python
@@ -48,10 +55,9 @@ class BroadcastLoss(Rule):
     None: the loss has the value of the broadcast shapes, and not that of matching ones.
 
     ## Known problems
-    Found only for losses that can be recognised by computing them again; `"other"` losses are silent. A target
-    that is meant to be shared, one for many predictions, is reported too: repeat it to the full shape where
-    that is meant. Keras' own losses bring (n, 1) and (n,) together by themselves; there it takes a loss of
-    your own, or a longer axis.
+    Found only for losses that can be recognised by computing them again; `"other"` losses are not judged. One
+    target that many predictions share on purpose is reported too: expand it to the full shape. Keras' own
+    losses reshape (n, 1) and (n,) to match; in Keras the bug needs a custom loss or a longer axis.
 
     ## Sources
     The documentation of `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely
@@ -60,34 +66,27 @@ class BroadcastLoss(Rule):
 
     severity = "error"
     causes = NO_LEARNING
-    no_exhibit = "PyTorch's own loss warns of it in so many words; the bug hides only in a loss of one's own"
+    no_exhibit = "PyTorch's own losses warn about it; the bug stays hidden only in a custom loss"
 
     @check
-    def from_loss(
-        self,
-        loss: LossFacts,
-        outputs: OutputFacts,
-        batch: BatchFacts | None = None,
-        model: ModelFacts | None = None,
-    ) -> Finding | None:
-        """Look at a loss that comes out only of broadcast shapes."""
+    def from_loss(self, loss: LossFacts, outputs: OutputFacts, batch: BatchFacts | None = None) -> Finding | None:
+        """Report a loss whose value only broadcast shapes can give."""
         if not loss.broadcast:
             return None
         target = None if batch is None or batch.labels is None else batch.labels.shape
         prediction = outputs.shape
-        in_keras = model is not None and model.library == "keras"
         shapes = f"The prediction has shape {prediction}"
-        shapes += f" and the target {target}." if target else ", and the target another."
+        shapes += f" and the target {target}." if target else ", and the target has a different one."
         return self.found(
-            f"{shapes} The loss stretches them to fit each other{_table(prediction, target)}. What suits all of "
-            "them best is one answer for every example, the mean, and that is what the model will learn.",
-            fix=_fix(prediction, target, in_keras),
+            f"{shapes} The loss broadcasts them{_table(prediction, target)}. The constant prediction that "
+            "minimises this loss is the mean, and that is what the model will learn.",
+            fix={library: _fix(prediction, target, library == "keras") for library in ("torch", "keras")},
             evidence={"prediction_shape": list(prediction), "target_shape": list(target) if target else None},
         )
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: ShapesDiffer) -> Finding | None:
-        """Name the shapes that the loss could not bring together."""
+        """Name the shapes that the loss could not broadcast."""
         prediction, target = symptom.prediction, symptom.target
         evidence = {
             "prediction_shape": list(prediction) if prediction is not None else None,
@@ -95,41 +94,41 @@ class BroadcastLoss(Rule):
         }
         if prediction is not None and prediction == target:
             if len(prediction) < 2:
-                return None  # one score for each target: it is not the shapes
+                return None  # one score for each target: the shapes are right
             return self.found(
-                f"The prediction has shape {prediction} and the target too, but this loss reads class indices: "
-                "one number for each prediction, where the target has a vector.",
-                fix=ONE_HOT_KERAS if crash.in_keras else ONE_HOT,
+                f"Prediction and target both have shape {prediction}, but this loss reads class indices: it needs "
+                "one integer per prediction, and the target has a vector.",
+                fix=ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
             )
         if prediction is not None and target is not None:
             seen = (
-                f"The prediction has shape {prediction} and the target {target}, and the loss cannot bring them "
-                f"together{_clash(prediction, target)}."
+                f"The loss cannot compare a prediction of shape {prediction} with a target of shape "
+                f"{target}{_clash(prediction, target)}."
             )
         else:
-            unknown = (
-                "could not be read from the exception's frames" if crash.live else "cannot be known from the text"
+            seen = (
+                "The loss cannot compare prediction and target, because their shapes do not match. "
+                f"{not_known('which shapes these are', crash.live)}"
             )
-            seen = f"Prediction and target have shapes that the loss cannot bring together; which ones {unknown}."
         return self.found(
-            f"{seen} A loss wants one target for each prediction, along the same axes; where the shapes happen "
-            "to stretch to fit, it would compare the wrong ones without a word.",
-            fix=_fix_indices(prediction, target, crash.in_keras) or _fix(prediction, target, crash.in_keras),
+            f"{seen} A loss needs one target per prediction, along the same axes. Shapes that happen to "
+            "broadcast give no error, and the loss compares the wrong pairs.",
+            fix=_after_crash(prediction, target),
             evidence=evidence,
             where=crash.where,
         )
 
 
 def _table(prediction: tuple[int, ...], target: tuple[int, ...] | None) -> str:
-    """Say what is compared with what once both are stretched."""
+    """Say what is compared with what after broadcasting."""
     if target is None:
-        return ", and compares values that do not belong together"
+        return " and compares values that do not belong together"
     try:
         full = np.broadcast_shapes(prediction, target)
     except ValueError:
-        return ", and compares values that do not belong together"
+        return " and compares values that do not belong together"
     targets_each = math.prod(full) // max(1, math.prod(prediction))
     predictions_each = math.prod(full) // max(1, math.prod(target))
     what = (
@@ -137,44 +136,52 @@ def _table(prediction: tuple[int, ...], target: tuple[int, ...] | None) -> str:
         if targets_each > 1
         else f"every target is compared with {predictions_each} predictions"
     )
-    return f", to {full}: {what} instead of its own alone"
+    return f" to {full}: {what} instead of only its own"
 
 
 def _clash(prediction: Shape, target: Shape) -> str:
-    """Say which axis is at fault, where one is."""
+    """Name the axis whose sizes differ, if there is one."""
     if not prediction or not target:
         return ""
     if _clashing_batches(prediction, target):
         return f": there are {prediction[0]} predictions for {target[0]} targets"
     if len(prediction) == len(target) and prediction[:-1] == target[:-1]:
-        return f": for each example there are {prediction[-1]} predictions and {target[-1]} targets"
+        return f": there are {prediction[-1]} predictions and {target[-1]} targets per example"
     return ""
 
 
-def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool) -> str | None:
-    """Say what to do about class indices: in an axis of their own, or fewer than there are predictions."""
+def _after_crash(prediction: Shape | None, target: Shape | None) -> dict[str, Fix]:
+    return {
+        library: _fix_indices(prediction, target, library == "keras")
+        or _fix(prediction, target, library == "keras")
+        for library in ("torch", "keras")
+    }
+
+
+def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix | None:
+    """Return the fix for class indices that have an extra axis, or that are fewer than the predictions."""
     if not prediction or not target or len(prediction) < 2:
         return None
     if len(prediction) > len(target) + 1 and prediction[: len(target)] == target:
         pool = "keras.layers.GlobalAveragePooling1D()" if in_keras else "x.mean(dim=1)"
-        return f"bring the axes between batch and outputs down to one row for each target, before the end: {pool}"
+        return f"pool the axes between batch and outputs to one row per target: {pool}"
     if target != (*prediction[:-1], 1):
         return None
     indices = (
-        "take a loss that reads indices (SparseCategoricalCrossentropy)"
+        "use a loss that reads indices (SparseCategoricalCrossentropy)"
         if in_keras
         else "loss_fn(prediction, target.squeeze(-1))"
     )
-    return f"if the targets are class indices, {indices}; if they are values, give the last layer one output"
+    return f"if the targets are class indices: {indices}", "if they are values: give the last layer one output"
 
 
 def _clashing_batches(prediction: Shape, target: Shape) -> bool:
     return None not in (prediction[0], target[0]) and prediction[0] != target[0]
 
 
-def _fix(prediction: Shape | None, target: Shape | None, in_keras: bool) -> str:
+def _fix(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix:
     if not prediction or not target:
-        return "print both shapes just before the loss, and make them the same"
+        return "print both shapes just before the loss, and make them equal"
     squeeze = "keras.ops.squeeze({}, -1)" if in_keras else "{}.squeeze(-1)"
     if prediction == (*target, 1):
         return f"loss_fn({squeeze.format('prediction')}, target)" if not in_keras else squeeze.format("y_pred")
@@ -182,15 +189,15 @@ def _fix(prediction: Shape | None, target: Shape | None, in_keras: bool) -> str:
         return f"loss_fn(prediction, {squeeze.format('target')})" if not in_keras else squeeze.format("y_true")
     if _clashing_batches(prediction, target):
         return (
-            "keep the batch axis first and as it is in every reshape, view or flatten between input and loss: "
+            "keep the batch axis first and unchanged in every reshape, view or flatten between input and loss: "
             "x.reshape(x.shape[0], -1)"
         )
     if prediction[:-1] == target:
         by_index = "SparseCategoricalCrossentropy" if in_keras else "torch.nn.CrossEntropyLoss"
         return (
-            f"if the targets are class indices, take a loss that reads indices ({by_index}); if they are values, "
-            "give the last layer one output"
+            f"if the targets are class indices: use a loss that reads indices ({by_index})",
+            "if they are values: give the last layer one output",
         )
     if prediction[:-1] == target[:-1]:
-        return f"give the last layer {target[-1]} {'output' if target[-1] == 1 else 'outputs'}, or mend the target"
-    return f"bring the prediction to the shape of the target, {target}"
+        return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target"
+    return f"reshape the prediction to the shape of the target, {target}"

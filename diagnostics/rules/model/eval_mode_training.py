@@ -8,23 +8,24 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import TrainModeFacts
+from diagnostics.text.join import listed
 
 STEPS = 8  # looked at in a watched run, all in evaluation mode
-NAMED = 3  # layers named in the message; which ones matters less than that there are some
+NAMED = 3  # layers named in the message
+FIX = "model.train()  # at the start of each epoch, after any evaluation"
 
 
 class EvalModeTraining(Rule):
     """The model trains in evaluation mode.
 
     ## What it does
-    Looks at whether the model is in evaluation mode although it has layers that behave differently in
-    training: dropout, batch norm. In a run that is watched it looks at these layers themselves, during the
-    backward passes.
+    Checks whether the model is in evaluation mode although it has layers that behave differently in training:
+    dropout, batch norm. In a watched run it checks the mode of these layers during the backward passes.
 
     ## Why it is bad
-    In evaluation mode dropout drops nothing, so the model overfits sooner, and batch norm uses and keeps its
-    old statistics, which for a new model are a mean of 0 and a variance of 1 whatever the data look like.
-    Nothing fails.
+    In evaluation mode dropout is off, so the model overfits sooner, and batch norm uses its running statistics
+    without updating them. In a new model these are a mean of 0 and a variance of 1, whatever the data. No error
+    is raised.
 
     ## Example
     ```python
@@ -42,16 +43,16 @@ class EvalModeTraining(Rule):
     ```
 
     ## Thresholds
-    None: the model as a whole is in evaluation mode, and one layer that minds is enough. In a watched run: none of
-    these layers was in training mode in the last 8 steps looked at, or more. Layers of frozen parts do not count,
-    and neither does dropout that drops nothing.
+    None: the model as a whole is in evaluation mode, and one layer that depends on the mode is enough. In a
+    watched run: none of these layers was in training mode in the last 8 or more sampled steps. Frozen layers and
+    dropout with p = 0 do not count.
 
     ## Known problems
     Before training this is only a note, because the training loop usually calls `model.train()` itself and
-    `examine` does not see the loop. Where the loop is known to decide, as in Hugging Face's Trainer and in
-    Keras, the rule is not applicable. A backbone kept in evaluation mode on purpose, while the model around it
-    is in training mode, is not reported. To fine-tune a whole model in evaluation mode, so that batch norm
-    keeps the statistics it came with, is a choice that some make; a watched run that does so is reported.
+    `examine` does not see the loop. Where the loop is known to set the mode, as in Hugging Face's Trainer and in
+    Keras, the rule is not applicable. A backbone kept in evaluation mode on purpose, inside a model in training
+    mode, is not reported. Fine-tuning a whole model in evaluation mode, to keep the pretrained statistics of
+    batch norm, is a legitimate choice; a watched run that does so is reported.
 
     ## Sources
     PyTorch's documentation of `torch.nn.Module.eval`; Hugging Face's documentation of
@@ -59,11 +60,11 @@ class EvalModeTraining(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "it costs some accuracy, and how much varies with the seed: too little to fail on every run"
+    no_exhibit = "it costs some accuracy, depending on the seed: too little to fail on every run"
 
     @check
     def from_model(self, model: ModelFacts) -> Finding | None:
-        """Look at the mode that the model was handed over in."""
+        """Check the mode of the model that was passed to `examine`."""
         if model.training is None:
             raise NotApplicable("needs a model whose mode is set before the training loop starts")
         layers = model.mode_dependent_layers
@@ -73,20 +74,20 @@ class EvalModeTraining(Rule):
         return self.found(
             f"{model.name} is in evaluation mode, but {len(layers)} of its layers "
             f"{'behaves' if len(layers) == 1 else 'behave'} differently in training ({named}). Unless the "
-            "training loop switches the mode, dropout drops nothing and batch norm learns no statistics.",
-            fix="model.train()  # at the start of each epoch, after any evaluation",
+            "training loop calls model.train(), dropout is off and batch norm does not update its statistics.",
+            fix=FIX,
             evidence={"training": False, "mode_dependent_layers": list(layers)},
             severity="note",
         )
 
     @check
     def from_modes(self, modes: TrainModeFacts) -> Finding | None:
-        """Look at the mode of the layers that mind while the model learns."""
+        """Check the mode of the layers that depend on it during the backward passes."""
         layers = modes.layers
         if not layers:
             return None
         if len(modes.steps) < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps whose backward pass was looked at")
+            raise NotApplicable(f"needs {STEPS} steps whose backward pass was sampled")
         training = np.flatnonzero(modes.in_training > 0)
         last = int(training[-1]) if training.size else None
         since = modes.steps if last is None else modes.steps[last + 1 :]
@@ -95,14 +96,14 @@ class EvalModeTraining(Rule):
         before = ""
         if last is not None:
             before = (
-                f" At step {modes.steps[last]:,} they still were: an evaluation seems to have left the model "
-                "in its own mode."
+                f" At step {modes.steps[last]:,} they still were: an evaluation probably called model.eval() and "
+                "did not switch back."
             )
         return self.found(
-            f"The model trains in evaluation mode: in all {len(since)} steps looked at from step {since[0]:,} on, "
-            f"no layer that behaves differently in training was in training mode ({_named(layers)}).{before} "
-            "Dropout drops nothing, and batch norm learns no statistics.",
-            fix="model.train()  # at the start of each epoch, after any evaluation",
+            f"The model trains in evaluation mode: in all {len(since)} sampled steps from step {since[0]:,} on, "
+            f"none of the layers that depend on the mode ({_named(layers)}) was in training mode.{before} "
+            "Dropout is off, and batch norm does not update its statistics.",
+            fix=FIX,
             evidence={
                 "mode_dependent_layers": list(layers),
                 "steps_looked_at": len(since),
@@ -113,5 +114,4 @@ class EvalModeTraining(Rule):
 
 
 def _named(layers: tuple[str, ...]) -> str:
-    others = len(layers) - NAMED
-    return ", ".join(layers[:NAMED]) + (f" and {others} more" if others > 0 else "")
+    return listed(layers, most=NAMED)

@@ -11,23 +11,25 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, LossFacts
 from diagnostics.facts.trials import OverfitFacts
+from diagnostics.text.join import count_of
 
-# Relative to the size of the predictions. Float32 rounds at 1.2e-7; summing in another order costs a few of
-# these, and an answer that really depends on the input differs by far more.
+# Relative to the size of the predictions. Float32 rounds at 1.2e-7; another order of summation costs a few of
+# these. Predictions that depend on the input differ by far more.
 ROUNDING = 1e-6
-CLEARLY_BELOW = 0.99  # of the best constant answer's loss: far more than rounding
+CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding
 
 
 class IgnoresInput(Rule):
-    """The model gives the same answer to every input.
+    """The model predicts the same for every input.
 
     ## What it does
-    Trains a copy of the model on one batch, and compares its predictions for the examples of that batch, before
-    and after. They should differ by then at the latest, as the examples and their labels do.
+    Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before
+    and after. The examples and their labels differ, so the predictions should differ after training at the
+    latest.
 
     ## Why it is bad
-    Whatever the input says does not reach the output, so the best that training can find is one answer for
-    everything. The loss still falls, to the level of that answer, and looks like a hard problem.
+    The input does not reach the output, so training can only find the best constant prediction. The loss still
+    falls to the level of that prediction, and the problem looks hard.
 
     ## Example
     ```python
@@ -44,14 +46,14 @@ class IgnoresInput(Rule):
 
     ## Thresholds
     The spread of the predictions across examples, divided by their root mean square, must stay below 1e-6:
-    about eight times the rounding of float32 (1.2e-7), so that only equal answers count as equal. Both before
-    and after: a head that starts at zero gives equal answers at first, and a model whose units die in training
-    gives them in the end, though it does read its input.
+    about eight times the rounding of float32 (1.2e-7), so that only equal predictions count as equal. This must
+    hold both before and after training: a head initialised to zero predicts a constant at first, and a model
+    whose units die in training predicts a constant in the end, although both read their input.
 
     ## Known problems
-    Not judged where the same answer is right: all inputs or all labels of the batch equal. Clean, whatever
-    the last predictions were, if the copy's loss once fell below what any single answer can reach: then it
-    did tell the examples apart, and only a rate too high for it made them equal again. A baseline that
+    Not judged where a constant prediction is right: all inputs or all labels of the batch are equal. Not
+    reported if the copy's loss once fell below that of any constant prediction: then the copy did distinguish
+    the examples, and only a learning rate that was too high made the predictions equal again. A baseline that
     ignores its input on purpose is reported. Predictions that differ by less than a millionth of their size,
     such as large regression targets that are almost equal, are reported too; standardise such targets.
 
@@ -67,7 +69,7 @@ class IgnoresInput(Rule):
     def from_overfit(
         self, overfit: OverfitFacts, loss: LossFacts | None = None, batch: BatchFacts | None = None
     ) -> Finding | None:
-        """Look at the answers of the copy that was trained on one batch."""
+        """Compare the predictions of the copy that was trained on one batch."""
         if overfit.distinct_inputs < 2:
             raise NotApplicable("needs a batch in which at least two inputs differ")
         if batch is not None and _same_target(batch):
@@ -78,13 +80,13 @@ class IgnoresInput(Rule):
             return None
         steps = len(overfit.losses)
         return self.found(
-            f"A copy of the model, before and after {steps} {'step' if steps == 1 else 'steps'} of training on "
-            f"this batch, gives the same answer to all {overfit.distinct_inputs} of its different inputs. "
-            "Nothing of the input reaches the output, so training can only find the one answer that suits most "
-            "examples. Look for an input that forward() never uses, a mask or factor that is all zero, a softmax "
-            "or a normalisation over an axis of size 1, or a layer whose units are all dead.",
-            fix="after each layer, print how much its output differs across the batch, x.std(0).max(): the "
-            "fault is where that first becomes 0",
+            f"A copy of the model predicts the same for all {overfit.distinct_inputs} different inputs of this "
+            f"batch, both before and after {count_of(steps, 'step')} of training on it. The input does not reach "
+            "the output, so training can only find the best constant prediction. Look for an input that "
+            "forward() never uses, a mask or factor that is all zero, a softmax or normalisation over an axis of "
+            "size 1, or a layer whose units are all dead.",
+            fix="after each layer, print x.std(0).max(), the spread of its output across the batch: the first "
+            "layer where it is 0 is at fault",
             evidence={
                 "output_spread": overfit.output_spread,
                 "distinct_inputs": overfit.distinct_inputs,
@@ -94,13 +96,13 @@ class IgnoresInput(Rule):
 
 
 def _beats_constant(overfit: OverfitFacts, loss: LossFacts | None) -> bool:
-    """Whether some run went where no single answer could: its predictions must have differed."""
+    """Whether the loss fell below that of any constant prediction, so that the predictions must have differed."""
     lowest = min((value for value in overfit.losses if math.isfinite(value)), default=math.inf)
     return loss is not None and loss.floor is not None and lowest < CLEARLY_BELOW * loss.floor
 
 
 def _same_target(batch: BatchFacts) -> bool:
-    """Whether one answer would be right for every example."""
+    """Whether a constant prediction would be right for every example."""
     if batch.labels is None:
         return False
     classes = batch.class_labels

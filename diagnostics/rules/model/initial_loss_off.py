@@ -15,17 +15,17 @@ SHARE_OF_CHANCE = 0.5
 
 
 class InitialLossOff(Rule):
-    """The first loss is far above what a guess would cost.
+    """The first loss is far above chance.
 
     ## What it does
-    Compares the cross entropy of one batch, before any training, with that of a model that gives each of the
-    C classes the same probability: ln C.
+    Compares the cross entropy of one batch, before any training, with chance, ln C: the cross entropy of a model
+    that gives each of the C classes the same probability.
 
     ## Why it is bad
-    A model that has learned nothing should not be sure of anything. One that starts far above ln C is sure
-    of wrong answers: its inputs are not scaled, its last layer starts too large, or its head was trained with
-    the classes in another order. It spends its first steps on unlearning that, with gradients large enough
-    to harm the rest.
+    An untrained model should not be confident. If its loss starts far above ln C, its predictions are
+    confidently wrong: the inputs are not scaled, the initial weights of the last layer are too large, or the
+    head was trained with the classes in another order. The first steps only correct that, and their gradients
+    are large enough to harm the other layers.
 
     ## Example
     ```python
@@ -43,16 +43,15 @@ class InitialLossOff(Rule):
     The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class
     to class with standard deviation s add about s²/2 to the loss (less with few classes), so 2 nats mean
     logits with a spread above 2, where PyTorch's linear layer after a normalisation starts at 0.6. A loss
-    below ln C is no alarm: a pretrained model may know the answers. That the first loss should be ln C is
+    below ln C is not reported: a pretrained model may know the classes. That the first loss should be ln C is
     from the source below; how far off is too far is our choice.
 
     ## Known problems
     Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
-    simulation with normal logits of that spread and batches of 32, up to 2 in 100 such models started above
-    the threshold, without anything being wrong. Losses that weigh
-    their classes, or add up the examples instead of averaging, are left out: their chance level is not ln C.
-    A model whose last layer is frozen is not judged: it was pretrained, adapters learn beside it, and on new
-    data it may be sure of wrong answers at first.
+    simulation with normal logits of that spread and batches of 32, up to 2 in 100 healthy models started above
+    the threshold. Losses with class weights, or that sum over the examples instead of averaging, are not judged:
+    their chance level is not ln C. A model whose last layer is frozen is not judged either: it was pretrained,
+    and with new adapters on new data its first predictions may be confidently wrong.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".
@@ -70,7 +69,7 @@ class InitialLossOff(Rule):
         if loss.kind != "cross_entropy" or classes is None or classes < 2:
             raise NotApplicable("needs a cross-entropy loss over a known number of classes")
         if loss.class_weights:
-            raise NotApplicable("needs a loss that weighs all classes the same")
+            raise NotApplicable("needs a loss without class weights")
         if not math.isfinite(loss.value):
             raise NotApplicable("needs a finite loss")
         chance = math.log(classes)
@@ -80,20 +79,23 @@ class InitialLossOff(Rule):
         if excess <= max(MARGIN, SHARE_OF_CHANCE * chance):
             return None
         return self.found(
-            f"Before any training the loss is {loss.value:.2f}, where giving each of the {classes} classes "
-            f"the same probability would cost ln {classes} = {chance:.2f}. So the model starts out sure of wrong "
-            "answers, and has to unlearn them first. Usually the inputs are not scaled, the last layer "
-            "starts too large, or a pretrained head counts the classes in another order.",
-            fix="scale the inputs to about mean 0 and standard deviation 1; if they are, give the last layer "
-            "smaller initial weights, or check the class order of a pretrained head against the labels",
+            f"Before training the loss is {loss.value:.2f}. Chance, the same probability for each of the "
+            f"{classes} classes, is ln {classes} = {chance:.2f}. The initial predictions are confidently wrong: "
+            "usually the inputs are not scaled, the initial weights of the last layer are too large, or a "
+            "pretrained head has the classes in another order.",
+            fix=(
+                "scale the inputs to about mean 0 and standard deviation 1",
+                "give the last layer smaller initial weights",
+                "compare the class order of a pretrained head with the labels",
+            ),
             evidence={"loss": loss.value, "chance": chance, "num_classes": classes},
         )
 
 
 def _summed(loss: LossFacts, terms: int, chance: float) -> bool:
-    """Whether the loss adds up `terms` predictions. Averaged, its floor is an entropy of that many labels."""
+    """Whether the loss sums over `terms` predictions; a mean has an entropy of the labels as its constant loss."""
     if terms < 2 or loss.floor is None:
         return False
     if loss.floor > 0:
         return loss.floor > min(chance, math.log(terms)) * (1 + 1e-6)
-    return loss.value >= terms * chance / 2  # one label only: its floor is 0 either way
+    return loss.value >= terms * chance / 2  # one label only: the constant loss is 0 either way

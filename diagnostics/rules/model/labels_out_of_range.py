@@ -8,8 +8,9 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, LabelBeyondOutputs
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
 from diagnostics.facts.where import Where
+from diagnostics.text.join import listed, not_known
 
-RENUMBER = "number the classes from 0, and mark what the loss should skip with its ignore_index"
+RENUMBER = "number the classes from 0, and mark labels that the loss should skip with its ignore_index"
 
 
 class LabelsOutOfRange(Rule):
@@ -20,9 +21,9 @@ class LabelsOutOfRange(Rule):
     one less than the number of outputs; the ignore index (-100 unless the loss says otherwise) is left out.
 
     ## Why it is bad
-    The loss looks up the output of the true class. Where there is no such output, PyTorch on a CPU raises
-    `IndexError: Target 2 is out of bounds`, a GPU stops with a device-side assert that surfaces somewhere
-    else, and XLA reads past the end and makes the loss NaN.
+    The loss indexes the outputs with the label. If there is no such output, PyTorch on a CPU raises
+    `IndexError: Target 2 is out of bounds`, a GPU raises a device-side assert at some later line, and XLA reads
+    past the end and returns a NaN loss.
 
     ## Example
     ```python
@@ -39,8 +40,8 @@ class LabelsOutOfRange(Rule):
     None: one label outside the range is enough.
 
     ## Known problems
-    Before training, one batch is looked at. A label so rare that this batch lacks it is found only when it
-    arrives and the loss fails.
+    Before training, only one batch is checked. A label so rare that it is not in this batch is found only when
+    the loss fails on it.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; PyTorch's documentation of
@@ -60,7 +61,7 @@ class LabelsOutOfRange(Rule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: LabelBeyondOutputs) -> Finding | None:
-        """Read labels and outputs out of the frames, or say what the text leaves open."""
+        """Read labels and outputs from the frames, or say what the text does not show."""
         labels = class_labels(symptom.labels, symptom.ignore_index)
         if labels is not None and symptom.num_outputs is not None:
             finding = self._compare(
@@ -70,18 +71,18 @@ class LabelsOutOfRange(Rule):
                 return finding
         if symptom.label is not None and symptom.label < 0:
             return self.found(
-                f"Label {symptom.label} is below 0, but classes are counted from 0. Which examples carry it "
-                "cannot be known from the text: pass the exception itself to diagnostics.explain.",
+                f"Label {symptom.label} is negative, but classes are counted from 0. "
+                f"{not_known('which examples have it', live=False)}",
                 fix=RENUMBER,
                 evidence={"label": symptom.label},
                 where=crash.where,
             )
         label = "A label" if symptom.label is None else f"Label {symptom.label}"
         return self.found(
-            f"{label} is past the last class that the model has. Classes are counted from 0, so the model "
-            "needs at least one output more than the largest label. How many outputs it has, and which examples "
-            "carry that label, cannot be known from the text: pass the exception itself to diagnostics.explain.",
-            fix=symptom.outputs_setting.format("n") + ", with n the largest label + 1",
+            f"{label} is beyond the model's last class. Classes are counted from 0, so the model needs at least "
+            "one output more than the largest label. "
+            f"{not_known('how many outputs it has, and which examples have that label,', live=False)}",
+            fix=symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
             evidence={"label": symptom.label},
             where=crash.where,
         )
@@ -99,9 +100,7 @@ class LabelsOutOfRange(Rule):
             return None
         low, high = int(labels.min()), int(labels.max())
         culprits = sorted({int(label) for label in outside})
-        carried = f"carries label {culprits[0]}" if len(culprits) == 1 else f"carries one of {culprits}"
-        if outside.size > 1:
-            carried = carried.replace("carries", "carry")
+        verb = "is" if outside.size == 1 else "are"
         evidence = {
             "lowest_label": low,
             "highest_label": high,
@@ -110,7 +109,7 @@ class LabelsOutOfRange(Rule):
             "examples_outside": int(outside.size),
             "labels_in_batch": int(labels.size),
         }
-        counted = f"{outside.size} of the {labels.size} labels in {labels_from} {carried}"
+        counted = f"{outside.size} of the {labels.size} labels in {labels_from} {verb} out of range ({listed(culprits)})"
         if low < 0:
             return self.found(
                 f"The labels run from {low} to {high}, but classes are counted from 0: {counted}.",
@@ -118,12 +117,12 @@ class LabelsOutOfRange(Rule):
                 evidence=evidence,
                 where=where,
             )
-        fix = setting.format(high + 1)
+        fix: tuple[str, ...] = (setting.format(high + 1),)
         if (low, high) == (1, num_outputs):
-            fix = f"if the labels are counted from 1, subtract 1 from each; otherwise {fix}"
+            fix = ("if the labels are counted from 1: subtract 1 from each", *fix)
         return self.found(
             f"The labels run from {low} to {high}, so there are at least {high + 1} classes, but the model "
-            f"ends in {num_outputs} outputs. {counted}.",
+            f"has {num_outputs} outputs. {counted}.",
             fix=fix,
             evidence=evidence,
             where=where,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, NotProbabilities
-from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
+from diagnostics.text.join import not_known
 
-# Softmax and sigmoid stay within 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3 in
-# half precision. Logits leave that range by far more.
+# Softmax and sigmoid stay between 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3
+# in half precision. Logits exceed that range by far more.
 ROUNDING = 1e-3
 
 KERAS_LOSSES = {
@@ -26,20 +27,19 @@ KERAS_LOSSES = {
 
 
 class LogitsAsProbabilities(Rule):
-    """The model ends in raw scores (logits), and the loss takes them for probabilities.
+    """The model ends in logits, and the loss reads them as probabilities.
 
     ## What it does
-    Looks at what the loss takes the prediction to be, where its settings or its value tell, and whether one
-    batch of predictions can be that. Probabilities lie between 0 and 1, and over exclusive classes add up to
-    1; their logarithms are never above 0.
+    Finds out from the settings or the value of the loss what it reads the predictions as, and checks one batch
+    of predictions. Probabilities lie between 0 and 1, and over exclusive classes add up to 1; log-probabilities
+    are never above 0.
 
     ## Why it is bad
-    Keras clips what is no probability to 0 or 1 before it takes the logarithm, and nothing gets a gradient
-    through a clip: an example whose true class scores below 0 costs a lot and does not raise that score. The
-    model trains, slowly, to a poor plateau. PyTorch's `BCELoss` refuses it, with `all elements of input should
-    be between 0 and 1`; its `NLLLoss` takes minus the true class's score as it is:
-    making all scores larger without end lowers it, and it goes below 0. A name hides the setting: the string
-    `"sparse_categorical_crossentropy"` means `from_logits=False`.
+    Keras clips values outside 0 and 1 before it takes the logarithm, and no gradient passes the clip: an example
+    whose true class has a negative logit has a high loss, and training does not raise that logit. Training is
+    slow and stops at a poor plateau. PyTorch's `BCELoss` raises `all elements of input should be between 0 and
+    1`; its `NLLLoss` is minus the logit of the true class: it decreases without bound, below 0, as all logits
+    grow. The string `"sparse_categorical_crossentropy"` hides the setting: it means `from_logits=False`.
 
     ## Example
     ```python
@@ -55,14 +55,14 @@ class LogitsAsProbabilities(Rule):
     ```
 
     ## Thresholds
-    Some prediction of the batch must lie below 0 or, under a binary loss, above 1; under a loss of
+    At least one prediction of the batch must be below 0 or, with a binary loss, above 1; with a loss that reads
     log-probabilities, above 0. By more than 0.001 each, which is the rounding of half precision.
 
     ## Known problems
-    Judged on one batch of an untrained model: logits that all happen to lie in the range are taken for what
-    the loss says they are, unless the last layer is known to be linear. Scores that are not negative and do
-    not add up to 1, as sigmoid or softplus give them, are left alone: Keras divides them by their sum, and
-    that is a probability. Silent where the setting of the loss cannot be seen.
+    Judged on one batch of an untrained model: logits that all happen to be in the range are not reported, unless
+    the last layer is known to be linear. Predictions that are not negative and do not add up to 1, as from a
+    sigmoid or softplus, are not reported: Keras divides them by their sum, which gives probabilities. Not judged
+    where the setting of the loss is not known.
 
     ## Sources
     The documentation of `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and of
@@ -74,22 +74,21 @@ class LogitsAsProbabilities(Rule):
     causes = ("initial-loss-off", *TOO_LARGE_STEPS)
 
     @check
-    def from_loss(self, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None) -> Finding | None:
-        """Hold the predictions against what the loss takes them to be."""
+    def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
+        """Compare the predictions with what the loss reads them as."""
         if loss.reads is None:
-            raise NotApplicable("needs to know what the loss takes the prediction to be")
+            raise NotApplicable("needs to know whether the loss reads logits or probabilities")
         if outputs.lowest is None or outputs.highest is None:
             raise NotApplicable("needs finite predictions")
         lowest, highest = outputs.lowest, outputs.highest
         if not _impossible(loss, outputs, lowest, highest):
             return None
-        named = f"the loss, {loss.name}," if loss.name else "the loss"
+        named = f"the loss ({loss.name})" if loss.name else "the loss"
         span = f"The model's outputs run from {lowest:.3g} to {highest:.3g}"
-        in_keras = model is not None and model.library == "keras"
         if loss.reads == "log_probabilities":
             message, fix = _not_log_probabilities(span, named, outputs)
         else:
-            message, fix = _not_probabilities(span, named, loss, in_keras)
+            message, fix = _not_probabilities(span, named, loss)
         return self.found(
             message,
             fix=fix,
@@ -105,22 +104,17 @@ class LogitsAsProbabilities(Rule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: NotProbabilities) -> Finding | None:
-        """Say what a loss means that refuses the prediction."""
-        must = "the loss takes them for probabilities, which lie between 0 and 1"
+        """Explain an error of a loss that reads probabilities."""
+        reads = "the loss reads probabilities, which lie between 0 and 1"
         if symptom.lowest is not None and symptom.highest is not None:
             seen = (
-                f"The model's outputs run from {symptom.lowest:.3g} to {symptom.highest:.3g}: they are raw scores "
-                f"(logits), but {must}."
+                f"The model's outputs run from {symptom.lowest:.3g} to {symptom.highest:.3g}: they are logits, "
+                f"but {reads}."
             )
         else:
-            unknown = (
-                "could not be read from the exception's frames"
-                if crash.live
-                else "cannot be known from the text: pass the exception itself to diagnostics.explain"
-            )
             seen = (
-                f"The model's outputs do not all lie between 0 and 1, but {must}. Most often they are raw scores "
-                f"(logits); a NaN among them fails alike. Which it is {unknown}."
+                f"The model's outputs do not all lie between 0 and 1, but {reads}. Usually they are logits; a NaN "
+                f"gives the same error. {not_known('which of the two it is', crash.live)}"
             )
         return self.found(
             seen,
@@ -143,35 +137,36 @@ def _impossible(loss: LossFacts, outputs: OutputFacts, lowest: float, highest: f
     return outputs.sums_to_one is False and outputs.last_activation == "linear"
 
 
-def _not_probabilities(span: str, named: str, loss: LossFacts, in_keras: bool) -> tuple[str, str]:
+def _not_probabilities(span: str, named: str, loss: LossFacts) -> tuple[str, dict[str, Fix]]:
     must = "lie between 0 and 1"
     if loss.kind == "cross_entropy":
         must += " and add up to 1 over the classes"
     message = (
-        f"{span}: they are raw scores (logits), but {named} takes them for probabilities, which {must}. It cuts "
-        "off what is none before it takes the logarithm, and no gradient passes there, so training is slow and "
-        "stops at a poor plateau."
+        f"{span}: they are logits, but {named} reads probabilities, which {must}. It clips other values before it "
+        "takes the logarithm, and no gradient passes the clip, so training is slow and stops at a poor plateau."
     )
     binary = loss.kind == "binary_cross_entropy"
-    if not in_keras:
-        return message, f"loss_fn = torch.nn.{'BCEWithLogitsLoss' if binary else 'CrossEntropyLoss'}()"
     known = KERAS_LOSSES.get((loss.name or "").strip("\"'").replace("_", "").lower())
+    keras: Fix = ("give the loss from_logits=True", "give the last layer a softmax activation")
     if known or binary:
-        return message, f"loss=keras.losses.{known or 'BinaryCrossentropy'}(from_logits=True)"
-    return message, "give the loss from_logits=True, or the last layer a softmax activation"
+        keras = f"loss=keras.losses.{known or 'BinaryCrossentropy'}(from_logits=True)"
+    return message, {
+        "torch": f"loss_fn = torch.nn.{'BCEWithLogitsLoss' if binary else 'CrossEntropyLoss'}()",
+        "keras": keras,
+    }
 
 
-def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple[str, str]:
+def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple[str, dict[str, Fix]]:
     if outputs.sums_to_one:
         return (
-            f"{span} and add up to 1: they are probabilities, but {named} takes them for their logarithms, which "
-            "are never above 0. It rewards a probability instead of its logarithm, so a confident mistake costs "
-            "next to nothing more than a small one, and the loss is negative.",
-            "loss_fn = torch.nn.CrossEntropyLoss(), and take the softmax out of the model",
+            f"{span} and add up to 1: they are probabilities, but {named} reads log-probabilities, which are "
+            "never above 0. It uses each probability in place of its logarithm, so a confident mistake costs "
+            "hardly more than a small one, and the loss is negative.",
+            {"torch": "loss_fn = torch.nn.CrossEntropyLoss(), without the softmax in the model"},
         )
     return (
-        f"{span}: they are raw scores (logits), but {named} takes them for logarithms of probabilities, which are "
-        "never above 0. It takes minus the score of the true class as it is, so the loss falls without end if "
-        "all scores grow, whether the model tells the classes apart or not.",
-        "loss_fn = torch.nn.CrossEntropyLoss()",
+        f"{span}: they are logits, but {named} reads log-probabilities, which are never above 0. The loss is "
+        "minus the logit of the true class, so it decreases without bound as all logits grow, whether or not the "
+        "model distinguishes the classes.",
+        {"torch": "loss_fn = torch.nn.CrossEntropyLoss()"},
     )

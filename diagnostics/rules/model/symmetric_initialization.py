@@ -5,24 +5,25 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import GradientFacts, ModelFacts
+from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.trials import OverfitFacts
+from diagnostics.text.join import count_of, listed
 
-MOVED_APART = 10  # steps by which zeros that are meant have moved apart: one or two would do
+DIVERGED = 10  # steps after which zeros that are initialised on purpose differ: one or two would do
 NAMED = 5  # weights named in the message; the evidence holds them all
 
 
 class SymmetricInitialization(Rule):
-    """All units of a layer start with the same weights, and training cannot tell them apart.
+    """All units of a layer start with the same weights and stay equal.
 
     ## What it does
-    Looks for weights whose units are all alike when training begins, and looks again after a copy of the model
-    was trained on one batch: are they still?
+    Looks for weights whose units are all equal before training, and checks whether they are still equal after a
+    copy of the model was trained on one batch.
 
     ## Why it is bad
-    Units with the same weights compute the same value, get the same gradient and take the same step. They stay
-    copies of each other for ever, and a layer of 512 of them has the power of one. Where all weights are 0 it
-    is worse: no gradient passes such a layer, and what lies before it does not learn at all.
+    Units with the same weights compute the same value, get the same gradient and make the same update. They stay
+    copies of each other, and a layer of 512 of them has the capacity of one. Weights that are all 0 are worse: no
+    gradient passes such a layer, so the layers before it do not learn at all.
 
     ## Example
     ```python
@@ -38,18 +39,18 @@ class SymmetricInitialization(Rule):
     ```
 
     ## Thresholds
-    The units must be equal, up to rounding, before the training of the copy and after it, and that training
-    must have seen at least 10 losses: a copy that knew the batch from the start was never trained. One or two
-    steps move zeros apart that are meant; 10 is our choice.
+    The units must be equal, up to rounding, before and after the training of the copy, and that training must
+    have at least 10 steps: a copy that predicts the batch from the start is not trained. Zeros that are
+    initialised on purpose differ after one or two steps; 10 is our choice.
 
     ## Known problems
-    Zeros are often meant, and are no alarm: a last layer that starts at 0, the matrix B of LoRA, the last scale
-    of a residual branch. What comes into them differs from unit to unit, or what is asked of them does, so the
-    first steps move their units apart. Zeros that are added to the output of a frozen weight with as many units,
-    as in an adapter, are left out even if they do not move: the frozen weight tells the units apart. A weight
-    that gets no gradient is left to `unreached-parameters`. A layer with one unit has nothing to be symmetric
-    with. A zero-initialised last layer of which all outputs have the same target throughout the batch would be
-    reported wrongly.
+    Zeros are often initialised on purpose and are not reported: a last layer that starts at 0, the matrix B of
+    LoRA, the last scale of a residual branch. Their inputs or their gradients differ from unit to unit, so the
+    units differ after the first steps. Zeros that are added to the output of a frozen weight with as many units,
+    as in an adapter, are not reported even if they do not change: the frozen weight breaks the symmetry. A weight
+    without a gradient is reported by `unreached-parameters`. A layer with one unit is never symmetric. A
+    zero-initialised last layer whose outputs all have the same target throughout the batch would be reported
+    wrongly.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization
@@ -59,40 +60,28 @@ class SymmetricInitialization(Rule):
 
     severity = "error"
     causes = NO_LEARNING
-    no_exhibit = "layers of today start at random unless told otherwise; it takes initialisation by hand"
+    no_exhibit = "layers are initialised at random by default; the bug needs initialisation by hand"
 
     @check
-    def from_overfit(
-        self, overfit: OverfitFacts, gradient: GradientFacts | None = None, model: ModelFacts | None = None
-    ) -> Finding | None:
-        """Look at the weights whose units are alike before and after the copy was trained."""
-        alike = [name for name in overfit.symmetric if gradient is None or name in gradient.norms]
-        if not alike:
+    def from_overfit(self, overfit: OverfitFacts, gradient: GradientFacts | None = None) -> Finding | None:
+        """Report weights whose units are equal before and after the copy was trained."""
+        equal = [name for name in overfit.symmetric if gradient is None or name in gradient.norms]
+        if not equal:
             return None
-        if len(overfit.losses) < MOVED_APART:
-            raise NotApplicable(
-                f"needs a copy that was trained for {MOVED_APART} steps; this one knew the batch sooner"
-            )
-        named = ", ".join(alike[:NAMED]) + (f" and {len(alike) - NAMED} more" if len(alike) > NAMED else "")
-        verb, own = ("starts", "its units") if len(alike) == 1 else ("start", "the units of each")
         steps = len(overfit.losses)
+        if steps < DIVERGED:
+            raise NotApplicable(f"needs a copy that was trained for {DIVERGED} steps; this one took {steps}")
+        weights = f"weight {equal[0]}" if len(equal) == 1 else f"each of the weights {listed(equal, most=NAMED)}"
         return self.found(
-            f"The {'weight' if len(alike) == 1 else 'weights'} {named} {verb} with {own} all alike, and "
-            f"{'it is' if len(alike) == 1 else 'they are'} still so after a copy of the model was trained on one "
-            f"batch ({steps} steps). Equal units get equal gradients, so they will "
-            "stay copies of each other, and the layer has the power of a single unit.",
-            fix=_fix(alike[0], model),
-            evidence={"weights": alike, "steps": steps},
+            f"All units of {weights} start equal, and they are still equal after a copy of the model was trained "
+            f"on one batch ({count_of(steps, 'step')}). Equal units get equal "
+            "gradients, so they stay copies of each other, and the layer has the capacity of a single unit.",
+            fix={
+                "torch": (
+                    f'initialise {equal[0]} at random: torch.nn.init.kaiming_uniform_(weight, nonlinearity="relu")',
+                    "keep the layer's default initialisation; zeros are for biases",
+                ),
+                "keras": 'kernel_initializer="glorot_uniform", the default of a layer; zeros are for biases',
+            },
+            evidence={"weights": equal, "steps": steps},
         )
-
-
-def _fix(name: str, model: ModelFacts | None) -> str:
-    if model is not None and model.library == "keras":
-        return (
-            'kernel_initializer="glorot_uniform", which is what a layer takes when none is given; zeros are for '
-            "biases"
-        )
-    return (
-        f'start it at random: torch.nn.init.kaiming_uniform_(weight, nonlinearity="relu") for {name}, or leave '
-        "a layer's own initialisation as it is; zeros are for biases"
-    )

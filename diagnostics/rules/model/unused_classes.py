@@ -7,22 +7,23 @@ import math
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import OUTPUTS_SETTING, DatasetFacts, ModelFacts, OutputFacts
+from diagnostics.text.join import count_of
 
-RATIO = 2.0  # below it, rare classes that a sample lacks explain the difference as well
-SPARE_OUTPUTS = 10  # two or three outputs too many cost nothing that could be measured
+RATIO = 2.0  # below it, rare classes that are not in the sample explain the difference as well
+SPARE_OUTPUTS = 10  # two or three unused outputs have no measurable cost
 
 
 class UnusedClasses(Rule):
     """The model has many more outputs than the data has classes.
 
     ## What it does
-    Compares the number of outputs with the number of classes: the class names if the dataset has them, else
-    the highest label among the rows that were read, plus one.
+    Compares the number of outputs with the number of classes: the number of class names if the dataset has them,
+    else the highest label among the rows that were read, plus one.
 
     ## Why it is bad
-    Usually the last layer was made for other data: the 1000 classes of ImageNet before ten kinds of animals.
-    The first loss is then ln 1000 = 6.9 rather than ln 10 = 2.3, the first steps only teach the model that
-    most of its outputs never occur, and a prediction can name a class that does not exist.
+    Usually the last layer was made for other data, such as the 1000 classes of ImageNet in a model for ten kinds
+    of animals. The first loss is then ln 1000 = 6.9 instead of ln 10 = 2.3, the first steps only teach the model
+    that most of its outputs never occur, and a prediction can be a class that does not exist.
 
     ## Example
     ```python
@@ -36,14 +37,14 @@ class UnusedClasses(Rule):
     ```
 
     ## Thresholds
-    More than twice as many outputs as classes, and at least 10 more. Both are ours: they leave room for a few
-    reserved classes and for classes too rare to be among the rows read. The finding is a warning only where
-    the number of classes is known, from their names or because every row was read; else it is a note.
+    More than twice as many outputs as classes, and at least 10 more. Both are our choice: they leave room for a
+    few reserved classes and for classes too rare to be among the rows read. The finding is a warning only if the
+    number of classes is known, from their names or because every row was read; else it is a note.
 
     ## Known problems
-    An output layer widened on purpose, to a multiple of 64 for speed or to keep room for classes to come, is
-    reported too if there are few classes. A debugging subset of a sorted dataset holds the first classes
-    only; if the dataset does not name them all, that looks the same as a last layer made for other data.
+    An output layer widened on purpose, to a multiple of 64 for speed or for future classes, is reported too if
+    there are few classes. A debugging subset of a sorted dataset holds only the first classes; if the dataset
+    has no class names, that looks the same as a last layer made for other data.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "init well": the last layer should fit
@@ -51,7 +52,7 @@ class UnusedClasses(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "it wastes a training run's first steps and breaks nothing, so there is no failure to show"
+    no_exhibit = "it wastes the first steps of a run and breaks nothing, so there is no failure to show"
 
     @check
     def from_dataset(
@@ -59,7 +60,7 @@ class UnusedClasses(Rule):
     ) -> Finding | None:
         """Compare the classes of the dataset with the model's outputs."""
         labels, names, num_outputs = dataset.labels, dataset.label_names, outputs.num_classes
-        labels = None if labels is None else labels[labels >= 0]  # negative ones mark what the loss skips
+        labels = None if labels is None else labels[labels >= 0]  # the loss skips negative ones
         if labels is None or not labels.size or num_outputs is None:
             raise NotApplicable("needs labels that are class indices")
         low, high = int(labels.min()), int(labels.max())
@@ -68,25 +69,21 @@ class UnusedClasses(Rule):
             return None
         read_all = dataset.rows_read == dataset.size
         known = names is not None or read_all
-        carried = f"carry label {high}" if low == high else f"carry labels from {low} to {high}"
+        have = f"have label {high}" if low == high else f"have labels from {low} to {high}"
         if names is not None:
-            seen = f"The dataset names {classes} {'class' if classes == 1 else 'classes'}"
+            seen = f"The dataset has {count_of(classes, 'class', 'classes')}"
         elif read_all:
-            seen = f"All {dataset.rows_read} rows of the dataset {carried}"
+            seen = f"All {dataset.rows_read} rows of the dataset {have}"
         else:
-            seen = f"The {dataset.rows_read} rows that were read {carried}"
+            seen = f"The {dataset.rows_read} rows that were read {have}"
         start, could = (f"ln {n} = {math.log(n):.1f}" for n in (num_outputs, classes))
-        cost = (
-            f"the other {num_outputs - classes} can only be learned away, and the loss starts near {start} "
-            f"rather than {could}"
-        )
+        cost = f"{num_outputs - classes} outputs are never used, and the loss starts near {start} instead of {could}"
         if not known:
-            cost = f"if the other rows hold no higher ones, {cost}"
+            cost = f"if the other rows have no higher labels, {cost}"
         setting = OUTPUTS_SETTING if model is None else model.outputs_setting
         return self.found(
-            f"{seen}, but the model ends in {num_outputs} outputs: {cost}. "
-            "Was the last layer made for other data?",
-            fix=setting.format(classes) if known else f"{setting.format('n')}, with n the number of classes",
+            f"{seen}, but the model has {num_outputs} outputs: {cost}. Was the last layer made for other data?",
+            fix=setting.format(classes) if known else f"{setting.format('n')}, where n is the number of classes",
             evidence={
                 "num_outputs": num_outputs,
                 "classes": classes,

@@ -1,4 +1,4 @@
-"""Finds what some examples of a batch have in common that no other example has."""
+"""Finds a property that some examples of a batch share and no other example has."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import numpy as np
 import numpy.typing as npt
 
 from diagnostics.facts.pipeline import Array, BatchFacts
+from diagnostics.text.join import listed
 
 Chosen = npt.NDArray[np.bool_]
 
-# How likely a label or a range may be to single out as many examples picked at random, all labels or all ranges
-# that were tried taken together. Other traits need no such doubt: they break arithmetic by themselves.
+# The highest probability that a label or a range separates as many random examples, over all labels or ranges
+# that were tried. Other traits need no such limit: they cause NaN or inf by themselves.
 CHANCE = 0.1
-LABELS_NAMED = 3  # a trait made of more labels than this says nothing
+LABELS_NAMED = 3  # a trait made of more labels than this explains nothing
 COLUMNS_NAMED = 3
 
 
 def shared_trait(rows: tuple[int, ...], batch: BatchFacts) -> str | None:
-    """Say, in one sentence, what these examples have and the others lack.
+    """Describe in one sentence what these examples have in common and no other example has.
 
     Args:
         rows: the examples, counted from 0; at least one.
         batch: the batch that they are from.
 
     Returns:
-        The first that holds of: values that are not finite, a mask that hides everything, one value in all
-        places, a label, one value in a column, a range. None if none does, or if it could well be chance.
+        The first that holds: non-finite values, a mask of zeros, a constant input, a label, one value in a column,
+        a range. None if none holds, or if it may well be chance.
     """
     chosen = np.zeros(batch.size, dtype=np.bool_)
     chosen[list(rows)] = True
@@ -39,10 +40,10 @@ def shared_trait(rows: tuple[int, ...], batch: BatchFacts) -> str | None:
         return f"{who} {trait}{only}."
     doubt = 1 / math.comb(batch.size, len(rows))
     if doubt < CHANCE and (trait := _label(_class_per_example(batch), chosen)):
-        return f"{_all(rows)} carry {trait}{only}."
+        return f"{_all(rows)} have {trait}{only}."
     for what, values in _columns(arrays):
         if len(rows) > 1 and (trait := _tie(values, chosen)):
-            return f"In {_all(rows).lower()}, {what} is {trait}; in no other example is it."
+            return f"In {_all(rows).lower()}, {what} is {trait}; it differs in all other examples."
     target = {name: values for name, values in arrays.items() if values is batch.labels}
     for family in (list(_columns(target)), list(_extremes(arrays)), list(_columns(arrays))):
         if doubt * 2 * len(family) < CHANCE:  # twice: above all others, or below
@@ -57,7 +58,7 @@ def _all(rows: tuple[int, ...]) -> str:
 
 
 def _arrays(batch: BatchFacts) -> dict[str, Array]:
-    """Return inputs, and targets that are no class labels, as (size, ...) by a name fit for a sentence."""
+    """Return inputs and targets other than class labels as (size, ...), by a name for a sentence."""
     named = {f"input {name}" if name.isdigit() else name: values for name, values in batch.inputs.items()}
     if batch.labels is not None and _class_per_example(batch) is None:
         named[batch.target_name] = batch.labels
@@ -77,21 +78,21 @@ def _class_per_example(batch: BatchFacts) -> Array | None:
 
 
 def _breaks_arithmetic(arrays: Mapping[str, Array], mask: Array | None, chosen: Chosen) -> str | None:
-    """Name what gives NaN or inf by itself: one example is enough to say so."""
+    """Name values that cause NaN or inf by themselves: one example is enough as evidence."""
     for name, values in arrays.items():
         broken = ~np.isfinite(values.reshape(len(values), -1))
         if np.array_equal(broken.any(axis=1), chosen):
             columns = np.flatnonzero(broken.any(axis=0)).tolist()
-            told = values.ndim == 2 and len(columns) <= COLUMNS_NAMED
-            which = f" (column {', '.join(map(str, columns))})" if told else ""
+            few = values.ndim == 2 and len(columns) <= COLUMNS_NAMED
+            which = f" (column {', '.join(map(str, columns))})" if few else ""
             return f"NaN or infinite values in {name}{which}"
     if mask is not None and np.array_equal(~mask.reshape(len(mask), -1).any(axis=1), chosen):
-        return "nothing but 0 in the attention mask"
+        return "only zeros in the attention mask"
     for name, values in arrays.items():
         flat = values.reshape(len(values), -1)
         same = (flat == flat[:, :1]).all(axis=1)
         if values.dtype.kind == "f" and flat.shape[1] > 1 and np.array_equal(same, chosen):
-            return f"one and the same value everywhere in {name} (standard deviation 0)"
+            return f"the same value everywhere in {name} (standard deviation 0)"
     return None
 
 
@@ -99,10 +100,10 @@ def _label(labels: Array | None, chosen: Chosen) -> str | None:
     if labels is None:
         return None
     theirs, counts = np.unique(labels[chosen], return_counts=True)
-    # Each label twice at least: five examples of five labels out of a thousand are set apart by anything.
+    # Each label at least twice: five examples with five labels out of a thousand differ from the others anyway.
     if theirs.size > LABELS_NAMED or counts.min() < 2 or np.isin(labels[~chosen], theirs).any():
         return None
-    return f"label {' or '.join(map(str, theirs))}"
+    return f"label {listed(theirs, 'or')}"
 
 
 def _extremes(arrays: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
@@ -120,7 +121,7 @@ def _columns(arrays: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
 
 
 def _tie(values: Array, chosen: Chosen) -> str | None:
-    """Name the value that all the chosen have, in a column whose other values are all different."""
+    """Return the value that all the chosen have, in a column whose other values all differ."""
     theirs, others = values[chosen], values[~chosen]
     if (theirs != theirs[0]).any() or others.size < 2 or np.unique(others).size < others.size:
         return None

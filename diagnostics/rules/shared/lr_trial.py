@@ -1,4 +1,4 @@
-"""What a trial on one batch or a few says about the user's learning rate: evidence that several rules share."""
+"""Whether a short trial shows that the learning rate is too high or too low, for the rules that need to know."""
 
 from __future__ import annotations
 
@@ -12,72 +12,72 @@ from diagnostics.facts.trials import TrialFacts
 
 from .update_size import LARGE_UPDATE, LONG_RUN
 
-BELOW = 0.9  # of the best constant answer's loss: who stays above it has not told the examples apart
+BELOW = 0.9  # of the best constant prediction's loss: a run above it has not learned to distinguish the examples
 BELOW_IN_TURNS = 0.7  # the same for several batches, of which one may be learned and the next not
-WELL_BELOW = 0.5  # of the same: the other rate must show, beyond doubt, that the batch can be learned
-MIN_STEPS = 10  # a shorter run says little; the probes give 30
+WELL_BELOW = 0.5  # of the same: at the other rate the batch is learned beyond doubt
+MIN_STEPS = 10  # a shorter run shows little; the collectors give 30
 
-# Too high: a neighbour of the user's rate is no verdict, and what a step changes must be out of proportion.
+# Too high: the better rate must be much smaller, and the updates disproportionately large.
 TIMES_SMALLER = 3.0
 
-# Too low: judged by where the pace of the trial leads in a run longer than most.
+# Too low: extrapolated from the trial to a run longer than most.
 TIMES_LARGER = 10.0
-MOVED = 0.1  # of a weight, if every step went the same way
+MOVED = 0.1  # of a weight, if every step has the same direction
 
 
-def floor_of(trial: TrialFacts, loss: LossFacts) -> float:
-    """Return the loss of the best constant answer, if the trial can be judged by it.
+def constant_baseline_loss(trial: TrialFacts, loss: LossFacts) -> float:
+    """Return the loss of the best constant prediction, if the trial can be judged by it.
 
     Raises:
-        NotApplicable: there is no such loss, a schedule changes the rate, or the run was too short to tell.
+        NotApplicable: there is no such loss, a schedule changes the rate, or the trial was too short.
     """
     if loss.floor is None or loss.floor <= 0:
-        raise NotApplicable("needs a loss whose best constant answer is known, and not already right")
+        raise NotApplicable("needs a loss whose best constant prediction is known and not already right")
     if trial.warms_up:
         raise NotApplicable("needs a learning rate without warm-up: training does not start at the full rate")
     if trial.warms_up is None:
-        raise NotApplicable("needs to know that no schedule raises the learning rate from a lower one")
+        raise NotApplicable("needs to know that no schedule warms the learning rate up")
     if len(trial.losses) < MIN_STEPS and math.isfinite(trial.losses[-1]):
         raise NotApplicable(f"needs a trial of at least {MIN_STEPS} steps")
     return loss.floor if trial.floor is None else trial.floor
 
 
-def ended(losses: tuple[float, ...], batches: int) -> float:
-    """Return the loss that a run came to: the mean over the last turn of all its batches."""
+def final_loss(losses: tuple[float, ...], batches: int) -> float:
+    """Return the final loss of a run: the mean over the last pass through all its batches."""
     turn = losses[-batches:]
     return sum(turn) / len(turn)
 
 
 def on_batches(trial: TrialFacts) -> str:
-    """Say what the trial trained on: `one batch`, `4 batches in turn`."""
+    """Describe what the trial trained on: `one batch`, `4 batches in turn`."""
     return "one batch" if trial.batches == 1 else f"{trial.batches} batches in turn"
 
 
-def is_too_high(trial: TrialFacts, floor: float) -> bool:
-    """Whether the run went nowhere at large steps, and a much smaller rate does get there.
+def is_too_high(trial: TrialFacts, baseline: float) -> bool:
+    """Whether the run learned nothing with large updates, and a much smaller rate learns the batch.
 
     Raises:
-        NotApplicable: the run was on its way down when it ended.
+        NotApplicable: the loss was still falling when the run ended.
     """
-    if not other_rate_learns(trial, floor) or not trial.better_rate:
+    if not other_rate_learns(trial, baseline) or not trial.better_rate:
         return False
     if trial.better_rate > trial.learning_rate / TIMES_SMALLER * (1 + 1e-6):
         return False
     if largest_update(trial) < LARGE_UPDATE:
         return False
-    if math.isfinite(trial.losses[-1]):  # else it blew up, wherever it was before
+    if math.isfinite(trial.losses[-1]):  # else it diverged, however low it was before
         below = BELOW if trial.batches == 1 else BELOW_IN_TURNS
         last = statistics.median(trial.losses[-(len(trial.losses) // 3) :])
-        if _lowest(trial.losses, trial.batches) <= WELL_BELOW * floor or last <= below * floor:
+        if _lowest(trial.losses, trial.batches) <= WELL_BELOW * baseline or last <= below * baseline:
             return False
-    if leads_below(trial.losses, WELL_BELOW * floor):
-        raise NotApplicable("needs a longer trial: the loss was still on its way down")
+    if leads_below(trial.losses, WELL_BELOW * baseline):
+        raise NotApplicable("needs a longer trial: the loss was still falling")
     return True
 
 
-def is_too_low(trial: TrialFacts, floor: float) -> bool:
-    """Whether a long run at the pace of the trial would not get anywhere, and a much larger rate does at once."""
-    if not other_rate_learns(trial, floor) or not trial.better_rate:
+def is_too_low(trial: TrialFacts, baseline: float) -> bool:
+    """Whether a long run at the pace of the trial would learn nothing, and a much larger rate learns at once."""
+    if not other_rate_learns(trial, baseline) or not trial.better_rate:
         return False
     if trial.better_rate < trial.learning_rate * TIMES_LARGER * (1 - 1e-6):
         return False
@@ -88,7 +88,7 @@ def is_too_low(trial: TrialFacts, floor: float) -> bool:
 
 
 def leads_below(losses: tuple[float, ...], target: float) -> bool:
-    """Whether as many steps again, at the pace from the second third to the last, would get below `target`."""
+    """Whether as many steps again, at the pace from the second third to the last, would reach `target`."""
     third = len(losses) // 3
     if not third or not math.isfinite(losses[-1]):
         return False
@@ -101,24 +101,24 @@ def largest_update(trial: TrialFacts) -> float:
     return max((r if math.isfinite(r) else math.inf for r in trial.update_ratios), default=0.0)
 
 
-def evidence(trial: TrialFacts, floor: float) -> dict[str, Any]:
-    """Return the numbers behind a verdict."""
+def evidence(trial: TrialFacts, baseline: float) -> dict[str, Any]:
+    """Return the numbers by name, as a finding keeps them."""
     return {
         "learning_rate": trial.learning_rate,
         "first_loss": number(trial.losses[0]),
-        "final_loss": number(ended(trial.losses, trial.batches)),
+        "final_loss": number(final_loss(trial.losses, trial.batches)),
         "steps": len(trial.losses),
         "batches": trial.batches,
         "better_rate": trial.better_rate,
-        "better_final_loss": number(ended(trial.better_losses, trial.batches)),
+        "better_final_loss": number(final_loss(trial.better_losses, trial.batches)),
         "better_steps": len(trial.better_losses),
-        "best_constant_loss": floor,
+        "best_constant_loss": baseline,
         "largest_update_ratio": number(largest_update(trial)),
     }
 
 
 def number(value: float) -> float | str:
-    """Return a float that JSON can hold, or the text of one that it cannot."""
+    """Return a finite float as it is and any other as text, since JSON has no NaN."""
     return value if math.isfinite(value) else str(value)
 
 
@@ -134,13 +134,13 @@ def fix(rate: float, model: ModelFacts | None, optimizer: OptimizerFacts | None)
     return f"torch.optim.{name}(model.parameters(), lr={rate:.3g})"
 
 
-def other_rate_learns(trial: TrialFacts, floor: float) -> bool:
-    """Whether the same optimizer got well below the floor at another rate: the batch can be learned."""
+def other_rate_learns(trial: TrialFacts, baseline: float) -> bool:
+    """Whether the same optimizer learns the batch at another rate: its loss fell well below the baseline."""
     lowest = _lowest(trial.better_losses, trial.batches)
-    return bool(trial.better_losses) and lowest <= WELL_BELOW * floor * (1 + 1e-6)
+    return bool(trial.better_losses) and lowest <= WELL_BELOW * baseline * (1 + 1e-6)
 
 
 def _lowest(losses: tuple[float, ...], batches: int) -> float:
-    """Return the least loss, or of several batches the least mean over a turn; inf if none is finite."""
-    turns = (ended(losses[: step + 1], batches) for step in range(batches - 1, len(losses)))
-    return min((value for value in turns if math.isfinite(value)), default=math.inf)
+    """Return the lowest loss, with several batches the lowest mean over one pass; inf if none is finite."""
+    passes = (final_loss(losses[: step + 1], batches) for step in range(batches - 1, len(losses)))
+    return min((value for value in passes if math.isfinite(value)), default=math.inf)

@@ -7,20 +7,18 @@ from diagnostics.rules.model.broadcast_loss import BroadcastLoss
 
 RULE = BroadcastLoss()
 STRETCHED = LossFacts(1.9, "mean_squared_error", 0.9, broadcast=True)
-KERAS = ModelFacts("Sequential", "keras", 9, 9)
 KERAS_LINE = FrameFacts("keras/src/backend/tensorflow/nn.py", 7, "categorical_crossentropy")
 FRAMES = (FrameFacts("train.py", 31, "step", yours=True),)
 
 
-def found(prediction, target, model=None):
-    return RULE.from_loss(
-        STRETCHED, OutputFacts(prediction, None), BatchFacts(target[0], {}, np.ones(target)), model
-    )
+def found(prediction, target):
+    return RULE.from_loss(STRETCHED, OutputFacts(prediction, None), BatchFacts(target[0], {}, np.ones(target)))
 
 
 def crashed(prediction, target, *inside, live=True):
     crash = CrashFacts("ValueError", "sizes do not match", (*FRAMES, *inside), live)
-    return RULE.from_crash(crash, ShapesDiffer(prediction, target))
+    finding = RULE.from_crash(crash, ShapesDiffer(prediction, target))
+    return finding and finding.for_library("keras" if crash.in_keras else "torch")
 
 
 class TestFromLoss:
@@ -28,9 +26,9 @@ class TestFromLoss:
         finding = found((32, 1), (32,))
         assert (finding.rule, finding.stage, finding.severity) == ("broadcast-loss", "model", "error")
         assert finding.message == (
-            "The prediction has shape (32, 1) and the target (32,). The loss stretches them to fit each other, to "
-            "(32, 32): every prediction is compared with 32 targets instead of its own alone. What suits all of "
-            "them best is one answer for every example, the mean, and that is what the model will learn."
+            "The prediction has shape (32, 1) and the target (32,). The loss broadcasts them to (32, "
+            "32): every prediction is compared with 32 targets instead of only its own. The constant "
+            "prediction that minimises this loss is the mean, and that is what the model will learn."
         )
         assert finding.fix == "loss_fn(prediction.squeeze(-1), target)"
         assert finding.evidence == {"prediction_shape": [32, 1], "target_shape": [32]}
@@ -45,26 +43,26 @@ class TestFromLoss:
                 "loss_fn(prediction, target.squeeze(",
             ),
             ((32, 1), (32, 5), "every prediction is compared with 5 targets", "give the last layer 5 outputs"),
-            ((32, 5), (32, 1), "every target is compared with 5 predictions", "give the last layer 1 output, or"),
+            ((32, 5), (32, 1), "every target is compared with 5 predictions", "give the last layer 1 output"),
             ((1,), (32,), "every prediction is compared with 32 targets", "keep the batch axis first"),
         ],
     )
     def test_says_what_is_compared_with_what(self, prediction, target, compared, fix):
         finding = found(prediction, target)
-        assert f"{compared} instead of its own alone." in finding.message
+        assert f"{compared} instead of only its own." in finding.message
         assert finding.fix.startswith(fix)
 
     def test_words_the_fix_for_keras(self):
-        assert found((32, 1), (32,), KERAS).fix == "keras.ops.squeeze(y_pred, -1)"
-        assert found((32,), (32, 1), KERAS).fix == "keras.ops.squeeze(y_true, -1)"
+        assert found((32, 1), (32,)).for_library("keras").fix == "keras.ops.squeeze(y_pred, -1)"
+        assert found((32,), (32, 1)).for_library("keras").fix == "keras.ops.squeeze(y_true, -1)"
 
     def test_does_without_the_target(self):
         finding = RULE.from_loss(STRETCHED, OutputFacts((32, 1), None))
         assert finding.message.startswith(
-            "The prediction has shape (32, 1), and the target another. The loss stretches them to fit each other, "
-            "and compares values that do not belong together. What suits"
+            "The prediction has shape (32, 1), and the target has a different one. The loss broadcasts them and "
+            "compares values that do not belong together. The constant prediction"
         )
-        assert finding.fix == "print both shapes just before the loss, and make them the same"
+        assert finding.fix == "print both shapes just before the loss, and make them equal"
 
     def test_is_silent_on_a_loss_of_matching_shapes(self):
         loss = LossFacts(1.9, "mean_squared_error", 0.9)
@@ -72,25 +70,28 @@ class TestFromLoss:
 
     def test_is_silent_on_shapes_that_differ_where_the_loss_brings_them_together(self):
         loss = LossFacts(1.9, "mean_squared_error", 0.9)  # Keras squeezes (32, 1) for a target of (32,)
-        assert RULE.from_loss(loss, OutputFacts((32, 1), None), BatchFacts(32, {}, np.ones(32)), KERAS) is None
+        assert RULE.from_loss(loss, OutputFacts((32, 1), None), BatchFacts(32, {}, np.ones(32))) is None
 
 
 class TestFromCrash:
     def test_names_both_shapes_and_the_axis_at_fault(self):
         finding = crashed((32, 2), (32, 3))
         assert finding.message == (
-            "The prediction has shape (32, 2) and the target (32, 3), and the loss cannot bring them together: "
-            "for each example there are 2 predictions and 3 targets. A loss wants one target for each prediction, "
-            "along the same axes; where the shapes happen to stretch to fit, it would compare the wrong ones "
-            "without a word."
+            "The loss cannot compare a prediction of shape (32, 2) with a target of shape (32, 3): there "
+            "are 2 predictions and 3 targets per example. A loss needs one target per prediction, along "
+            "the same axes. Shapes that happen to broadcast give no error, and the loss compares the "
+            "wrong pairs."
         )
-        assert finding.fix == "give the last layer 3 outputs, or mend the target"
+        assert (finding.fix, *finding.alternatives) == (
+            "give the last layer 3 outputs",
+            "correct the target",
+        )
         assert finding.evidence == {"prediction_shape": [32, 2], "target_shape": [32, 3]}
         assert str(finding.where) == "train.py:31 in step"
 
     def test_sees_a_reshape_that_moved_the_batch_axis(self):
         finding = crashed((64, 3), (32,))
-        assert "cannot bring them together: there are 64 predictions for 32 targets." in finding.message
+        assert "of shape (32,): there are 64 predictions for 32 targets." in finding.message
         assert finding.fix.endswith("x.reshape(x.shape[0], -1)")
 
     @pytest.mark.parametrize(
@@ -102,31 +103,42 @@ class TestFromCrash:
     )
     def test_sees_class_indices_under_a_loss_of_values(self, file, loss):
         finding = crashed((32, 3), (32,), FrameFacts(file, 7, "call"))
-        assert finding.fix == (
-            f"if the targets are class indices, take a loss that reads indices ({loss}); if they are values, give "
-            "the last layer one output"
+        assert (finding.fix, *finding.alternatives) == (
+            f"if the targets are class indices: use a loss that reads indices ({loss})",
+            "if they are values: give the last layer one output",
         )
 
     def test_says_what_a_bare_text_leaves_open(self):
         finding = crashed(None, None, live=False)
         assert finding.message.startswith(
-            "Prediction and target have shapes that the loss cannot bring together; which ones cannot be known "
-            "from the text. A loss wants"
+            "The loss cannot compare prediction and target, because their shapes do not match. Which shapes these "
+            "are cannot be read from the traceback's text: pass the exception to diagnostics.explain. A loss needs"
         )
         assert finding.evidence == {"prediction_shape": None, "target_shape": None}
-        assert "which ones could not be read from the exception's frames." in crashed(None, None).message
+        assert (
+            "Which shapes these are could not be read from the exception's frames." in crashed(None, None).message
+        )
 
     def test_sizes_that_are_open_are_not_compared(self):
         finding = crashed((None, 3), (8,), KERAS_LINE)
-        assert "cannot bring them together. A loss wants" in finding.message
+        assert "with a target of shape (8,). A loss needs" in finding.message
 
     @pytest.mark.parametrize(
         ("inside", "fix"),
         [
-            ((), "loss_fn(prediction, target.argmax(-1)), or target.float(), which CrossEntropyLoss takes for "),
+            (
+                (),
+                (
+                    "loss_fn(prediction, target.argmax(-1))",
+                    "target.float(), which CrossEntropyLoss reads as probabilities",
+                ),
+            ),
             (
                 (KERAS_LINE,),
-                "keras.losses.CategoricalCrossentropy, which reads one-hot targets, or hand over target",
+                (
+                    "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
+                    "pass target.argmax(-1) to the loss",
+                ),
             ),
         ],
         ids=["PyTorch", "Keras"],
@@ -134,10 +146,10 @@ class TestFromCrash:
     def test_sees_one_hot_targets_under_a_loss_of_indices(self, inside, fix):
         finding = crashed((4, 3), (4, 3), *inside)
         assert finding.message == (
-            "The prediction has shape (4, 3) and the target too, but this loss reads class indices: one number "
-            "for each prediction, where the target has a vector."
+            "Prediction and target both have shape (4, 3), but this loss reads class indices: it needs "
+            "one integer per prediction, and the target has a vector."
         )
-        assert finding.fix.startswith(fix)
+        assert (finding.fix, *finding.alternatives) == fix
 
     def test_one_score_for_each_target_is_another_matter(self):
         assert crashed((4,), (4,)) is None
@@ -146,12 +158,13 @@ class TestFromCrash:
         ("inside", "indices"),
         [
             ((), "loss_fn(prediction, target.squeeze(-1))"),
-            ((KERAS_LINE,), "take a loss that reads indices (SparseCategoricalCrossentropy)"),
+            ((KERAS_LINE,), "use a loss that reads indices (SparseCategoricalCrossentropy)"),
         ],
         ids=["PyTorch", "Keras"],
     )
     def test_sees_class_indices_in_an_axis_of_their_own(self, inside, indices):
         finding = crashed((4, 3), (4, 1), *inside)
-        assert finding.fix == (
-            f"if the targets are class indices, {indices}; if they are values, give the last layer one output"
+        assert (finding.fix, *finding.alternatives) == (
+            f"if the targets are class indices: {indices}",
+            "if they are values: give the last layer one output",
         )

@@ -20,9 +20,9 @@ class TestFires:
         finding = EvalModeTraining().from_model(model(False, "bn1", "layer1.bn", "layer2.bn", "drop"))
         assert (finding.rule, finding.severity, finding.stage) == ("eval-mode-training", "note", "model")
         assert finding.message == (
-            "ResNet is in evaluation mode, but 4 of its layers behave differently in training (bn1, layer1.bn, "
-            "layer2.bn and 1 more). Unless the training loop switches the mode, dropout drops nothing and batch "
-            "norm learns no statistics."
+            "ResNet is in evaluation mode, but 4 of its layers behave differently in training (bn1, "
+            "layer1.bn, layer2.bn and 1 more). Unless the training loop calls model.train(), dropout is "
+            "off and batch norm does not update its statistics."
         )
         assert finding.fix == "model.train()  # at the start of each epoch, after any evaluation"
         assert finding.evidence == {
@@ -61,16 +61,16 @@ class TestWhileTraining:
         finding = EvalModeTraining().from_modes(self.modes([0] * 12))
         assert (finding.severity, finding.step) == ("warning", 0)
         assert finding.message == (
-            "The model trains in evaluation mode: in all 12 steps looked at from step 0 on, no layer that "
-            "behaves differently in training was in training mode (bn, drop). Dropout drops nothing, and "
-            "batch norm learns no statistics."
+            "The model trains in evaluation mode: in all 12 sampled steps from step 0 on, none of the "
+            "layers that depend on the mode (bn and drop) was in training mode. Dropout is off, and "
+            "batch norm does not update its statistics."
         )
 
     def test_says_since_when(self):
         finding = EvalModeTraining().from_modes(self.modes([2] * 5 + [0] * 9))
         assert finding.step == 5
         assert (
-            "At step 4 they still were: an evaluation seems to have left the model in its own mode."
+            "At step 4 they still were: an evaluation probably called model.eval() and did not switch back."
             in finding.message
         )
 
@@ -82,7 +82,7 @@ class TestWhileTraining:
         assert EvalModeTraining().from_modes(self.modes([0] * 12, ())) is None
 
     def test_is_not_applicable_to_a_few_steps(self):
-        with pytest.raises(NotApplicable, match="needs 8 steps whose backward pass was looked at"):
+        with pytest.raises(NotApplicable, match="needs 8 steps whose backward pass was sampled"):
             EvalModeTraining().from_modes(self.modes([0] * 7))
 
     def test_is_silent_on_a_frozen_backbone_and_fires_on_the_whole(self):

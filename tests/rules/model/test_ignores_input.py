@@ -19,21 +19,21 @@ class TestFires:
         finding = IgnoresInput().from_overfit(overfit, LossFacts(1.2, "cross_entropy", 1.08), BATCH)
         assert (finding.rule, finding.severity, finding.stage) == ("ignores-input", "error", "model")
         assert finding.message == (
-            "A copy of the model, before and after 3 steps of training on this batch, gives the same answer to "
-            "all 8 of its different inputs. Nothing of the input reaches the output, so training can only find "
-            "the one answer that suits most examples. Look for an input that forward() never uses, a mask or "
-            "factor that is all zero, a softmax or a normalisation over an axis of size 1, or a layer whose units "
-            "are all dead."
+            "A copy of the model predicts the same for all 8 different inputs of this batch, both before "
+            "and after 3 steps of training on it. The input does not reach the output, so training can "
+            "only find the best constant prediction. Look for an input that forward() never uses, a mask "
+            "or factor that is all zero, a softmax or normalisation over an axis of size 1, or a layer "
+            "whose units are all dead."
         )
         assert finding.fix == (
-            "after each layer, print how much its output differs across the batch, x.std(0).max(): the fault "
-            "is where that first becomes 0"
+            "after each layer, print x.std(0).max(), the spread of its output across the batch: the "
+            "first layer where it is 0 is at fault"
         )
         assert finding.evidence == {"output_spread": spread, "distinct_inputs": 8, "steps": 3}
 
     def test_without_knowing_loss_and_labels(self):
         finding = IgnoresInput().from_overfit(OverfitFacts((1.0,), (1e-3,), 2, 0.0))
-        assert "after 1 step of training on this batch, gives the same answer to all 2" in finding.message
+        assert "the same for all 2 different inputs of this batch, both before and after 1 step" in finding.message
 
     def test_for_regression_targets_that_differ(self):
         batch = BatchFacts(2, {}, np.array([0.5, 0.7]))

@@ -14,14 +14,15 @@ class TestFires:
         finding = InitialLossOff().from_loss(LossFacts(35.467, "cross_entropy", 2.1), TEN)
         assert (finding.rule, finding.severity, finding.stage) == ("initial-loss-off", "warning", "model")
         assert finding.message == (
-            "Before any training the loss is 35.47, where giving each of the 10 classes the same probability "
-            "would cost ln 10 = 2.30. So the model starts out sure of wrong answers, and has to unlearn them "
-            "first. Usually the inputs are not scaled, the last layer starts too large, or a pretrained head "
-            "counts the classes in another order."
+            "Before training the loss is 35.47. Chance, the same probability for each of the 10 classes, "
+            "is ln 10 = 2.30. The initial predictions are confidently wrong: usually the inputs are not "
+            "scaled, the initial weights of the last layer are too large, or a pretrained head has the "
+            "classes in another order."
         )
-        assert finding.fix == (
-            "scale the inputs to about mean 0 and standard deviation 1; if they are, give the last layer "
-            "smaller initial weights, or check the class order of a pretrained head against the labels"
+        assert (finding.fix, *finding.alternatives) == (
+            "scale the inputs to about mean 0 and standard deviation 1",
+            "give the last layer smaller initial weights",
+            "compare the class order of a pretrained head with the labels",
         )
         assert finding.evidence == {"loss": 35.467, "chance": math.log(10), "num_classes": 10}
 
@@ -49,7 +50,7 @@ class TestNotApplicable:
             InitialLossOff().from_loss(LossFacts(50.0, "cross_entropy"), OutputFacts((32, 10), None))
 
     def test_where_classes_weigh_differently(self):
-        with pytest.raises(NotApplicable, match="needs a loss that weighs all classes the same"):
+        with pytest.raises(NotApplicable, match="needs a loss without class weights"):
             InitialLossOff().from_loss(LossFacts(50.0, "cross_entropy", class_weights=True), TEN)
 
     @pytest.mark.parametrize("value", [math.nan, math.inf])

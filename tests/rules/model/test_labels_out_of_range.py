@@ -29,8 +29,8 @@ class TestFromOutputs:
         assert finding.rule == "labels-out-of-range"
         assert (finding.severity, finding.stage) == ("error", "model")
         assert finding.message == (
-            "The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. "
-            "2 of the 4 labels in this batch carry label 2."
+            "The labels run from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 2 "
+            "of the 4 labels in this batch are out of range (2)."
         )
         assert finding.fix == "give the last layer 3 outputs"
         assert finding.evidence == {
@@ -49,22 +49,23 @@ class TestFromOutputs:
 
     def test_labels_that_may_be_counted_from_1_are_asked_about_first(self):
         finding = LabelsOutOfRange().from_outputs(batch([1, 2, 3, 1]), OutputFacts((4, 3), 3), MODEL)
-        assert finding.fix == (
-            "if the labels are counted from 1, subtract 1 from each; otherwise give the last layer 4 outputs"
+        assert (finding.fix, *finding.alternatives) == (
+            "if the labels are counted from 1: subtract 1 from each",
+            "give the last layer 4 outputs",
         )
 
     def test_several_labels_outside_are_listed(self):
         finding = LabelsOutOfRange().from_outputs(batch([0, 3, 2]), OutputFacts((3, 2), 2), MODEL)
         assert finding.message == (
-            "The labels run from 0 to 3, so there are at least 4 classes, but the model ends in 2 outputs. "
-            "2 of the 3 labels in this batch carry one of [2, 3]."
+            "The labels run from 0 to 3, so there are at least 4 classes, but the model has 2 outputs. 2 "
+            "of the 3 labels in this batch are out of range (2 and 3)."
         )
 
     def test_a_negative_label_asks_for_counting_from_0(self):
         finding = LabelsOutOfRange().from_outputs(batch([-1, 1, 1]), OutputFacts((3, 2), 2), MODEL)
         assert finding.message == (
-            "The labels run from -1 to 1, but classes are counted from 0: "
-            "1 of the 3 labels in this batch carries label -1."
+            "The labels run from -1 to 1, but classes are counted from 0: 1 of the 3 labels in this "
+            "batch is out of range (-1)."
         )
 
     def test_labels_up_to_the_last_output_are_clean(self):
@@ -97,8 +98,8 @@ class TestFromCrash:
         )
         finding = LabelsOutOfRange().from_crash(CRASH, symptom)
         assert finding.message == (
-            "The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. "
-            "1 of the 3 labels in this batch carries label 2."
+            "The labels run from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 1 "
+            "of the 3 labels in this batch is out of range (2)."
         )
         assert finding.where == Where("train.py", 31, "main")
         assert finding.fix == "from_pretrained(..., num_labels=3)"
@@ -106,27 +107,30 @@ class TestFromCrash:
     def test_from_text_alone_it_says_what_cannot_be_known(self):
         finding = LabelsOutOfRange().from_crash(CRASH, LabelBeyondOutputs(label=2))
         assert finding.message == (
-            "Label 2 is past the last class that the model has. Classes are counted from 0, so the model needs "
-            "at least one output more than the largest label. How many outputs it has, and which examples carry "
-            "that label, cannot be known from the text: pass the exception itself to diagnostics.explain."
+            "Label 2 is beyond the model's last class. Classes are counted from 0, so the model needs at "
+            "least one output more than the largest label. How many outputs it has, and which examples "
+            "have that label, cannot be read from the traceback's text: pass the exception to "
+            "diagnostics.explain."
         )
-        assert finding.fix == "give the last layer n outputs, with n the largest label + 1"
+        assert finding.fix == "give the last layer n outputs, where n is the largest label + 1"
         assert finding.where == Where("train.py", 31, "main")
 
     def test_a_message_without_a_label_still_names_the_rule(self):
         finding = LabelsOutOfRange().from_crash(CRASH, LabelBeyondOutputs())
-        assert finding.message.startswith("A label is past the last class that the model has.")
+        assert finding.message.startswith("A label is beyond the model's last class.")
         assert finding.evidence == {"label": None}
 
     def test_frames_whose_labels_all_fit_fall_back_to_the_message(self):
         symptom = LabelBeyondOutputs(label=7, labels=np.array([0, 1]), num_outputs=2)
         finding = LabelsOutOfRange().from_crash(CRASH, symptom)
-        assert finding.message.startswith("Label 7 is past the last class that the model has.")
+        assert finding.message.startswith("Label 7 is beyond the model's last class.")
 
     def test_a_negative_label_in_a_text_is_below_the_first_class_not_past_the_last(self):
         finding = LabelsOutOfRange().from_crash(CRASH, LabelBeyondOutputs(label=-1))
         assert finding.message == (
-            "Label -1 is below 0, but classes are counted from 0. Which examples carry it cannot be known from "
-            "the text: pass the exception itself to diagnostics.explain."
+            "Label -1 is negative, but classes are counted from 0. Which examples have it cannot be read "
+            "from the traceback's text: pass the exception to diagnostics.explain."
         )
-        assert finding.fix == "number the classes from 0, and mark what the loss should skip with its ignore_index"
+        assert finding.fix == (
+            "number the classes from 0, and mark labels that the loss should skip with its ignore_index"
+        )

@@ -8,8 +8,6 @@ from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 from diagnostics.rules.model.logits_as_probabilities import LogitsAsProbabilities
 
 RULE = LogitsAsProbabilities()
-KERAS = ModelFacts("Sequential", "keras", 9, 9)
-TORCH = ModelFacts("Classifier", "torch", 9, 9)
 LOGITS = OutputFacts((8, 3), 3, (), -1.32, 0.98, sums_to_one=False)
 SOFTMAX = OutputFacts((8, 3), 3, (), 0.02, 0.95, sums_to_one=True, last_activation="softmax")
 
@@ -17,13 +15,13 @@ SOFTMAX = OutputFacts((8, 3), 3, (), 0.02, 0.95, sums_to_one=True, last_activati
 class TestFires:
     def test_on_logits_under_a_keras_loss_named_by_a_string(self):
         loss = LossFacts(4.1, "cross_entropy", 1.08, reads="probabilities", name="sparse_categorical_crossentropy")
-        finding = RULE.from_loss(loss, LOGITS, KERAS)
+        finding = RULE.from_loss(loss, LOGITS).for_library("keras")
         assert (finding.rule, finding.stage, finding.severity) == ("logits-as-probabilities", "model", "error")
         assert finding.message == (
-            "The model's outputs run from -1.32 to 0.98: they are raw scores (logits), but the loss, "
-            "sparse_categorical_crossentropy, takes them for probabilities, which lie between 0 and 1 and add up "
-            "to 1 over the classes. It cuts off what is none before it takes the logarithm, and no gradient "
-            "passes there, so training is slow and stops at a poor plateau."
+            "The model's outputs run from -1.32 to 0.98: they are logits, but the loss "
+            "(sparse_categorical_crossentropy) reads probabilities, which lie between 0 and 1 and add up "
+            "to 1 over the classes. It clips other values before it takes the logarithm, and no gradient "
+            "passes the clip, so training is slow and stops at a poor plateau."
         )
         assert finding.fix == "loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)"
         assert finding.evidence == {
@@ -42,49 +40,49 @@ class TestFires:
             ("categorical_focal_crossentropy", "cross_entropy", "loss=keras.losses.CategoricalFocalCrossentropy("),
             ("binary_crossentropy", "binary_cross_entropy", "loss=keras.losses.BinaryCrossentropy(from_logits"),
             (None, "binary_cross_entropy", "loss=keras.losses.BinaryCrossentropy(from_logits=True)"),
-            ("two_part_loss", "cross_entropy", "give the loss from_logits=True, or the last layer a softmax"),
+            ("two_part_loss", "cross_entropy", "give the loss from_logits=True"),
         ],
     )
     def test_and_names_the_keras_loss_to_take(self, name, kind, fix):
         loss = LossFacts(4.1, kind, 1.0, reads="probabilities", name=name)
-        assert RULE.from_loss(loss, LOGITS, KERAS).fix.startswith(fix)
+        assert RULE.from_loss(loss, LOGITS).for_library("keras").fix.startswith(fix)
 
     def test_on_logits_under_nll_loss(self):
         loss = LossFacts(-0.1, "cross_entropy", 1.08, reads="log_probabilities", name="NLLLoss")
-        finding = RULE.from_loss(loss, LOGITS, TORCH)
+        finding = RULE.from_loss(loss, LOGITS)
         assert finding.message == (
-            "The model's outputs run from -1.32 to 0.98: they are raw scores (logits), but the loss, NLLLoss, "
-            "takes them for logarithms of probabilities, which are never above 0. It takes minus the score of the "
-            "true class as it is, so the loss falls without end if all scores grow, whether the model tells the "
-            "classes apart or not."
+            "The model's outputs run from -1.32 to 0.98: they are logits, but the loss (NLLLoss) reads "
+            "log-probabilities, which are never above 0. The loss is minus the logit of the true class, "
+            "so it decreases without bound as all logits grow, whether or not the model distinguishes "
+            "the classes."
         )
         assert finding.fix == "loss_fn = torch.nn.CrossEntropyLoss()"
 
     def test_on_probabilities_under_nll_loss(self):
         loss = LossFacts(-0.3, "cross_entropy", 1.08, reads="log_probabilities", name="NLLLoss")
-        finding = RULE.from_loss(loss, SOFTMAX, TORCH)
+        finding = RULE.from_loss(loss, SOFTMAX)
         assert finding.message == (
-            "The model's outputs run from 0.02 to 0.95 and add up to 1: they are probabilities, but the loss, "
-            "NLLLoss, takes them for their logarithms, which are never above 0. It rewards a probability instead "
-            "of its logarithm, so a confident mistake costs next to nothing more than a small one, and the loss "
-            "is negative."
+            "The model's outputs run from 0.02 to 0.95 and add up to 1: they are probabilities, but the "
+            "loss (NLLLoss) reads log-probabilities, which are never above 0. It uses each probability "
+            "in place of its logarithm, so a confident mistake costs hardly more than a small one, and "
+            "the loss is negative."
         )
-        assert finding.fix == "loss_fn = torch.nn.CrossEntropyLoss(), and take the softmax out of the model"
+        assert finding.fix == "loss_fn = torch.nn.CrossEntropyLoss(), without the softmax in the model"
 
     @pytest.mark.parametrize(("lowest", "highest"), [(-0.4, 0.7), (0.1, 1.6)])
     def test_on_one_logit_an_example_under_a_binary_loss_in_pytorch(self, lowest, highest):
         loss = LossFacts(2.0, "binary_cross_entropy", 0.69, reads="probabilities")
-        finding = RULE.from_loss(loss, OutputFacts((8, 1), None, (), lowest, highest), TORCH)
+        finding = RULE.from_loss(loss, OutputFacts((8, 1), None, (), lowest, highest))
         assert finding.message.startswith(
-            f"The model's outputs run from {lowest} to {highest}: they are raw scores (logits), but the loss "
-            "takes them for probabilities, which lie between 0 and 1. It cuts off"
+            f"The model's outputs run from {lowest} to {highest}: they are logits, but the loss reads "
+            "probabilities, which lie between 0 and 1. It clips"
         )
         assert finding.fix == "loss_fn = torch.nn.BCEWithLogitsLoss()"
 
     def test_on_logits_that_happen_to_be_positive_where_the_last_layer_is_linear(self):
         outputs = OutputFacts((2, 2), 2, (), 0.1, 0.8, sums_to_one=False, last_activation="linear")
         loss = LossFacts(1.0, "cross_entropy", 0.69, reads="probabilities")
-        assert RULE.from_loss(loss, outputs, KERAS) is not None
+        assert RULE.from_loss(loss, outputs) is not None
 
 
 class TestStaysSilent:
@@ -107,12 +105,12 @@ class TestStaysSilent:
         ],
     )
     def test_where_the_prediction_can_be_what_the_loss_takes_it_for(self, kind, reads, outputs):
-        assert RULE.from_loss(LossFacts(1.0, kind, 1.0, reads=reads), outputs, KERAS) is None
+        assert RULE.from_loss(LossFacts(1.0, kind, 1.0, reads=reads), outputs) is None
 
 
 class TestNotApplicable:
     def test_where_the_reading_of_the_loss_is_not_known(self):
-        with pytest.raises(NotApplicable, match="what the loss takes the prediction to be"):
+        with pytest.raises(NotApplicable, match="needs to know whether the loss reads logits or probabilities"):
             RULE.from_loss(LossFacts(4.1, "other"), LOGITS)
 
     def test_to_predictions_that_are_all_nan(self):
@@ -128,7 +126,7 @@ class TestFromCrash:
     def test_gives_the_range_of_the_scores(self):
         finding = RULE.from_crash(self.LIVE, NotProbabilities(-1.32, 2.5))
         assert finding.message == (
-            "The model's outputs run from -1.32 to 2.5: they are raw scores (logits), but the loss takes them for "
+            "The model's outputs run from -1.32 to 2.5: they are logits, but the loss reads "
             "probabilities, which lie between 0 and 1."
         )
         assert finding.fix == "loss_fn = torch.nn.BCEWithLogitsLoss()"
@@ -138,7 +136,7 @@ class TestFromCrash:
     def test_says_what_the_text_leaves_open(self):
         finding = RULE.from_crash(replace(self.LIVE, live=False), NotProbabilities())
         assert finding.message == (
-            "The model's outputs do not all lie between 0 and 1, but the loss takes them for probabilities, which "
-            "lie between 0 and 1. Most often they are raw scores (logits); a NaN among them fails alike. Which it "
-            "is cannot be known from the text: pass the exception itself to diagnostics.explain."
+            "The model's outputs do not all lie between 0 and 1, but the loss reads probabilities, which "
+            "lie between 0 and 1. Usually they are logits; a NaN gives the same error. Which of the two "
+            "it is cannot be read from the traceback's text: pass the exception to diagnostics.explain."
         )

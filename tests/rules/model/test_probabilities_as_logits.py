@@ -5,8 +5,6 @@ from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
 from diagnostics.rules.model.probabilities_as_logits import ProbabilitiesAsLogits
 
 RULE = ProbabilitiesAsLogits()
-TORCH = ModelFacts("Classifier", "torch", 9, 9)
-KERAS = ModelFacts("Sequential", "keras", 9, 9)
 CROSS_ENTROPY = LossFacts(1.09, "cross_entropy", 1.08, reads="logits", name="CrossEntropyLoss")
 BINARY = LossFacts(0.71, "binary_cross_entropy", 0.69, reads="logits", name="BCEWithLogitsLoss")
 SUMMING = OutputFacts((8, 3), 3, (), 0.2, 0.5, sums_to_one=True)
@@ -14,16 +12,16 @@ SUMMING = OutputFacts((8, 3), 3, (), 0.2, 0.5, sums_to_one=True)
 
 class TestFires:
     def test_on_outputs_that_add_up_to_one(self):
-        finding = RULE.from_loss(CROSS_ENTROPY, SUMMING, TORCH)
+        finding = RULE.from_loss(CROSS_ENTROPY, SUMMING)
         assert (finding.rule, finding.stage, finding.severity) == ("probabilities-as-logits", "model", "warning")
         assert finding.message == (
-            "The model's outputs add up to 1 for every example, so they are probabilities already; but the "
-            "loss, CrossEntropyLoss, takes them for raw scores (logits) and applies a softmax to them. "
-            "Probabilities lie between 0 and 1, and of those a softmax can never be sure: with 3 classes it gives "
-            "the right one 0.58 at best, a loss of 0.55. Training is slow and stops at a plateau."
+            "The model's outputs add up to 1 for every example, so they are probabilities, but the loss "
+            "(CrossEntropyLoss) reads logits and applies another softmax. A softmax of numbers between 0 "
+            "and 1 is never confident: with 3 classes the true one gets 0.58 at most, which is a loss of "
+            "0.55. Training is slow and stops at a plateau."
         )
         assert finding.fix == (
-            "take the softmax out of the model, and apply it only where probabilities are shown or compared"
+            "remove the softmax from the model; apply it only where you show or compare probabilities"
         )
         assert finding.evidence == {
             "last_activation": None,
@@ -35,26 +33,27 @@ class TestFires:
 
     def test_on_a_sigmoid_under_a_binary_loss(self):
         outputs = OutputFacts((8, 1), None, (), 0.3, 0.7, last_activation="sigmoid")
-        finding = RULE.from_loss(BINARY, outputs, TORCH)
+        finding = RULE.from_loss(BINARY, outputs)
         assert finding.message == (
-            "The model ends in a sigmoid, so its outputs are probabilities already; but the loss, "
-            "BCEWithLogitsLoss, takes them for raw scores (logits) and applies a sigmoid to them. Probabilities "
-            "lie between 0 and 1, and of those a sigmoid can never be sure: the best answer costs 0.31 where the "
-            "target is 1, and 0.69 where it is 0. Training is slow and stops at a plateau."
+            "The model ends in a sigmoid, so its outputs are probabilities, but the loss "
+            "(BCEWithLogitsLoss) reads logits and applies another sigmoid. A sigmoid of numbers between "
+            "0 and 1 is never confident: the lowest possible loss is 0.31 where the target is 1, and "
+            "0.69 where it is 0. Training is slow and stops at a plateau."
         )
-        assert finding.fix.startswith("take the sigmoid out of the model")
+        assert finding.fix.startswith("remove the sigmoid from the model")
 
     def test_on_a_sigmoid_under_cross_entropy_over_ten_classes(self):
         outputs = OutputFacts((8, 10), 10, (), 0.3, 0.7, sums_to_one=False, last_activation="sigmoid")
-        finding = RULE.from_loss(CROSS_ENTROPY, outputs, TORCH)
-        assert "with 10 classes it gives the right one 0.23 at best, a loss of 1.46" in finding.message
+        finding = RULE.from_loss(CROSS_ENTROPY, outputs)
+        assert "with 10 classes the true one gets 0.23 at most, which is a loss of 1.46" in finding.message
 
     def test_and_words_the_fix_for_keras(self):
         loss = LossFacts(1.09, "cross_entropy", 1.08, reads="logits")
-        finding = RULE.from_loss(loss, SUMMING, KERAS)
-        assert "but the loss takes them" in finding.message
-        assert finding.fix == (
-            "take the softmax out of the last layer (activation=None), or give the loss from_logits=False"
+        finding = RULE.from_loss(loss, SUMMING).for_library("keras")
+        assert "but the loss reads logits" in finding.message
+        assert (finding.fix, *finding.alternatives) == (
+            "remove the softmax from the last layer (activation=None)",
+            "give the loss from_logits=False",
         )
 
 
@@ -62,7 +61,7 @@ class TestStaysSilent:
     def test_where_keras_undoes_the_softmax_and_so_reads_probabilities(self):
         loss = LossFacts(1.09, "cross_entropy", 1.08, reads="probabilities", name="CategoricalCrossentropy")
         outputs = OutputFacts((8, 3), 3, (), 0.2, 0.5, sums_to_one=True, last_activation="softmax")
-        assert RULE.from_loss(loss, outputs, KERAS) is None
+        assert RULE.from_loss(loss, outputs) is None
 
     @pytest.mark.parametrize(
         ("loss", "outputs"),
@@ -74,9 +73,9 @@ class TestStaysSilent:
         ],
     )
     def test_on_logits(self, loss, outputs):
-        assert RULE.from_loss(loss, outputs, TORCH) is None
+        assert RULE.from_loss(loss, outputs) is None
 
 
 def test_needs_to_know_what_the_loss_reads():
-    with pytest.raises(NotApplicable, match="what the loss takes the prediction to be"):
+    with pytest.raises(NotApplicable, match="needs to know whether the loss reads logits or probabilities"):
         RULE.from_loss(LossFacts(0.5, "other"), SUMMING)

@@ -17,13 +17,13 @@ class TestFires:
         finding = RULE.from_overfit(trained("hidden.weight"))
         assert (finding.rule, finding.stage, finding.severity) == ("symmetric-initialization", "model", "error")
         assert finding.message == (
-            "The weight hidden.weight starts with its units all alike, and it is still so after a copy of the "
-            "model was trained on one batch (30 steps). Equal units get equal gradients, so they will stay copies "
-            "of each other, and the layer has the power of a single unit."
+            "All units of weight hidden.weight start equal, and they are still equal after a copy of the "
+            "model was trained on one batch (30 steps). Equal units get equal gradients, so they stay "
+            "copies of each other, and the layer has the capacity of a single unit."
         )
-        assert finding.fix == (
-            'start it at random: torch.nn.init.kaiming_uniform_(weight, nonlinearity="relu") for hidden.weight, '
-            "or leave a layer's own initialisation as it is; zeros are for biases"
+        assert (finding.fix, *finding.alternatives) == (
+            ('initialise hidden.weight at random: torch.nn.init.kaiming_uniform_(weight, nonlinearity="relu")'),
+            "keep the layer's default initialisation; zeros are for biases",
         )
         assert finding.evidence == {"weights": ["hidden.weight"], "steps": 30}
 
@@ -31,14 +31,14 @@ class TestFires:
         names = tuple(f"layers.{i}.weight" for i in range(7))
         finding = RULE.from_overfit(trained(*names, steps=10))
         assert finding.message.startswith(
-            "The weights layers.0.weight, layers.1.weight, layers.2.weight, layers.3.weight, layers.4.weight and "
-            "2 more start with the units of each all alike, and they are still so after a copy of the model was "
+            "All units of each of the weights layers.0.weight, layers.1.weight, layers.2.weight, layers.3.weight, "
+            "layers.4.weight and 2 more start equal, and they are still equal after a copy of the model was "
             "trained on one batch (10 steps)."
         )
         assert finding.evidence["weights"] == list(names)
 
     def test_and_words_the_fix_for_keras(self):
-        finding = RULE.from_overfit(trained("dense/kernel"), model=ModelFacts("Sequential", "keras", 9, 9))
+        finding = RULE.from_overfit(trained("dense/kernel")).for_library("keras")
         assert finding.fix.startswith('kernel_initializer="glorot_uniform"')
 
     def test_on_weights_that_get_a_gradient_of_zero(self):
@@ -57,5 +57,5 @@ class TestStaysSilent:
 
 def test_needs_a_copy_that_was_trained_at_all():
     # A pretrained model that knows the batch: not one step was taken, and LoRA's B is still zero.
-    with pytest.raises(NotApplicable, match="trained for 10 steps; this one knew the batch sooner"):
+    with pytest.raises(NotApplicable, match="needs a copy that was trained for 10 steps; this one took 1"):
         RULE.from_overfit(trained("lora_B.weight", steps=1))

@@ -16,9 +16,9 @@ class TestFires:
         finding = UnusedClasses().from_dataset(dataset, THOUSAND, model)
         assert (finding.rule, finding.severity, finding.stage) == ("unused-classes", "warning", "model")
         assert finding.message == (
-            "The dataset names 3 classes, but the model ends in 1000 outputs: the other 997 can only be learned "
-            "away, and the loss starts near ln 1000 = 6.9 rather than ln 3 = 1.1. "
-            "Was the last layer made for other data?"
+            "The dataset has 3 classes, but the model has 1000 outputs: 997 outputs are never used, and "
+            "the loss starts near ln 1000 = 6.9 instead of ln 3 = 1.1. Was the last layer made for other "
+            "data?"
         )
         assert finding.fix == "nn.Linear(512, 3)"
         assert finding.evidence == {
@@ -34,9 +34,9 @@ class TestFires:
         finding = UnusedClasses().from_dataset(DatasetFacts(200, 200, labels=TEN_KINDS), THOUSAND)
         assert finding.severity == "warning"
         assert finding.message == (
-            "All 200 rows of the dataset carry labels from 0 to 9, but the model ends in 1000 outputs: the "
-            "other 990 can only be learned away, and the loss starts near ln 1000 = 6.9 rather than "
-            "ln 10 = 2.3. Was the last layer made for other data?"
+            "All 200 rows of the dataset have labels from 0 to 9, but the model has 1000 outputs: 990 "
+            "outputs are never used, and the loss starts near ln 1000 = 6.9 instead of ln 10 = 2.3. Was "
+            "the last layer made for other data?"
         )
         assert finding.fix == "give the last layer 10 outputs"
 
@@ -45,11 +45,11 @@ class TestFires:
         finding = UnusedClasses().from_dataset(DatasetFacts(size, 200, labels=TEN_KINDS), THOUSAND)
         assert finding.severity == "note"
         assert finding.message == (
-            "The 200 rows that were read carry labels from 0 to 9, but the model ends in 1000 outputs: if the "
-            "other rows hold no higher ones, the other 990 can only be learned away, and the loss starts near "
-            "ln 1000 = 6.9 rather than ln 10 = 2.3. Was the last layer made for other data?"
+            "The 200 rows that were read have labels from 0 to 9, but the model has 1000 outputs: if the "
+            "other rows have no higher labels, 990 outputs are never used, and the loss starts near ln "
+            "1000 = 6.9 instead of ln 10 = 2.3. Was the last layer made for other data?"
         )
-        assert finding.fix == "give the last layer n outputs, with n the number of classes"
+        assert finding.fix == "give the last layer n outputs, where n is the number of classes"
 
 
 class TestStaysSilent:

@@ -1,0 +1,44 @@
+"""Joins words: lists, counts with their noun, and what a traceback does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def listed(items: Iterable[object], conjunction: str = "and", most: int | None = None) -> str:
+    """Join items as in a sentence: ``a, b and c``.
+
+    Args:
+        items: at least one.
+        conjunction: what stands before the last one.
+        most: more items than this are counted: ``a, b and 3 more``.
+    """
+    words = [str(item) for item in items]
+    if most is not None and len(words) > most:
+        words = [*words[:most], f"{len(words) - most} more"]
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
+
+
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number with its noun: ``1 row``, ``3 rows``, ``1,024 rows``, ``2 batches``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def capitalized(sentence: str) -> str:
+    """Return a sentence with its first letter in upper case and all others as they are."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def not_known(what: str, live: bool) -> str:
+    """Say that a detail of a failure is not known, and how to get it.
+
+    Args:
+        what: the detail, as the subject of a sentence: ``which tensors these are``.
+        live: whether the exception itself was given; its text alone holds no frames.
+    """
+    if live:
+        return f"{capitalized(what)} could not be read from the exception's frames."
+    return (
+        f"{capitalized(what)} cannot be read from the traceback's text: pass the exception to diagnostics.explain."
+    )
