@@ -38,13 +38,12 @@ class TestValuesThatBreakArithmetic:
         mask[[1, 2, 7]] = 0
         ids = RANDOM.integers(5, 900, size=(8, 5))
         assert shared_trait((1, 2, 7), BatchFacts(8, {"input_ids": ids, "attention_mask": mask}, TWO_LABELS)) == (
-            "All of them have nothing but 0 in the attention mask, and no other example does."
+            "All of them have only zeros in the attention mask, and no other example does."
         )
 
     def test_an_input_without_variation(self):
         assert shared_trait((4,), BatchFacts(8, {"x": features([4], slice(None), 0.5)})) == (
-            "Example 4 has one and the same value everywhere in x (standard deviation 0), and no other example "
-            "does."
+            "Example 4 has the same value everywhere in x (standard deviation 0), and no other example does."
         )
 
 
@@ -52,13 +51,13 @@ class TestLabels:
     def test_one_label(self):
         labels = np.array([0, 2, 1, 0, 2, 1, 2, 0])
         assert shared_trait((1, 4, 6), BatchFacts(8, {"x": FEATURES}, labels)) == (
-            "All of them carry label 2, and no other example does."
+            "All of them have label 2, and no other example does."
         )
 
     def test_two_labels(self):
         labels = np.array([0, 2, 3, 0, 2, 3, 1, 0])
         assert shared_trait((1, 2, 4, 5), BatchFacts(8, {}, labels)) == (
-            "All of them carry label 2 or 3, and no other example does."
+            "All of them have label 2 or 3, and no other example does."
         )
 
     def test_a_label_that_others_carry_too_is_none(self):
@@ -72,7 +71,7 @@ class TestLabels:
 class TestColumns:
     def test_one_value_where_all_others_differ(self):
         assert shared_trait((0, 5, 6), BatchFacts(8, {"x": features([0, 5, 6], 1, 0)}, TWO_LABELS)) == (
-            "In all of them, column 1 of x is 0; in no other example is it."
+            "In all of them, column 1 of x is 0; it differs in all other examples."
         )
 
     def test_a_flag_among_many_that_may_be_chance_is_none(self):

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, Shape, WeightsMisfit
 from diagnostics.rules.shared import shape_fixes
+from diagnostics.text.join import count_of, listed
 
-MAX_WEIGHTS_NAMED = 4  # a checkpoint of another model differs in hundreds; the evidence holds them all
+MAX_WEIGHTS_NAMED = 4  # in the message; the evidence holds them all
 
 
 class ShapeMismatch(Rule):
-    """One operation was given tensors whose shapes do not fit.
+    """An operation got tensors whose shapes do not match.
 
     ## What it does
-    Recognises the failure in PyTorch and Keras, and names the layer by its place in the model, the size it was
-    built for, and the shape it got. Where the numbers say how the input came to be wrong (not flattened, channels
-    last, turned over, no axis of channels), it says so.
+    Recognises the error in PyTorch and Keras, and names the layer by its path in the model, the size it was built
+    for, and the shape of its input. Where the sizes show what is wrong with the input (not flattened, channels
+    last, transposed, no channel axis), it says so.
 
     ## Why it is bad
-    A layer holds weights for one size of input. The message of the operation that failed knows its two sizes, but
-    seldom which layer of the model it was in, and which of the two sizes is the weights'. Between the layer that
-    is named and the line where the shape went wrong can stand several others that took any shape.
+    A layer has weights for one input size. The error message of the operation gives its two sizes, but seldom
+    the layer, or which of the two sizes belongs to the weights. Several layers that accept any shape may be
+    between the failing layer and the line that made the wrong shape.
 
     ## Example
     ```python
@@ -32,7 +31,7 @@ class ShapeMismatch(Rule):
     self.classifier = nn.Linear(1352, 10)
 
     def forward(self, x):
-        return self.classifier(self.features(x))    # (32, 8, 13, 13) to a layer that wants (32, 1352)
+        return self.classifier(self.features(x))    # (32, 8, 13, 13) to a layer for (32, 1352)
     ```
 
     ## Instead
@@ -42,13 +41,13 @@ class ShapeMismatch(Rule):
     ```
 
     ## Thresholds
-    None: it is found only once an operation has failed.
+    None: it is found only after an operation has failed.
 
     ## Known problems
-    What the user meant is not in the numbers: that flattened sizes agree, or that an axis has the size that was
-    wanted, can be chance. A text holds no frames: of a Linear's input it tells only the table that PyTorch lays
-    it out as, and not where in the model the layer is. Shapes that a loss cannot bring together are
-    `broadcast-loss`, examples that do not stack `ragged-batch`.
+    The sizes do not prove what was meant: that flattened sizes are equal, or that another axis has the right
+    size, can be chance. A text has no frames: it shows the input of a Linear only as a matrix of rows, and not
+    where in the model the layer is. Shapes that a loss cannot compare are reported by `broadcast-loss`, examples
+    that cannot be stacked by `ragged-batch`.
 
     ## Sources
     PyTorch's documentation of `torch.nn` and of broadcasting semantics, Keras' of `keras.InputSpec`: the shapes
@@ -56,22 +55,21 @@ class ShapeMismatch(Rule):
     """
 
     severity = "error"
-    no_exhibit = "it fails at once and at the line at fault, and the error names both sizes"
+    no_exhibit = "it fails at once, at the line at fault, and the error names both sizes"
 
     @check
     def from_layer(self, crash: CrashFacts, symptom: LayerMisfit) -> Finding | None:
-        """Name the layer, what it was built for and what it got."""
+        """Name the layer, the size it was built for, and the shape of its input."""
         name = _name(symptom.layer, symptom.path)
-        built = f"with {symptom.setting}={symptom.wanted}" if symptom.setting else f"for {symptom.wanted}"
+        built = f"has {symptom.setting}={symptom.wanted}" if symptom.setting else f"was built for {symptom.wanted}"
         if symptom.shape is None:
-            got = f"got {symptom.got}"
-            got += f", in {symptom.rows} {'row' if symptom.rows == 1 else 'rows'}" if symptom.rows else ""
+            got = f"has size {symptom.got}" + (f", in {count_of(symptom.rows, 'row')}" if symptom.rows else "")
         else:
             along = f" along axis {symptom.axis}" if symptom.axis is not None else ""
-            got = f"got an input of shape {symptom.shape}, with {symptom.got}{along}"
+            got = f"has shape {symptom.shape}, with {symptom.got}{along}"
         seen, fix = shape_fixes.of_layer(symptom)
         return self.found(
-            _sentences(f"{name} was built {built} and {got}.", seen),
+            _sentences(f"{name} {built}, but its input {got}.", seen),
             fix=fix,
             evidence={
                 "layer": symptom.layer,
@@ -86,12 +84,12 @@ class ShapeMismatch(Rule):
 
     @check
     def from_axes(self, crash: CrashFacts, symptom: AxesMisfit) -> Finding | None:
-        """Name the layer and how many axes it takes."""
+        """Name the layer and the number of axes that it takes."""
         seen, fix = shape_fixes.of_axes(symptom)
-        got = f"of shape {symptom.shape}, with {symptom.got}" if symptom.shape else f"with {symptom.got}"
+        got = f"has shape {symptom.shape}, with {symptom.got}" if symptom.shape else f"has {symptom.got}"
         return self.found(
             _sentences(
-                f"{_name(symptom.layer, symptom.path)} takes inputs with {symptom.wanted} axes and got one {got}.",
+                f"{_name(symptom.layer, symptom.path)} takes inputs with {symptom.wanted} axes, but its input {got}.",
                 seen,
             ),
             fix=fix,
@@ -107,30 +105,15 @@ class ShapeMismatch(Rule):
 
     @check
     def from_operands(self, crash: CrashFacts, symptom: OperandsMisfit) -> Finding | None:
-        """Name the sizes that clash and, where they are known, the tensors."""
-        one, other, axis = symptom.one, symptom.other, symptom.axis
-        if symptom.operation == "matrix product":
-            clash = f"A matrix product was given {one} columns for {other} rows; the two must be equal"
-        elif symptom.operation == "concatenation":
-            joins = f" along axis {axis}" if axis is not None else ""
-            clash = (
-                f"Tensors were to be joined{joins}, and along another axis, where all must be equal, they have "
-                f"sizes {one} and {other}"
-            )
-        else:
-            along = f" along axis {axis}" if axis is not None else ""
-            clash = (
-                f"An element-wise operation was given sizes {one} and {other}{along}; it takes equal ones, or a 1"
-            )
-        shapes = _shapes(symptom.tensors) or " and ".join(str(shape) for shape in symptom.shapes)
+        """Name the sizes that differ and, where they are known, the tensors."""
         seen, fix = shape_fixes.of_operands(symptom)
         return self.found(
-            _sentences(f"{clash}{f': {shapes}' if shapes else ''}.", seen),
+            _sentences(_clash(symptom), seen),
             fix=fix,
             evidence={
                 "operation": symptom.operation,
-                "sizes": [one, other],
-                "axis": axis,
+                "sizes": [symptom.one, symptom.other],
+                "axis": symptom.axis,
                 "shapes": [list(shape) for shape in symptom.shapes],
                 "tensors": {name: list(shape) for name, shape in symptom.tensors.items()},
             },
@@ -139,15 +122,14 @@ class ShapeMismatch(Rule):
 
     @check
     def from_reshape(self, crash: CrashFacts, symptom: ReshapeMisfit) -> Finding | None:
-        """Name the shape that was wanted and how many values there are."""
+        """Name the requested shape and the number of values."""
         seen, fix = shape_fixes.of_reshape(symptom)
         has = f"has {symptom.size} values"
         if symptom.shape is not None:
             has = f"has shape {symptom.shape}, which is {symptom.size} values"
         return self.found(
             _sentences(
-                f"A tensor was to take the shape {symptom.wanted}, and {symptom.tensor or 'it'} {has}: the one "
-                "cannot hold the other.",
+                f"{symptom.tensor or 'A tensor'} cannot be reshaped to {symptom.wanted}: it {has}.",
                 seen,
             ),
             fix=fix,
@@ -162,9 +144,9 @@ class ShapeMismatch(Rule):
 
     @check
     def from_weights(self, crash: CrashFacts, symptom: WeightsMisfit) -> Finding | None:
-        """Name the weights that have another shape in the checkpoint."""
-        told = [
-            f"{name} is {saved} there and {built} here"
+        """Name the weights whose shape differs between checkpoint and model."""
+        weights = [
+            f"{name} is {saved} in the checkpoint and {built} in the model"
             for name, (saved, built) in list(symptom.weights.items())[:MAX_WEIGHTS_NAMED]
         ]
         count = len(symptom.weights)
@@ -172,7 +154,8 @@ class ShapeMismatch(Rule):
         seen, fix = shape_fixes.of_weights(symptom)
         return self.found(
             _sentences(
-                f"The checkpoint is of a {symptom.model} with other sizes than this one: {'; '.join(told)}{more}.",
+                f"The {symptom.model} in the checkpoint and this one have weights of different shapes: "
+                f"{'; '.join(weights)}{more}.",
                 seen,
             ),
             fix=fix,
@@ -193,8 +176,22 @@ def _name(layer: str | None, path: str | None) -> str:
     return f"The {layer}" if layer else "The layer"
 
 
-def _shapes(tensors: Mapping[str, Shape]) -> str:
-    return ", ".join(f"{name} has shape {shape}" for name, shape in tensors.items())
+def _clash(symptom: OperandsMisfit) -> str:
+    one, other = symptom.one, symptom.other
+    along = f" along axis {symptom.axis}" if symptom.axis is not None else ""
+    shapes = [f"{name} {shape}" for name, shape in symptom.tensors.items()]
+    shapes = shapes or [str(shape) for shape in symptom.shapes]
+    if symptom.operation == "matrix product":
+        if not shapes:
+            return f"Two matrices of a product do not match: {one} columns ≠ {other} rows."
+        return f"Matrix shapes {listed(shapes)} do not match: {one} ≠ {other}."
+    of = f" Shapes: {listed(shapes)}." if shapes else ""
+    if symptom.operation == "concatenation":
+        return (
+            f"Tensors cannot be concatenated{along}: along another axis, where all must be equal, their sizes are "
+            f"{one} and {other}.{of}"
+        )
+    return f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them 1.{of}"
 
 
 def _list(shape: Shape | None) -> list[int | None] | None:

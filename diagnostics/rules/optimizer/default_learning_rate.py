@@ -68,7 +68,7 @@ class DefaultLearningRate(Rule):
             raise NotApplicable("needs an optimizer with a default learning rate")
         if not all(math.isclose(rate, default, rel_tol=SAME) for rate in optimizer.learning_rates):
             return None
-        floor = lr_trial.floor_of(trial, loss)
+        floor = lr_trial.constant_baseline_loss(trial, loss)
         if lr_trial.is_too_high(trial, floor):
             unfit = "too high"
         elif lr_trial.is_too_low(trial, floor):

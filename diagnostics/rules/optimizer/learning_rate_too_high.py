@@ -84,7 +84,7 @@ class LearningRateTooHigh(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Compare the run at the user's rate with one at a smaller rate."""
-        floor = lr_trial.floor_of(trial, loss)
+        floor = lr_trial.constant_baseline_loss(trial, loss)
         if not lr_trial.is_too_high(trial, floor) or not trial.better_rate:
             return None
         named = f" with {optimizer.name}" if optimizer is not None else ""

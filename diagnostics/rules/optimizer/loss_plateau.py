@@ -80,7 +80,7 @@ class LossPlateau(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Check the end of the trial at the user's rate."""
-        floor = lr_trial.floor_of(trial, loss)
+        floor = lr_trial.constant_baseline_loss(trial, loss)
         last = trial.losses[-max(1, len(trial.losses) // 3) :]
         if not trial.better_rate:
             return None

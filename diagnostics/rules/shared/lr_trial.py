@@ -42,7 +42,7 @@ def constant_baseline_loss(trial: TrialFacts, loss: LossFacts) -> float:
     return loss.floor if trial.floor is None else trial.floor
 
 
-def final_loss(losses: tuple[float, ...], batches: int) -> float:
+def ended(losses: tuple[float, ...], batches: int) -> float:
     """Return the final loss of a run: the mean over the last pass through all its batches."""
     turn = losses[-batches:]
     return sum(turn) / len(turn)
@@ -106,11 +106,11 @@ def evidence(trial: TrialFacts, baseline: float) -> dict[str, Any]:
     return {
         "learning_rate": trial.learning_rate,
         "first_loss": number(trial.losses[0]),
-        "final_loss": number(final_loss(trial.losses, trial.batches)),
+        "final_loss": number(ended(trial.losses, trial.batches)),
         "steps": len(trial.losses),
         "batches": trial.batches,
         "better_rate": trial.better_rate,
-        "better_final_loss": number(final_loss(trial.better_losses, trial.batches)),
+        "better_final_loss": number(ended(trial.better_losses, trial.batches)),
         "better_steps": len(trial.better_losses),
         "best_constant_loss": baseline,
         "largest_update_ratio": number(largest_update(trial)),
@@ -142,5 +142,5 @@ def other_rate_learns(trial: TrialFacts, baseline: float) -> bool:
 
 def _lowest(losses: tuple[float, ...], batches: int) -> float:
     """Return the lowest loss, with several batches the lowest mean over one pass; inf if none is finite."""
-    passes = (final_loss(losses[: step + 1], batches) for step in range(batches - 1, len(losses)))
+    passes = (ended(losses[: step + 1], batches) for step in range(batches - 1, len(losses)))
     return min((value for value in passes if math.isfinite(value)), default=math.inf)

@@ -1,6 +1,6 @@
-"""What the sizes in a shape error prove about its cause, and the line that repairs it.
+"""Derives the cause and the fix of a shape error from its sizes.
 
-Each function returns what is seen, as a sentence or an empty string, and the repair.
+Each public function returns the cause, as a sentence or an empty string, and the fix.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ import math
 import re
 from collections.abc import Callable
 
+from diagnostics.engine.rule import Fix
 from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, Shape, WeightsMisfit
+from diagnostics.text.join import count_of
 
-Repair = tuple[str, str]
+Repair = tuple[str, Fix]
 
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
-_ALPHA = "x[:, :3] before it, if the fourth is an image's alpha channel; else {}"
+_ALPHA = "x[:, :3] before it, if the fourth is an image's alpha channel"
 
 
 def of_layer(symptom: LayerMisfit) -> Repair:
-    """Repair the input where the numbers say so, else the layer."""
+    """Change the input if the sizes show how, else the layer."""
     shape = symptom.shape
     if shape is None:
         return _of_rows(symptom)
@@ -29,32 +31,32 @@ def of_layer(symptom: LayerMisfit) -> Repair:
 
 
 def rebuilt(symptom: LayerMisfit, size: int) -> str:
-    """Say how the layer is made for another size."""
+    """Return the code that builds the layer for another size."""
     if symptom.rebuilt is None:
-        return f"give it {symptom.wanted} there, or build it for {size}"
+        return f"give it an input of size {symptom.wanted}, or build it for {size}"
     layer = symptom.rebuilt.format(size)
     return f"{layer} for {symptom.path}" if symptom.path else layer
 
 
 def values_each(shape: Shape) -> int | None:
-    """Count the values of one example, the first axis being the batch's; None if a size is open."""
+    """Count the values of one example, without the batch axis; None if a size is not fixed."""
     sizes = [size for size in shape[1:] if size is not None]
     return math.prod(sizes) if len(sizes) == len(shape) - 1 else None
 
 
 def _of_rows(symptom: LayerMisfit) -> Repair:
-    """From a text: PyTorch lays out any input of a Linear as a table, and prints only that."""
+    """Handle a text, in which PyTorch prints any input of a Linear as a matrix of rows."""
     rows, got, wanted = symptom.rows, symptom.got, symptom.wanted
     change = rebuilt(symptom, got)
     if rows and wanted % got == 0 and rows % (wanted // got) == 0:
         each = wanted // got
-        square = wanted % got**2 == 0  # a map as high as wide, of some channels
+        square = wanted % got**2 == 0  # square feature maps of some channels
         if rows == each or (square and got > 1):
             examples = rows // each
             return (
-                f"If the input has more than two axes, its {rows} rows of {got} are {examples} "
-                f"{'example' if examples == 1 else 'examples'} of {wanted}, not flattened.",
-                f"x.flatten(1) before it, if that is so; else {change}",
+                f"If the input has more than two axes, its {rows} rows of {got} are "
+                f"{count_of(examples, 'example')} of {wanted} that were not flattened.",
+                ("x.flatten(1) before it, if the input has more than two axes", change),
             )
     return "", change
 
@@ -65,25 +67,28 @@ def _flatten(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     sizes = " x ".join(str(size) for size in shape[1:])
     seen = f"Flattened, each example has {sizes} = {symptom.wanted} values."
     if symptom.layer == "model":
-        return seen, "x.reshape(len(x), -1) before it, or keras.layers.Flatten() as its first layer"
+        return seen, ("x.reshape(len(x), -1) before it", "keras.layers.Flatten() as its first layer")
     return seen, f"{'x.flatten(1)' if symptom.library == 'torch' else 'keras.layers.Flatten()'} before it"
 
 
 def _pool_or_move(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if len(shape) == 2 and shape[0] == symptom.wanted and symptom.library == "torch":
-        return "", f"{rebuilt(symptom, symptom.got)}; or x.T before it, if its rows are the features"
+        return "", (rebuilt(symptom, symptom.got), "x.T before it, if its rows are the features")
     places = [axis for axis, size in enumerate(shape[:-1]) if axis > 0 and size == symptom.wanted]
     if len(places) != 1:
         return None
     (axis,) = places
-    seen = f"It has the {symptom.wanted} along axis {axis}."
+    seen = f"Its axis {axis} has size {symptom.wanted}."
     if symptom.library == "keras":
         order = (*(n for n in range(len(shape)) if n != axis), axis)
         return seen, f"keras.ops.transpose(x, {order}) before it"
     if symptom.layer == "Linear" and len(shape) == 4 and axis == 1:
         return (
             seen,
-            "x.mean((2, 3)) before it, which averages each map; or x.movedim(1, -1), which keeps the places",
+            (
+                "x.mean((2, 3)) before it, which averages over each feature map",
+                "x.movedim(1, -1) before it, which keeps the positions",
+            ),
         )
     return seen, f"x.{'transpose(1, 2)' if (len(shape), axis) == (3, 1) else f'movedim({axis}, -1)'} before it"
 
@@ -93,8 +98,11 @@ def _batch_flattened_too(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     count = symptom.got // symptom.wanted
     return (
-        f"{symptom.got} is {count} times {symptom.wanted}: so many a batch of {count} has, flattened from axis 0.",
-        f"x.flatten(1), which keeps the batch, if that is so; else {rebuilt(symptom, symptom.got)}",
+        f"{symptom.got} is {count} x {symptom.wanted}, the size of a batch of {count} flattened from axis 0.",
+        (
+            f"x.flatten(1), which keeps the batch axis, if the batch has {count_of(count, 'example')}",
+            rebuilt(symptom, symptom.got),
+        ),
     )
 
 
@@ -115,8 +123,9 @@ def _channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if symptom.library == "keras":
         return None
     move = _CHANNELS_FIRST[len(shape)] if axis == 1 and len(shape) in _CHANNELS_FIRST else f"x.movedim(-1, {axis})"
-    return f"It has the {symptom.wanted} along its last axis: the channels come last, and belong first.", (
-        f"{move} before it"
+    return (
+        f"Its last axis has size {symptom.wanted}: the channels are last, and this layer takes channels first.",
+        f"{move} before it",
     )
 
 
@@ -124,7 +133,7 @@ def _no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if symptom.axis != 0 or symptom.wanted != 1:
         return None
     return (
-        f"Without an axis of channels it is taken for one example of {symptom.got} channels.",
+        f"Without a channel axis it is read as one example with {symptom.got} channels.",
         "x.unsqueeze(1) before it",
     )
 
@@ -133,8 +142,8 @@ def _maybe_no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | N
     if symptom.library == "keras" or (symptom.wanted, shape[0]) != (1, 1):
         return None
     return (
-        "PyTorch prints an input without an axis of channels like this, too: as one example with many.",
-        f"x.unsqueeze(1) before it, if the input has none; else {rebuilt(symptom, symptom.got)}",
+        "PyTorch also prints an input without a channel axis like this: as one example with many channels.",
+        ("x.unsqueeze(1) before it, if the input has no channel axis", rebuilt(symptom, symptom.got)),
     )
 
 
@@ -143,9 +152,9 @@ def _colours(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     change = rebuilt(symptom, symptom.got)
     if (symptom.wanted, symptom.got) == (3, 1):
-        return "One channel is a grayscale image, three are colours.", f"{change}; or x.expand(-1, 3, -1, -1)"
+        return "The image is grayscale (1 channel) instead of RGB (3).", (change, "x.expand(-1, 3, -1, -1)")
     if (symptom.wanted, symptom.got) == (3, 4):
-        return "", _ALPHA.format(change)
+        return "", (_ALPHA, change)
     return None
 
 
@@ -160,80 +169,82 @@ _AXIS_OF_CHANNELS: tuple[_Layout, ...] = (
 
 
 def of_axes(symptom: AxesMisfit) -> Repair:
-    """Add the axis that is missing, where it is known which."""
+    """Add the missing axis, where it is known which one."""
     numbers = [int(number) for number in re.findall(r"\d+", symptom.wanted)]
     fewest, most = numbers[0], numbers[-1]
     shape, channels, name = symptom.shape, symptom.channels, symptom.layer or ""
     if symptom.library == "keras":
         if symptom.got == fewest - 1:
             return "", "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end"
-        return "", f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes with the batch's"
+        return "", f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
     if symptom.got > most:
         extra = symptom.got - most
         count = {1: "two", 2: "three"}.get(extra, str(extra + 1))
-        return "", f"x.flatten(0, {extra}) before it, if the first {count} axes together are the batch's"
+        return "", f"x.flatten(0, {extra}) before it, if the first {count} axes together are the batch"
     if name.startswith("Conv") and shape is not None and len(shape) == 2 and channels and shape[1]:
         side = math.isqrt(shape[1] // channels)
         if fewest == 3 and side * side * channels == shape[1]:
             return (
-                f"{shape[1]} values are those of {channels} x {side} x {side}.",
-                f"x.view(-1, {channels}, {side}, {side}) before it, if they are an image's",
+                f"{shape[1]} is {channels} x {side} x {side}.",
+                f"x.view(-1, {channels}, {side}, {side}) before it, if each row is an image",
             )
         if fewest == 2 and channels == 1:
             return "", "x.unsqueeze(1) before it"
     if channels == 1 and symptom.got == most - 1:
-        return "", "x.unsqueeze(1) before it, which adds the axis of channels"
-    return "", f"bring it to {symptom.wanted} axes before it: x.unsqueeze(...) adds one, x.view(...) splits one"
+        return "", "x.unsqueeze(1) before it, which adds the channel axis"
+    return "", f"reshape it to {symptom.wanted} axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"
 
 
 def of_operands(symptom: OperandsMisfit) -> Repair:
-    """Turn or stretch one of two tensors, where that makes them fit."""
+    """Transpose or expand one of two tensors, where that makes their shapes match."""
     shapes = tuple(symptom.tensors.values()) or symptom.shapes
     names = tuple(symptom.tensors) or ("the first", "the second")
     if symptom.operation == "concatenation":
         return _concatenation(symptom, shapes)
     if len(shapes) != 2:
-        return "", "print the shapes just before this line, and bring the tensors to sizes that go together"
+        return "", "print the shapes just before this line, and make them match"
     (one, a), (other, b) = zip(names, shapes, strict=True)
     if symptom.operation == "matrix product":
         return "", _matrix_product(one, a, other, b)
     if symptom.library == "keras":
-        return "", "change the layers before, or the data, so that the two sizes are equal"
+        return "", "change the layers before it, or the data, so that the two sizes are equal"
     for name, short, long in ((other, b, a), (one, a, b)):
         if len(short) < len(long) and long[: len(short)] == short:
             added = ".unsqueeze(-1)" * (len(long) - len(short))
-            return f"{name} has the first axes of the other and lacks the last.", f"{name}{added}"
+            return f"{name} lacks the last {'axis' if added.count('(') == 1 else 'axes'} of the other.", (
+                f"{name}{added}"
+            )
     if len(a) == len(b) == 2 and a == b[::-1]:
-        return "The one is the other turned over.", f"{other}.T, or {one}.T"
-    return "", "bring the two to the same sizes, or to 1 along an axis that is to be stretched"
+        return "One is the transpose of the other.", (f"{other}.T", f"{one}.T")
+    return "", "make the sizes equal, or 1 along an axis that should broadcast"
 
 
 def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
     if len(a) >= 2 and len(b) >= 2:
         if a[-1] == b[-1]:
-            return f"transpose {other}: it then has {b[-1]} rows for the {a[-1]} columns"
+            return f"transpose {other}: then its {b[-1]} rows match the {a[-1]} columns"
         if a[-2] == b[-2]:
-            return f"transpose {one}: it then has {a[-2]} columns for the {b[-2]} rows"
-    return f"change where they are made: {one} must have as many columns as {other} has rows"
+            return f"transpose {one}: then its {a[-2]} columns match the {b[-2]} rows"
+    return f"change the code that creates them: {one} must have as many columns as {other} has rows"
 
 
 def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair:
-    """Tell maps that were halved and doubled again from tensors that fit along another axis."""
+    """Distinguish feature maps that were pooled and upsampled from tensors joined along the wrong axis."""
     maps = {len(shape) for shape in shapes} <= {4, 5} and symptom.axis in (1, None)
-    pooled = "a map of an odd size, halved by pooling and doubled again, comes back one short."
+    pooled = "a feature map of odd size is one smaller after pooling by 2 and upsampling by 2."
     if symptom.library == "torch" and maps and abs(symptom.one - symptom.other) == 1:
-        seen = pooled.capitalize() if shapes else f"If these are maps: {pooled}"
-        return seen, "pad the smaller one (torch.nn.functional.pad), or crop the larger"
+        seen = pooled.capitalize() if shapes else f"If these are feature maps: {pooled}"
+        return seen, ("pad the smaller one (torch.nn.functional.pad)", "crop the larger one")
     if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]):
         differing = [axis for axis, (a, b) in enumerate(zip(*shapes, strict=True)) if a != b]
         if len(differing) == 1:
             (axis,) = differing
-            return "", f"join them along axis {axis}, the only one that differs, or make that one equal"
-    return "", "make the tensors equal along every axis but the one that they are joined along"
+            return "", (f"concatenate them along axis {axis}, the only one that differs", "make that axis equal")
+    return "", "make the tensors equal along every axis except the one that they are concatenated along"
 
 
 def of_reshape(symptom: ReshapeMisfit) -> Repair:
-    """Keep the batch axis as it is, where a shape was written out for another batch."""
+    """Keep the batch axis, where the shape was written for another batch size."""
     first, *rest = symptom.wanted
     name = symptom.tensor or "x"
     each = math.prod(rest)
@@ -242,28 +253,29 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
     if first > 0 and rest and each > 0 and symptom.size % each == 0:
         rows = symptom.size // each
         return (
-            f"It holds {rows} rows of {each}, not {first}: a loader's last batch is often smaller.",
-            f"{name}.view(-1, {', '.join(map(str, rest))}), and {name}.size(0) wherever {first} is the batch's",
+            f"It has {rows} rows of {each}, not {first}: the last batch of a loader is often smaller.",
+            f"{name}.view(-1, {', '.join(map(str, rest))}), and {name}.size(0) wherever {first} is the batch size",
         )
     if symptom.shape is not None and len(symptom.shape) > 1 and len(rest) == 1:
         held = values_each(symptom.shape)
         return (
-            f"Each example holds {held} values, not {abs(each)}.",
-            f"{name}.flatten(1), and the next layer built for {held}",
+            f"Each example has {held} values, not {abs(each)}.",
+            f"{name}.flatten(1), and build the next layer for {held}",
         )
     return "", "x.flatten(1), which keeps the batch's axis, and the next layer built for what that gives"
 
 
 def of_weights(symptom: WeightsMisfit) -> Repair:
-    """Tell a head of another size, which can be replaced, from a model of other sizes."""
+    """Distinguish a head of another size, which can be replaced, from a model of other sizes."""
     owners = {name.rpartition(".")[0] for name in symptom.weights}
     outputs = {saved[:1] for saved, built in symptom.weights.values() if saved[1:] == built[1:]}
     if symptom.pretrained:
-        return "", "from_pretrained(..., ignore_mismatched_sizes=True), which makes these weights anew"
+        return "", "from_pretrained(..., ignore_mismatched_sizes=True), which initialises these weights anew"
     if len(owners) == 1 and len(outputs) == 1 and all(s[1:] == b[1:] for s, b in symptom.weights.values()):
         (owner,), ((size,),) = owners, outputs
         return (
             f"Only the number of outputs{f' of {owner}' if owner else ''} differs.",
-            f"build {symptom.model} with {size} there, as it was saved, load, and then replace {owner or 'it'}",
+            f"build {symptom.model} with {size} outputs, as in the checkpoint, load, then replace "
+            f"{owner or 'that layer'}",
         )
-    return "", f"build {symptom.model} with the sizes that it had when it was saved, then load"
+    return "", f"build {symptom.model} with the sizes in the checkpoint, then load"

@@ -26,8 +26,7 @@ class TestFromLayer:
         finding = RULE.from_layer(CRASH, linear(128, 512, (32, 512)))
         assert (finding.rule, finding.stage, finding.severity) == ("shape-mismatch", "model", "error")
         assert finding.message == (
-            "model.fc (Linear) was built with in_features=128 and got an input of shape (32, 512), with 512 along "
-            "axis 1."
+            "model.fc (Linear) has in_features=128, but its input has shape (32, 512), with 512 along axis 1."
         )
         assert finding.fix == "nn.Linear(512, 10) for model.fc"
         assert finding.evidence == {
@@ -55,34 +54,40 @@ class TestFromLayer:
             ),
             (
                 linear(64, 5, (32, 64, 5, 5)),
-                "It has the 64 along axis 1.",
-                "x.mean((2, 3)) before it, which averages each map; or x.movedim(1, -1), which keeps the places",
+                "Its axis 1 has size 64.",
+                (
+                    "x.mean((2, 3)) before it, which averages over each feature map; or: x.movedim(1, -1) "
+                    "before it, which keeps the positions"
+                ),
             ),
-            (linear(64, 50, (32, 64, 50)), "It has the 64 along axis 1.", "x.transpose(1, 2) before it"),
+            (linear(64, 50, (32, 64, 50)), "Its axis 1 has size 64.", "x.transpose(1, 2) before it"),
             (
                 linear(784, 25088, (25088,)),
-                "25088 is 32 times 784: so many a batch of 32 has, flattened from axis 0.",
-                "x.flatten(1), which keeps the batch, if that is so; else nn.Linear(25088, 10) for model.fc",
+                "25088 is 32 x 784, the size of a batch of 32 flattened from axis 0.",
+                (
+                    "x.flatten(1), which keeps the batch axis, if the batch has 32 examples; or: "
+                    "nn.Linear(25088, 10) for model.fc"
+                ),
             ),
             (
                 conv(3, 28, (8, 28, 28, 3)),
-                "It has the 3 along its last axis: the channels come last, and belong first.",
+                "Its last axis has size 3: the channels are last, and this layer takes channels first.",
                 "x.permute(0, 3, 1, 2) before it",
             ),
             (
                 conv(3, 28, (28, 28, 3), axis=0),
-                "It has the 3 along its last axis: the channels come last, and belong first.",
+                "Its last axis has size 3: the channels are last, and this layer takes channels first.",
                 "x.movedim(-1, 0) before it",
             ),
             (
                 conv(1, 32, (32, 28, 28), axis=0),
-                "Without an axis of channels it is taken for one example of 32 channels.",
+                "Without a channel axis it is read as one example with 32 channels.",
                 "x.unsqueeze(1) before it",
             ),
             (
                 conv(3, 1, (8, 1, 28, 28)),
-                "One channel is a grayscale image, three are colours.",
-                "nn.Conv2d(1, 8, ...) for model.stem; or x.expand(-1, 3, -1, -1)",
+                "The image is grayscale (1 channel) instead of RGB (3).",
+                "nn.Conv2d(1, 8, ...) for model.stem; or: x.expand(-1, 3, -1, -1)",
             ),
         ],
         ids=lambda value: value if isinstance(value, str) and "before" not in value else "",
@@ -90,7 +95,7 @@ class TestFromLayer:
     def test_repairs_the_input_where_the_numbers_say_so(self, symptom, seen, fix):
         finding = RULE.from_layer(CRASH, symptom)
         assert finding.message.endswith(f". {seen}")
-        assert finding.fix == fix
+        assert "; or: ".join((finding.fix, *finding.alternatives)) == fix
 
     @pytest.mark.parametrize(
         "symptom",
@@ -103,23 +108,30 @@ class TestFromLayer:
         assert finding.fix == f"{symptom.rebuilt.format(symptom.got)} for {symptom.path}"
 
     def test_a_batch_as_large_as_the_layer_is_wide_may_be_chance(self):
-        assert RULE.from_layer(CRASH, linear(64, 50, (64, 50))).fix == (
-            "nn.Linear(50, 10) for model.fc; or x.T before it, if its rows are the features"
+        assert (
+            RULE.from_layer(CRASH, linear(64, 50, (64, 50))).fix,
+            *RULE.from_layer(CRASH, linear(64, 50, (64, 50))).alternatives,
+        ) == (
+            "nn.Linear(50, 10) for model.fc",
+            "x.T before it, if its rows are the features",
         )
 
     def test_from_a_text_the_rows_of_a_table_may_be_what_was_not_flattened(self):
         finding = RULE.from_layer(CRASH, linear(784, 28, None, rows=896))
         assert finding.message == (
-            "model.fc (Linear) was built with in_features=784 and got 28, in 896 rows. If the input has more than "
-            "two axes, its 896 rows of 28 are 32 examples of 784, not flattened."
+            "model.fc (Linear) has in_features=784, but its input has size 28, in 896 rows. If the input "
+            "has more than two axes, its 896 rows of 28 are 32 examples of 784 that were not flattened."
         )
-        assert finding.fix == "x.flatten(1) before it, if that is so; else nn.Linear(28, 10) for model.fc"
+        assert (finding.fix, *finding.alternatives) == (
+            "x.flatten(1) before it, if the input has more than two axes",
+            "nn.Linear(28, 10) for model.fc",
+        )
 
     @pytest.mark.parametrize(("wanted", "got", "rows"), [(128, 512, 32), (128, 64, 32), (100, 7, 32)])
     def test_from_a_text_a_table_that_is_no_map_is_a_table(self, wanted, got, rows):
         finding = RULE.from_layer(CRASH, linear(wanted, got, None, rows=rows))
         assert finding.message == (
-            f"model.fc (Linear) was built with in_features={wanted} and got {got}, in {rows} rows."
+            f"model.fc (Linear) has in_features={wanted}, but its input has size {got}, in {rows} rows."
         )
         assert finding.fix == f"nn.Linear({got}, 10) for model.fc"
 
@@ -127,39 +139,39 @@ class TestFromLayer:
         symptom = LayerMisfit(784, 28, "Dense", "dense", None, (None, 28, 28), 2, library="keras")
         finding = RULE.from_layer(CRASH, symptom)
         assert finding.message == (
-            "dense (Dense) was built for 784 and got an input of shape (None, 28, 28), with 28 along axis 2. "
-            "Flattened, each example has 28 x 28 = 784 values."
+            "dense (Dense) was built for 784, but its input has shape (None, 28, 28), with 28 along axis "
+            "2. Flattened, each example has 28 x 28 = 784 values."
         )
         assert finding.fix == "keras.layers.Flatten() before it"
         symptom = LayerMisfit(3, 32, "Conv2D", "conv2d", None, (None, 3, 32, 32), 3, library="keras")
         assert RULE.from_layer(CRASH, symptom).fix == "keras.ops.transpose(x, (0, 2, 3, 1)) before it"
         symptom = LayerMisfit(4, 5, None, "dense", None, (None, 5), 1, library="keras")
-        assert RULE.from_layer(CRASH, symptom).fix == "give it 4 there, or build it for 5"
+        assert RULE.from_layer(CRASH, symptom).fix == "give it an input of size 4, or build it for 5"
 
 
 class TestFromAxes:
     def test_names_the_shape_and_the_values_that_make_an_image(self):
         finding = RULE.from_axes(CRASH, AxesMisfit("3 or 4", 2, "Conv2d", "model.stem", (32, 784), 1))
         assert finding.message == (
-            "model.stem (Conv2d) takes inputs with 3 or 4 axes and got one of shape (32, 784), with 2. 784 values "
-            "are those of 1 x 28 x 28."
+            "model.stem (Conv2d) takes inputs with 3 or 4 axes, but its input has shape (32, 784), with "
+            "2. 784 is 1 x 28 x 28."
         )
-        assert finding.fix == "x.view(-1, 1, 28, 28) before it, if they are an image's"
+        assert finding.fix == "x.view(-1, 1, 28, 28) before it, if each row is an image"
 
     @pytest.mark.parametrize(
         ("symptom", "fix"),
         [
             (
                 AxesMisfit("3 or 4", 5, "Conv2d", None, (2, 8, 1, 28, 28), 1),
-                "x.flatten(0, 1) before it, if the first two axes together are the batch's",
+                "x.flatten(0, 1) before it, if the first two axes together are the batch",
             ),
             (
                 AxesMisfit("4", 3, "BatchNorm2d", None, (8, 28, 28), 1),
-                "x.unsqueeze(1) before it, which adds the axis of channels",
+                "x.unsqueeze(1) before it, which adds the channel axis",
             ),
             (
                 AxesMisfit("4", 2, "BatchNorm2d", None, (8, 3), 3),
-                "bring it to 4 axes before it: x.unsqueeze(...) adds one, x.view(...) splits one",
+                ("reshape it to 4 axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"),
             ),
             (
                 AxesMisfit("at least 4", 3, "Conv2D", "conv", (None, 28, 28), library="keras"),
@@ -177,8 +189,8 @@ class TestFromOperands:
         tensors = {"h": (32, 10), "w": (32,)}
         finding = RULE.from_operands(CRASH, OperandsMisfit("element-wise", 10, 32, 1, (), tensors))
         assert finding.message == (
-            "An element-wise operation was given sizes 10 and 32 along axis 1; it takes equal ones, or a 1: h has "
-            "shape (32, 10), w has shape (32,). w has the first axes of the other and lacks the last."
+            "An element-wise operation got sizes 10 and 32 along axis 1; they must be equal, or one of "
+            "them 1. Shapes: h (32, 10) and w (32,). w lacks the last axis of the other."
         )
         assert finding.fix == "w.unsqueeze(-1)"
         assert finding.evidence["tensors"] == {"h": [32, 10], "w": [32]}
@@ -186,34 +198,39 @@ class TestFromOperands:
     @pytest.mark.parametrize(
         ("operation", "a", "b", "fix"),
         [
-            ("matrix product", (2, 3), (4, 3), "transpose b: it then has 3 rows for the 3 columns"),
-            ("matrix product", (3, 2), (3, 5), "transpose a: it then has 3 columns for the 3 rows"),
-            ("element-wise", (2, 3), (3, 2), "b.T, or a.T"),
+            ("matrix product", (2, 3), (4, 3), "transpose b: then its 3 rows match the 3 columns"),
+            ("matrix product", (3, 2), (3, 5), "transpose a: then its 3 columns match the 3 rows"),
+            ("element-wise", (2, 3), (3, 2), "b.T; or: a.T"),
             (
                 "element-wise",
                 (2, 3),
                 (2, 4),
-                "bring the two to the same sizes, or to 1 along an axis that is to be stretched",
+                "make the sizes equal, or 1 along an axis that should broadcast",
             ),
         ],
     )
     def test_turns_one_over_where_that_makes_them_fit(self, operation, a, b, fix):
         symptom = OperandsMisfit(operation, a[-1], b[-1], None, (), {"a": a, "b": b})
-        assert RULE.from_operands(CRASH, symptom).fix == fix
+        finding = RULE.from_operands(CRASH, symptom)
+        assert "; or: ".join((finding.fix, *finding.alternatives)) == fix
 
     def test_of_a_concatenation_one_short(self):
         finding = RULE.from_operands(CRASH, OperandsMisfit("concatenation", 56, 57, 1))
         assert finding.message == (
-            "Tensors were to be joined along axis 1, and along another axis, where all must be equal, they have "
-            "sizes 56 and 57. If these are maps: a map of an odd size, halved by pooling and doubled again, comes "
-            "back one short."
+            "Tensors cannot be concatenated along axis 1: along another axis, where all must be equal, "
+            "their sizes are 56 and 57. If these are feature maps: a feature map of odd size is one "
+            "smaller after pooling by 2 and upsampling by 2."
         )
-        assert finding.fix == "pad the smaller one (torch.nn.functional.pad), or crop the larger"
+        assert (finding.fix, *finding.alternatives) == (
+            "pad the smaller one (torch.nn.functional.pad)",
+            "crop the larger one",
+        )
 
     def test_of_a_concatenation_along_the_wrong_axis(self):
         symptom = OperandsMisfit("concatenation", 4, 5, 1, (), {"parts[0]": (4, 3), "parts[1]": (5, 3)})
-        assert RULE.from_operands(CRASH, symptom).fix == (
-            "join them along axis 0, the only one that differs, or make that one equal"
+        assert (RULE.from_operands(CRASH, symptom).fix, *RULE.from_operands(CRASH, symptom).alternatives) == (
+            "concatenate them along axis 0, the only one that differs",
+            "make that axis equal",
         )
 
 
@@ -221,15 +238,15 @@ class TestFromReshape:
     def test_a_smaller_batch_than_was_written_out(self):
         finding = RULE.from_reshape(CRASH, ReshapeMisfit((32, 128), 2176, "x", (17, 128)))
         assert finding.message == (
-            "A tensor was to take the shape (32, 128), and x has shape (17, 128), which is 2176 values: the one "
-            "cannot hold the other. It holds 17 rows of 128, not 32: a loader's last batch is often smaller."
+            "x cannot be reshaped to (32, 128): it has shape (17, 128), which is 2176 values. It has 17 "
+            "rows of 128, not 32: the last batch of a loader is often smaller."
         )
-        assert finding.fix == "x.view(-1, 128), and x.size(0) wherever 32 is the batch's"
+        assert finding.fix == "x.view(-1, 128), and x.size(0) wherever 32 is the batch size"
 
     def test_another_number_of_values_for_each_example(self):
         finding = RULE.from_reshape(CRASH, ReshapeMisfit((-1, 1600), 32768, "x", (32, 64, 4, 4)))
-        assert finding.message.endswith("Each example holds 1024 values, not 1600.")
-        assert finding.fix == "x.flatten(1), and the next layer built for 1024"
+        assert finding.message.endswith("Each example has 1024 values, not 1600.")
+        assert finding.fix == "x.flatten(1), and build the next layer for 1024"
 
 
 class TestFromWeights:
@@ -237,14 +254,15 @@ class TestFromWeights:
         weights = {"fc.weight": ((10, 128), (5, 128)), "fc.bias": ((10,), (5,))}
         finding = RULE.from_weights(CRASH, WeightsMisfit("Net", weights))
         assert finding.message == (
-            "The checkpoint is of a Net with other sizes than this one: fc.weight is (10, 128) there and (5, 128) "
-            "here; fc.bias is (10,) there and (5,) here. Only the number of outputs of fc differs."
+            "The Net in the checkpoint and this one have weights of different shapes: fc.weight is (10, "
+            "128) in the checkpoint and (5, 128) in the model; fc.bias is (10,) in the checkpoint and "
+            "(5,) in the model. Only the number of outputs of fc differs."
         )
-        assert finding.fix == "build Net with 10 there, as it was saved, load, and then replace fc"
+        assert finding.fix == "build Net with 10 outputs, as in the checkpoint, load, then replace fc"
 
     def test_a_model_of_other_sizes_names_four(self):
         weights = {f"layers.{n}.weight": ((8, 8), (4, 4)) for n in range(6)}
         finding = RULE.from_weights(CRASH, WeightsMisfit("Net", weights))
-        assert finding.message.endswith("layers.3.weight is (8, 8) there and (4, 4) here; and 2 more.")
-        assert finding.fix == "build Net with the sizes that it had when it was saved, then load"
+        assert finding.message.endswith("is (8, 8) in the checkpoint and (4, 4) in the model; and 2 more.")
+        assert finding.fix == "build Net with the sizes in the checkpoint, then load"
         assert len(finding.evidence["weights"]) == 6
