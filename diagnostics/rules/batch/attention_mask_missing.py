@@ -9,23 +9,23 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 
-# A single pad id at the edge may be a real token: GPT-2's end of text is often made the pad token as well.
+# A single pad id at the edge may be a real token: GPT-2's end of text is often used as the pad token as well.
 MIN_RUN = 2
-# transformers' own class names. A position there sees only what stands before it, never padding at the end.
+# Class names of transformers. A causal position attends only to earlier ones, never to padding at the end.
 CAUSAL = ("ForCausalLM", "LMHeadModel")
 
 
 class AttentionMaskMissing(Rule):
-    """The batch is padded, and no mask tells the model which positions are padding.
+    """The batch is padded but has no attention mask.
 
     ## What it does
-    Looks for pad tokens in a row at the beginning or the end of the examples, in a batch that holds no
+    Looks for consecutive pad tokens at the beginning or the end of the examples, in a batch without
     `attention_mask` for a model that accepts one.
 
     ## Why it is bad
-    Without a mask, a Hugging Face model attends to every position. The padding is read as if it were text,
-    and an example's prediction then depends on how long the others in its batch happen to be. Nothing fails;
-    accuracy is lost, and differs between batch sizes.
+    Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
+    example then depends on the length of the others in its batch. No error is raised; accuracy is lower, and
+    differs between batch sizes.
 
     ## Example
     ```python
@@ -40,13 +40,14 @@ class AttentionMaskMissing(Rule):
     ```
 
     ## Thresholds
-    At least 2 pad tokens at one edge of an example, and fewer at the same edge of another (ours): one alone
-    may be an end-of-text token that doubles as padding, and a number that all share may be part of the data.
+    At least 2 pad tokens at one edge of an example, and fewer at the same edge of another (our choice): one alone
+    may be an end-of-text token that is also the pad token, and a number that all examples share may be part of
+    the data.
 
     ## Known problems
-    A language model that reads from left to right never sees padding at the end; classes named
-    `…ForCausalLM` and `…LMHeadModel` are left alone there, other decoders are not known by their name. A
-    model that makes the mask from the ids itself is reported without need.
+    A causal language model never attends to padding at the end; classes named `…ForCausalLM` and `…LMHeadModel`
+    are not reported for it, other decoders are not recognised by their name. A model that derives the mask from
+    the ids is reported unnecessarily.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that
@@ -58,7 +59,7 @@ class AttentionMaskMissing(Rule):
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
-        """Look for padding in a batch that holds no mask."""
+        """Look for padding in a batch without a mask."""
         if "attention_mask" not in model.input_names:
             raise NotApplicable("needs a model that is known to take an attention_mask")
         if batch.attention_mask is not None:
@@ -81,8 +82,8 @@ class AttentionMaskMissing(Rule):
         verb = edge if padded > 1 else f"{edge}s"
         return self.found(
             f"{padded} of the {batch.size} examples in this batch {verb} in padding, with up to {longest} "
-            f"pad tokens (id {pad}), and there is no attention_mask. The model reads the padding as text, "
-            "so an example's prediction depends on the length of the others in its batch.",
+            f"pad tokens (id {pad}), and there is no attention_mask. The model attends to the padding, so the "
+            "prediction for an example depends on the length of the others in its batch.",
             fix="keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))",
             evidence={
                 "examples_padded": padded,
@@ -95,6 +96,6 @@ class AttentionMaskMissing(Rule):
 
 
 def _leading(matches: Array) -> npt.NDArray[np.int64]:
-    """Count, in each row of a boolean array (size, length), how many are true from the start on."""
+    """Count the leading true values in each row of a boolean array (size, length)."""
     runs: npt.NDArray[np.int64] = np.cumprod(matches, axis=1, dtype=np.int64).sum(axis=1)
     return runs

@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 
-SMALL = 0.05  # of the positions in the loss: below it the padding hardly pulls
+SMALL = 0.05  # of the positions in the loss: below it the padding has little effect
 
 
 class PaddingInLoss(Rule):
-    """Padding carries labels that count in the loss.
+    """Padding positions count in the loss.
 
     ## What it does
-    In a batch with one label for each token, looks at the labels where the attention mask is 0. They should be
-    the one that the loss leaves out (-100, unless the loss says otherwise).
+    In a batch with one label per token, checks the labels where the attention mask is 0. They should be the one
+    that the loss ignores (-100 by default).
 
     ## Why it is bad
-    The loss averages over all positions that carry a label. The answer at padding is always the same and
-    learned within a few steps, so the loss looks good early and hardly moves after that; what the real tokens
-    need is outweighed, and the more so the shorter an example is.
+    The loss averages over all positions that have a label. The label at padding is always the same and is learned
+    within a few steps, so the loss looks good early and hardly changes after that; the real tokens have less
+    weight, and the less the shorter an example is.
 
     ## Example
     ```python
@@ -37,15 +37,14 @@ class PaddingInLoss(Rule):
     ```
 
     ## Thresholds
-    None: one such label is enough, but for the first padding position of each example. A language model often
-    ends each text with one end-of-text token that doubles as padding and is to be learned, and the mask may
+    None: one such label is enough, except at the first padding position of each example. A language model often
+    ends each text with one end-of-text token that is also the pad token and has to be learned, and the mask may
     count it as padding.
 
     ## Known problems
-    A loss of your own that leaves padding out by the mask is recognised only if it gives another number than
-    plain cross entropy. In Keras, masks and sample weights do the same; where it is not known whether there are
-    any, the rule does not judge. Models with a decoder, whose labels lie on other positions than the input's,
-    are not judged either.
+    A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,
+    masks and sample weights do the same; where it is not known whether there are any, the rule does not judge.
+    Models with a decoder, whose labels belong to other positions than the input, are not judged either.
 
     ## Sources
     PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
@@ -57,18 +56,18 @@ class PaddingInLoss(Rule):
 
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
-        """Count the labels at padding that the loss looks at."""
+        """Count the labels at padding that are in the loss."""
         labels, ids, mask = batch.labels, batch.token_ids, batch.attention_mask
         if labels is None or ids is None or labels.shape != ids.shape or labels.dtype.kind not in "iu":
-            raise NotApplicable("needs one class label for each token")
+            raise NotApplicable("needs one class label per token")
         if mask is None or mask.shape != labels.shape or not np.isin(mask, (0, 1)).all():
-            raise NotApplicable("needs an attention mask of zeros and ones, one for each token")
+            raise NotApplicable("needs an attention mask of zeros and ones, one per token")
         if any(name.startswith("decoder_") for name in (*batch.inputs, *model.input_names)):
-            raise NotApplicable("needs labels on the positions of the input: those of a decoder lie elsewhere")
+            raise NotApplicable("needs labels for the positions of the input, not of a decoder")
         if loss.kind != "cross_entropy":
             raise NotApplicable("needs a cross-entropy loss")
         if loss.masked is None and model.library == "keras":
-            raise NotApplicable("needs to know whether a mask or sample weights leave padding out of the loss")
+            raise NotApplicable("needs to know whether a mask or sample weights exclude padding from the loss")
         if loss.masked:
             return None
         padding = mask == 0
@@ -86,12 +85,10 @@ class PaddingInLoss(Rule):
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
         return self.found(
             f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) "
-            f"{'stands' if one else 'stand'} at padding, where the attention mask is 0, and "
-            f"{'carries' if one else 'carry'} {what}. The answer there is always the same and quickly "
-            "learned, so "
-            f"the loss looks better than the model is, and the real tokens weigh less."
-            f"{' So few do little harm; a batch of shorter texts has more.' if small else ''}",
-            fix=_fix(batch, model),
+            f"{'is' if one else 'are'} at padding positions ({what}), where the attention mask is 0. The model "
+            "learns them within a few steps, so the loss looks better than the model is, and the real tokens have "
+            f"less weight.{' This share does little harm; a batch of shorter texts has more.' if small else ''}",
+            fix=_fixes(batch),
             evidence={
                 "labels_at_padding": number,
                 "labels_in_loss": total,
@@ -103,16 +100,9 @@ class PaddingInLoss(Rule):
         )
 
 
-def _fix(batch: BatchFacts, model: ModelFacts) -> str:
-    if model.library == "keras":
-        return (
-            "yield (inputs, labels, sample_weight) with the padding mask as sample_weight; or "
-            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100) and labels of -100 at padding"
-        )
+def _fixes(batch: BatchFacts) -> dict[str, Fix]:
     ignore = -100 if batch.ignore_index is None else batch.ignore_index
     line = f"labels = labels.masked_fill(attention_mask == 0, {ignore})"
-    if model.library == "torch":
-        return line
     copied = (
         batch.labels is not None and batch.token_ids is not None and bool((batch.labels == batch.token_ids).all())
     )
@@ -121,4 +111,11 @@ def _fix(batch: BatchFacts, model: ModelFacts) -> str:
         if copied
         else "DataCollatorForTokenClassification(tokenizer)"
     )
-    return f"{line}; or let {collator} pad the batch"
+    return {
+        "torch": line,
+        "transformers": (line, f"data_collator={collator}, which pads the labels too"),
+        "keras": (
+            "yield (inputs, labels, sample_weight) with the padding mask as sample_weight",
+            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100) and labels of -100 at padding",
+        ),
+    }

@@ -7,30 +7,31 @@ import numpy as np
 from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, ModelFacts, RereadFacts
+from diagnostics.text.join import capitalized, count_of, listed
 
-LABELS = ("labels", "label", "label_ids")  # which a loss takes, though the model may not
-ROUNDING = 1e-5  # relative: a mean taken in another order differs by less in single precision
+LABELS = ("labels", "label", "label_ids")  # for the loss, even if the model does not take them
+ROUNDING = 1e-5  # relative: a mean computed in another order differs by less in float32
 
 
 class UnstableBatch(Rule):
-    """The same rows, read a second time, make another batch.
+    """The same rows give a different batch when they are read again.
 
     ## What it does
     Copies dataset and collator. One copy reads the rows of a batch for the first time; the other has read them
-    once before. All generators of random numbers are in the same state, so random augmentation draws the same
-    both times. If the two batches differ all the same, reading has changed what is read.
+    once before. All random number generators are in the same state, so random augmentation is the same both
+    times. If the two batches still differ, reading has changed the data.
 
     ## Why it is bad
-    A list, an array or a dict that stands in the dataset is handed out, and somebody edits it: the collator
-    appends to it, or normalises it in place. The first epoch is right. In the second the edit is made on the
-    edited row, in the third once more, and training sees less and less of the data that you loaded. Nothing
-    fails, and a look at the first batch shows nothing.
+    The dataset returns a list, an array or a dict that it stores, and other code edits it: the collator appends
+    to it, or normalises it in place. The first epoch is correct. In the second epoch the edit is applied to the
+    edited row, in the third once more, and training uses data that differs more and more from the original. No
+    error is raised, and the first batch looks right.
 
     ## Example
     ```python
     def collate(rows):
         for row in rows:
-            row["input_ids"].append(tokenizer.sep_token_id)      # the list that stands in the dataset
+            row["input_ids"].append(tokenizer.sep_token_id)      # the list that the dataset stores
         return tokenizer.pad(rows, return_tensors="pt")
     ```
 
@@ -42,17 +43,17 @@ class UnstableBatch(Rule):
     ```
 
     ## Thresholds
-    Whole numbers have to be equal, others to agree in five digits (ours): that is what rounding leaves. Inputs
-    that the model's forward does not take are not compared. A second reading that raises is an error; where
-    worker processes begin each epoch with a fresh copy, the finding is only a note, since the edits are lost with
+    Integers have to be equal, other numbers to five digits (our choice), which allows for rounding. Inputs that
+    the model's forward does not take are not compared. If the second reading raises, it is an error; where worker
+    processes start each epoch with a fresh copy, the finding is only a note, because the edits are lost with
     them.
 
     ## Known problems
-    Not judged: data that counts or collects what was read (a curriculum, a buffer), randomness from a source
-    that cannot be put back, streams, and datasets over 256 MiB or two million objects, of which no copies are
-    made. What a dataset keeps outside itself, in a global variable, is not copied either. An edit that gives the
-    same when it is made twice, such as padding to the length of the same batch, is not seen. Somebody who trains
-    for one epoch reads each row once, and is not harmed.
+    Not judged: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
+    that cannot be reset, streams, and datasets over 256 MiB or two million objects, which are not copied. Data
+    that a dataset keeps outside itself, in a global variable, is not copied either. An edit with the same result
+    when it is repeated, such as padding to the length of the same batch, is not found. Training for one epoch
+    reads each row once and is not affected.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation of `torch.utils.data` (`collate_fn`,
@@ -64,16 +65,15 @@ class UnstableBatch(Rule):
 
     @check
     def from_reread(self, reread: RereadFacts, model: ModelFacts | None = None) -> Finding | None:
-        """Hold the two batches against each other."""
+        """Compare the two batches."""
         if reread.unjudged is not None:
             raise NotApplicable(reread.unjudged)
         who = f"the {reread.culprit} ({reread.name})"
         if reread.raised is not None:
             return self._finding(
                 reread,
-                f"The rows of a batch could be read once. Read a second time, they raised "
-                f"{reread.raised.rstrip('.')}. So {who} takes away from what stands in the dataset, and the next "
-                "epoch misses it.",
+                f"Reading the rows of a batch worked once. Reading them again raised {reread.raised.rstrip('.')}. "
+                f"So {who} removes data from the dataset, and the next epoch will fail.",
                 {"raised": reread.raised},
                 severity="error",
             )
@@ -82,18 +82,18 @@ class UnstableBatch(Rule):
         if not changed:
             return None
         one, other = reread.first[changed[0]], reread.again.get(changed[0])
-        others = f" The same goes for {_listed(changed[1:])}." if changed[1:] else ""
+        others = f" {capitalized(listed(map(_called, changed[1:])))} also changed." if changed[1:] else ""
         edits = (
-            "edits the rows that it is given, and these stand in the dataset"
+            "edits its rows in place, which changes the dataset"
             if reread.culprit == "collator"
-            else "changes what it holds when a row is read"
+            else "changes its stored data when a row is read"
         )
         lengths = _token_counts(reread)
         return self._finding(
             reread,
-            f"The same {_rows(reread)}, read twice with the same random numbers, made two different batches: "
-            f"{_difference(changed[0], one, other)}{lengths}.{others} {who[0].upper()}{who[1:]} {edits}, so each "
-            "epoch trains on rows that the one before has changed.",
+            f"The same {_rows(reread)}, read twice with the same random numbers, gave two different batches: "
+            f"{_difference(changed[0], one, other)}{lengths}.{others} {capitalized(who)} {edits}, so each epoch "
+            "trains on rows that the previous one has changed.",
             {
                 "changed": changed,
                 "rows": reread.rows,
@@ -107,15 +107,16 @@ class UnstableBatch(Rule):
     ) -> Finding:
         if reread.fresh_workers:
             message += (
-                " The loader's worker processes begin each epoch with a fresh copy, which hides it for now; with "
-                "num_workers=0 or persistent_workers=True it shows."
+                " The loader's worker processes start each epoch with a fresh copy, which hides the bug; it "
+                "appears "
+                "with num_workers=0 or persistent_workers=True."
             )
         return self.found(
             message,
             fix=(
-                "copy before you edit, in the collator: rows = copy.deepcopy(rows)"
+                "copy the rows before you edit them, in the collator: rows = copy.deepcopy(rows)"
                 if reread.culprit == "collator"
-                else "copy before you edit, in __getitem__: row = copy.deepcopy(self.rows[index])"
+                else "copy the row before you edit it, in __getitem__: row = copy.deepcopy(self.rows[index])"
             ),
             evidence={
                 **evidence,
@@ -128,13 +129,13 @@ class UnstableBatch(Rule):
 
 
 def _enters(name: str, model: ModelFacts) -> bool:
-    """Whether an entry of a batch is taken by the model; parts of a tuple have no names to know them by."""
+    """Whether the model or the loss takes an entry of a batch; parts of a tuple have no names and always count."""
     first = name.partition(".")[0]
     return not model.input_names or first.isdigit() or first in (*model.input_names, *LABELS)
 
 
 def _called(name: str) -> str:
-    """Call an entry by its name; where only a tuple holds it, by its place."""
+    """Return the name of an entry; in a tuple, its position."""
     place, _, inner = name.partition(".")
     return f"part {name} of the batch" if name.isdigit() else inner if place.isdigit() else name
 
@@ -150,18 +151,18 @@ def _equal(one: Array, other: Array | None) -> bool:
 def _difference(name: str, one: Array, other: Array | None) -> str:
     called = _called(name)
     if other is None:
-        return f"{called} was there at first, and missing the second time"
+        return f"{called} was there the first time and missing the second time"
     if one.shape != other.shape:
-        return f"{called} had the shape {one.shape} at first, and {other.shape} the second time"
+        return f"{called} had shape {one.shape} the first time and {other.shape} the second time"
     if not one.ndim:
-        return f"{called} was {one:.6g} at first, and {other:.6g} the second time"
+        return f"{called} was {one:.6g} the first time and {other:.6g} the second time"
     unequal = ~np.isclose(one, other, rtol=ROUNDING, atol=0, equal_nan=True)
     rows = np.flatnonzero(unequal.reshape(len(one), -1).any(1))
     seen = f"{called} differs in {len(rows):,} of {len(one):,} rows"
     if one.ndim == 1 or one.dtype.kind == "f":
         place = tuple(int(axis[0]) for axis in np.nonzero(unequal))
-        return f"{seen}, in row {rows[0]} {_short(one[place])} at first and {_short(other[place])} then"
-    return f"{seen}, in row {rows[0]} in {int(unequal[rows[0]].sum()):,} of {one[0].size:,} places"
+        return f"{seen}; in row {rows[0]} it was {_short(one[place])}, then {_short(other[place])}"
+    return f"{seen}; in row {rows[0]} in {int(unequal[rows[0]].sum()):,} of {one[0].size:,} values"
 
 
 def _short(value: np.generic) -> str:
@@ -169,7 +170,7 @@ def _short(value: np.generic) -> str:
 
 
 def _token_counts(reread: RereadFacts) -> str:
-    """Say for the first row whose number of tokens changed how many it had."""
+    """Give the number of tokens before and after, for the first row where it changed."""
     for name in ("attention_mask", "padding_mask"):
         one, other = reread.first.get(name), reread.again.get(name)
         if one is None or other is None or one.ndim != 2 or other.ndim != 2 or len(one) != len(other):
@@ -183,9 +184,4 @@ def _token_counts(reread: RereadFacts) -> str:
 
 
 def _rows(reread: RereadFacts) -> str:
-    return "batch" if reread.rows is None else f"{reread.rows:,} row{'s' if reread.rows != 1 else ''}"
-
-
-def _listed(names: list[str]) -> str:
-    called = [_called(name) for name in names]
-    return called[0] if len(called) == 1 else f"{', '.join(called[:-1])} and {called[-1]}"
+    return "batch" if reread.rows is None else count_of(reread.rows, "row")

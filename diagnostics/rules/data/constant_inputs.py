@@ -11,13 +11,14 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
+from diagnostics.text.join import capitalized, listed
 
-MIN_EXAMPLES = 8  # fewer may be alike by chance
+MIN_EXAMPLES = 8  # fewer may be equal by chance
 MIN_EXAMPLES_COLUMN = 32  # a category of one row in ten is absent from as many with probability 0.03
-MAX_FEATURES = 1000  # a table has no more; what has is an image or a spectrum, with dark borders
+MAX_FEATURES = 1000  # wider inputs are images or spectra, with dark borders
 COLUMNS_NAMED = 5
 
-# Parts of names of inputs that are the same for all examples by nature.
+# Parts of names of inputs that are usually the same for all examples.
 CONSTANT_BY_NATURE = ("mask", "bias", "position", "type_id", "segment", "weight", "length")
 
 
@@ -25,20 +26,20 @@ class ConstantInputs(Rule):
     """An input, or a column of it, is the same for every example.
 
     ## What it does
-    Compares the examples of one batch with each other: are all inputs the same for all of them, is one
-    floating-point input, or has a table columns that never change?
+    Compares the examples of one batch with each other, and reports if all inputs are the same for all of them, if
+    one floating-point input is, or if a table has constant columns.
 
     ## Why it is bad
-    What never changes tells nothing. If that is all the model gets to see, it can only give one answer to
-    everything; different labels for it contradict each other. A single constant column is harmless in itself,
-    but often the trace of a mistake: a file not read, a column filled with a default, a standard deviation
-    of 0 that something is about to be divided by.
+    A constant carries no information. If all inputs are constant, the model can only learn a constant prediction;
+    different labels for it contradict each other. A single constant column is harmless by itself, but often a
+    sign of a mistake: a file that was not read, a column filled with a default, a standard deviation of 0 as a
+    divisor.
 
     ## Example
     ```python
     images = np.zeros((len(paths), 32, 32, 3), dtype=np.float32)
     for path in paths:
-        image = read_image(path)                # read, and never put into the array
+        image = read_image(path)                # read, but never written to the array
     ```
 
     ## Instead
@@ -49,15 +50,15 @@ class ConstantInputs(Rule):
     ```
 
     ## Thresholds
-    At least 8 examples, and at least 32 for single columns; tables of at most 1000 columns (ours). All inputs
-    alike is an error if the labels differ; a warning if they are alike as well or are not known, or if an
-    unshuffled dataset has other rows further on. One of several inputs, or some columns, is a note.
+    At least 8 examples, and at least 32 for single columns; tables of at most 1000 columns (our choice). If all
+    inputs are equal, it is an error if the labels differ; a warning if the labels are equal too or not known, or
+    if an unshuffled dataset has other rows later. One of several inputs, or some columns, is a note.
 
     ## Known problems
-    One batch is looked at: a column that seldom changes looks constant in it. Columns constant at 0, or at the
-    least value of the table, are left out, because rare categories and the borders of images look like that.
-    Integers, and inputs named like masks, positions, lengths, weights and token types, may well be constant and
-    are judged only together with all others. A batch repeated on purpose is reported.
+    Only one batch is checked: a column that seldom changes looks constant in it. Columns constant at 0, or at the
+    smallest value of the table, are not reported, because rare categories and the borders of images look the
+    same. Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant
+    and are judged only together with all others. A batch repeated on purpose is reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's
@@ -66,7 +67,7 @@ class ConstantInputs(Rule):
 
     severity = "error"
     causes = ("ignores-input", *NO_LEARNING)
-    no_exhibit = "the data of the zoo is text, where a constant input would be one sentence over and over"
+    no_exhibit = "the zoo's data is text, where a constant input would be the same sentence in every row"
 
     @check
     def from_batch(self, batch: BatchFacts, dataset: DatasetFacts | None = None) -> Finding | None:
@@ -93,27 +94,25 @@ class ConstantInputs(Rule):
         differ = labels is not None and labels.shape[:1] == (batch.size,) and bool((labels != labels[:1]).any())
         number = len(np.unique(labels, axis=0)) if differ and labels is not None else 1
         value = _one_value(arrays)
-        what = f" and hold nothing but {value:g}" if value is not None else ""
+        what = f", filled with {value:g}" if value is not None else ""
         return self.found(
             f"All {batch.size} examples in this batch have the same input{what}"
-            + (f", and they carry {number} different labels. " if differ else ". ")
-            + "Nothing tells one example from another, so the model can only give one answer to all of them.",
-            fix="look at the rows before they are batched: the code that fills them reads one row for "
-            "all, or none",
+            + (f", but {number} different labels. " if differ else ". ")
+            + "The model cannot distinguish them, so it can only learn a constant prediction.",
+            fix="check the rows before they are batched: the code that fills them reads the same row for all, or "
+            "none",
             evidence={"inputs": list(arrays), "examples": batch.size, "different_labels": number, "value": value},
             severity="error" if differ and not _may_differ_later(dataset) else "warning",
         )
 
     def _one_alike(self, batch: BatchFacts, alike: list[str]) -> Finding:
-        names = " and ".join(map(_called, alike))
         one = len(alike) == 1
         return self.found(
-            f"{names[0].upper()}{names[1:]} {'is' if one else 'are'} the same for all {batch.size} "
-            "examples in this "
-            f"batch, so nothing can be learned from {'it' if one else 'them'}. A grid of coordinates or a "
-            "first state "
-            "may be meant so; a feature is not.",
-            fix="check what fills it; if it is meant to be a feature, its values got lost on the way",
+            f"{capitalized(listed(map(_called, alike)))} {'is' if one else 'are'} the same for all {batch.size} "
+            f"examples in this batch, so the model can learn nothing from {'it' if one else 'them'}. That is "
+            "right "
+            "for a coordinate grid or an initial state, but not for a feature.",
+            fix="if it is a feature, check the code that fills it: its values got lost",
             evidence={"inputs": alike, "examples": batch.size},
             severity="note",
         )
@@ -132,11 +131,13 @@ class ConstantInputs(Rule):
             return self.found(
                 f"{len(columns)} of the {table.shape[1]} columns of {_called(name)} "
                 f"{'is' if one else 'are'} the same for all {batch.size} examples in this batch: "
-                f"{'column' if one else 'columns'} {shown}, counted from 0. Nothing can be learned from "
-                f"{'it' if one else 'them'}, and a division by {'its' if one else 'their'} standard "
-                "deviation is one by 0.",
-                fix="table.std(axis=0) == 0 over the whole dataset shows whether they ever change; drop those "
-                "that do not, or mend what fills them",
+                f"{'column' if one else 'columns'} {shown}, counted from 0. The model can learn nothing from "
+                f"{'it' if one else 'them'}, and dividing by {'its' if one else 'their'} standard deviation is a "
+                "division by 0.",
+                fix=(
+                    "drop the columns that are constant over the whole dataset: table.std(axis=0) == 0",
+                    "correct the code that fills them",
+                ),
                 evidence={
                     "input": name,
                     "columns": columns[:COLUMNS_NAMED],
@@ -150,7 +151,7 @@ class ConstantInputs(Rule):
 
 
 def _may_differ_later(dataset: DatasetFacts | None) -> bool:
-    """Whether other rows differ, in a dataset that may begin with equal ones."""
+    """Whether later rows of the dataset differ from the equal ones at its beginning."""
     return dataset is not None and (dataset.distinct_rows or 1) > 1 and not dataset.shuffled
 
 
@@ -163,13 +164,13 @@ def _called(name: str) -> str:
 
 
 def _constant_columns(table: Array) -> list[int]:
-    """Return the columns of a table (size, features) that never change, but those at 0 or at the least value."""
+    """Return the constant columns of a table (size, features), except those at 0 or at its smallest value."""
     first: npt.NDArray[np.floating] = table[0]
     background = (first == 0) | (first == table.min())
     return [int(column) for column in np.flatnonzero((table == first).all(axis=0) & ~background)]
 
 
 def _one_value(arrays: Mapping[str, Array]) -> float | None:
-    """Return the value that all places of all inputs hold, if it is one."""
+    """Return the value of all elements of all inputs, if they are equal."""
     values = {float(value) for array in arrays.values() for value in (array.min(), array.max())}
     return values.pop() if len(values) == 1 else None

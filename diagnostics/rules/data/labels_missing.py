@@ -8,29 +8,27 @@ from diagnostics.facts.crash import CrashFacts, LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 FIX = (
-    'call the column of targets "labels": dataset = dataset.rename_column("target", "labels"); for a '
-    "language "
-    "model: data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)"
+    'rename the target column to "labels": dataset = dataset.rename_column("target", "labels")',
+    "for a language model: data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)",
 )
-FIX_KERAS = (
-    "model.fit(x, y), or a dataset of pairs: tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(32)"
+FIX_FIT = (
+    "model.fit(x, y)",
+    "a dataset of pairs: tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(32)",
 )
 
 
 class LabelsMissing(Rule):
-    """A loss is to be computed, and the batch has no labels to compute it from.
+    """The batch has no labels to compute the loss from.
 
     ## What it does
-    Looks for labels in a batch when the training loop takes the loss from what the model returns, as
-    `Trainer` does unless told otherwise. After a crash it reads what the model was given and what it gave
-    back, or what `fit` was given.
+    Looks for labels in a batch when the training loop uses the loss that the model returns, as `Trainer` does by
+    default. After a crash it reads the inputs and outputs of the model, or the arguments of `fit`.
 
     ## Why it is bad
-    A Hugging Face model computes its loss only when it is given `labels`. Without them it returns logits and
-    no loss, and there is nothing to differentiate. The column is often there under another name: `Trainer`
-    keeps `label` and `labels` and drops, without an error, every other column that the model does not
-    accept. Keras computes the loss outside the model and hands it None for a target: `None values not
-    supported`.
+    A Hugging Face model computes its loss only if its inputs contain `labels`. Without them it returns logits and
+    no loss, and there is nothing to differentiate. The column often exists under another name: `Trainer` keeps
+    `label` and `labels` and drops, without an error, every other column that the model does not accept. Keras
+    computes the loss outside the model and passes it None as target: `None values not supported`.
 
     ## Example
     ```python
@@ -45,13 +43,12 @@ class LabelsMissing(Rule):
     ```
 
     ## Thresholds
-    None: either the labels are there or they are not.
+    None: the labels are either there or not.
 
     ## Known problems
-    Before training, a batch without labels is reported only where it is known that the loss comes from the
-    model: a loop of your own may compute the loss outside, or make the labels from the inputs. A model that
-    was given labels and still returned no loss, having no head that computes one, is not this pattern and is
-    left alone.
+    Before training, a batch without labels is reported only where it is known that the model computes the loss:
+    a custom loop may compute the loss outside, or create the labels from the inputs. A model that got labels and
+    still returned no loss, because it has no head that computes one, is a different problem and not reported.
 
     ## Sources
     The documentation of `transformers.Trainer` ("your model can compute the loss if a labels argument is
@@ -59,7 +56,7 @@ class LabelsMissing(Rule):
     """
 
     severity = "error"
-    no_exhibit = "the error names the inputs that the model got, so the cause is one step from the symptom"
+    no_exhibit = "the error names the inputs of the model, so the cause is one step from the symptom"
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
@@ -67,28 +64,27 @@ class LabelsMissing(Rule):
         if model.library != "transformers" or "labels" not in model.input_names:
             raise NotApplicable("needs a transformers model that takes labels")
         if not model.computes_loss:
-            raise NotApplicable("needs to know that the loss comes from the model itself")
-        # A name may be known where the labels are no single array, as the boxes of an object detector.
+            raise NotApplicable("needs to know that the model computes its own loss")
+        # The name can be known where the labels are not a single array, as the boxes of an object detector.
         if batch.labels is not None or batch.labels_name is not None or "labels" in batch.inputs:
             return None
         return self.found(
-            f"The loss is to come from {model.name}, which computes one only when it is given labels. This "
-            f"batch holds {', '.join(batch.inputs) or 'nothing'} and no labels, so there will be no loss to "
-            "minimise.",
+            f"{model.name} computes its loss only from labels, but this batch holds "
+            f"{', '.join(batch.inputs) or 'nothing'} and no labels, so there will be no loss to minimise.",
             fix=FIX,
             evidence={"inputs": list(batch.inputs)},
         )
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: LossMissing) -> Finding | None:
-        """Name what the model was given and what it gave back."""
+        """Name the inputs and outputs of the model."""
         if "labels" in symptom.received:
             return None
-        given = ", ".join(symptom.received) or "inputs that are not known"
-        returned = ", ".join(symptom.returned) or "no output that is known"
+        given = ", ".join(symptom.received) or "unknown inputs"
+        returned = ", ".join(symptom.returned) or "unknown outputs"
         return self.found(
-            f"The model was given {given}, but no labels; it returned {returned}, but no loss. It computes a "
-            "loss only when it is given labels, so there is nothing to minimise.",
+            f"The model got {given}, but no labels; it returned {returned}, but no loss. It computes a loss only "
+            "from labels, so there is nothing to minimise.",
             fix=FIX,
             evidence={"received": list(symptom.received), "returned": list(symptom.returned)},
             where=crash.where,
@@ -96,12 +92,13 @@ class LabelsMissing(Rule):
 
     @check
     def from_fit(self, crash: CrashFacts, symptom: TargetMissing) -> Finding | None:
-        """Say that `fit` was given inputs and nothing else."""
+        """Report that `fit` got inputs only."""
         inputs = f" ({', '.join(symptom.inputs)})" if symptom.inputs else ""
         return self.found(
-            f"The model was given inputs{inputs}, but no labels, so the loss got no target. A loss given to "
-            "compile() compares the prediction with a target; without one there is nothing to minimise.",
-            fix=FIX_KERAS,
+            f"fit() got inputs{inputs}, but no labels, so the loss has no target. A loss given to compile() "
+            "compares "
+            "the prediction with a target; without one there is nothing to minimise.",
+            fix=FIX_FIT,
             evidence={"received": list(symptom.inputs)},
             where=crash.where,
         )

@@ -8,19 +8,19 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts
 
-MOST = 0.5  # ours: past one half, more is computed on nothing than on text
+MOST = 0.5  # our choice: above one half, more is computed on padding than on text
 
 
 class MostlyPadding(Rule):
-    """More than half of a batch is padding, so most of the work is done on nothing.
+    """More than half of a batch is padding.
 
     ## What it does
     Reads from the attention mask how much of a batch is padding, and how long its examples really are.
 
     ## Why it is bad
-    It is not wrong: masked positions do not count. But the model computes on them all the same, and time and
-    memory go there. Batches padded to their own longest example, or made of examples of like length, train
-    the same model in a fraction of the time.
+    The result is correct: masked positions do not count. But the model still computes on them, which costs time
+    and memory. Batches padded to their own longest example, or made of examples of similar length, train the
+    same model in a fraction of the time.
 
     ## Example
     ```python
@@ -34,11 +34,11 @@ class MostlyPadding(Rule):
     ```
 
     ## Thresholds
-    More than half of all positions (ours): from there on, more is computed on nothing than on text.
+    More than half of all positions (our choice): above it, more is computed on padding than on text.
 
     ## Known problems
-    One batch is looked at. A fixed length may be meant: TPUs and compiled models want every batch to have
-    the same shape. Hence a note.
+    Only one batch is checked. A fixed length may be intended: TPUs and compiled models need the same shape for
+    every batch. Therefore it is a note.
 
     ## Sources
     The Hugging Face course, chapter 3, "Processing the data" (dynamic padding); the documentation of
@@ -46,14 +46,14 @@ class MostlyPadding(Rule):
     """
 
     severity = "note"
-    no_exhibit = "nothing breaks: training is right and slow; exhibit 02 begins where someone wanted it faster"
+    no_exhibit = "nothing breaks: training is correct but slow; exhibit 02 starts from an attempt to speed it up"
 
     @check
     def from_batch(self, batch: BatchFacts) -> Finding | None:
         """Compare the number of tokens with the number of positions."""
         mask = batch.attention_mask
         if mask is None or mask.ndim != 2 or not mask.size or not np.isin(mask, (0, 1)).all():
-            raise NotApplicable("needs an attention mask of zeros and ones, one row an example")
+            raise NotApplicable("needs an attention mask of zeros and ones, one row per example")
         lengths = mask.astype(np.int64).sum(axis=1)
         width, shortest, longest = mask.shape[1], int(lengths.min()), int(lengths.max())
         share = 1 - float(lengths.sum()) / mask.size
@@ -65,10 +65,10 @@ class MostlyPadding(Rule):
             fix = 'data_collator=DataCollatorWithPadding(tokenizer) instead of padding="max_length"'
         else:
             cause = f"all are padded to the longest, which has {width}"
-            fix = 'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of like length'
+            fix = 'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of similar length'
         return self.found(
-            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)}, and {cause}. The "
-            "result is right, but most of the computation is spent on nothing.",
+            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)}, and {cause}. The result "
+            "is correct, but most of the computation is wasted.",
             fix=fix,
             evidence={
                 "padding_share": round(share, 4),

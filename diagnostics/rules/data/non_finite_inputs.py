@@ -11,27 +11,31 @@ from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array, BatchFacts, GradientFacts, LossFacts
 from diagnostics.text.nonfinite import examples
 
-MAX_ROWS_NAMED = 8  # a message is read, not searched: the evidence holds every row
+MAX_ROWS_NAMED = 8  # in the message; the evidence holds every row
+FIX = (
+    "drop these rows: np.isfinite(values) finds them",
+    "fill the missing values before training",
+)
 
 
 class NonFiniteInputs(Rule):
-    """A number in the inputs or the targets is NaN or infinite, and so is the loss or its gradient.
+    """Inputs or targets hold NaN or infinity, and the loss or a gradient is not finite.
 
     ## What it does
-    When the loss of a batch, or the gradient of a weight, is NaN or infinite, looks through that batch's inputs
-    and floating-point targets for values that are, and names the rows. An infinity in an input that is called a
-    mask or a bias is left out: attention is masked that way.
+    When the loss of a batch, or the gradient of a weight, is NaN or infinite, searches that batch's inputs and
+    floating-point targets for such values, and names the rows. Infinities in an input whose name contains mask or
+    bias are ignored: attention masks use them.
 
     ## Why it is bad
-    Arithmetic carries a NaN along: one bad row makes the batch's loss NaN, the loss makes every gradient
-    NaN, and the first optimizer step then makes every weight NaN. From there on no good data can help.
+    NaN propagates: one bad row makes the batch's loss NaN, the loss makes every gradient NaN, and the first
+    optimizer step makes every weight NaN. After that, valid data cannot help.
 
-    The loss need not show it. On a CPU, TensorFlow may compute a dense layer and its ReLU in one operation, which
-    makes 0 of a NaN: `fit` then reports a finite loss that stays at chance, over a first layer that is NaN.
+    The loss does not always show it. On a CPU, TensorFlow may compute a dense layer and its ReLU in one operation
+    that turns NaN into 0: `fit` then reports a finite loss that stays at chance, while the first layer is NaN.
 
     ## Example
     ```python
-    features = torch.tensor(table[["age", "income"]].values)    # the income is missing in two rows
+    features = torch.tensor(table[["age", "income"]].values)    # income is missing in two rows
     loss = mean_squared_error(model(features), targets)
     ```
 
@@ -46,9 +50,9 @@ class NonFiniteInputs(Rule):
     None: one such value is enough.
 
     ## Known problems
-    A NaN may be meant: a target that is not known and that the loss masks, a gap in a time series that the
-    model fills. A finite loss with a finite gradient is taken as the proof that it was handled, and nothing is
-    reported. One batch is looked at before training, so a bad row elsewhere is found only when it arrives.
+    A NaN may be intended: an unknown target that the loss masks, a gap in a time series that the model fills. If
+    loss and gradients are finite, the NaN was handled, and nothing is reported. Before training only one batch is
+    checked, so a bad row elsewhere is found only when its batch comes.
 
     ## Sources
     IEEE 754: an operation on a NaN gives a NaN. The Hugging Face course, chapter 8, "Debugging the training
@@ -57,7 +61,7 @@ class NonFiniteInputs(Rule):
 
     severity = "error"
     causes = (*NAN, *NO_LEARNING)
-    no_exhibit = "once the rows are named nothing is left to find out; how a NaN spreads has its own exhibit"
+    no_exhibit = "once the rows are named nothing is left to find out; how NaN spreads has its own exhibit"
 
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:
@@ -69,12 +73,12 @@ class NonFiniteInputs(Rule):
             batch,
             rows,
             loss,
-            f", and the loss is {loss.value}. One step with this gradient makes every weight NaN.",
+            f", and the loss is {loss.value}. One optimizer step makes every weight NaN.",
         )
 
     @check
     def from_gradients(self, batch: BatchFacts, loss: LossFacts, gradients: GradientFacts) -> Finding | None:
-        """Look for them behind a gradient that is not finite, where the loss is: a ReLU may have made NaN a 0."""
+        """Look for such rows if a gradient is not finite but the loss is: a ReLU may have turned NaN into 0."""
         rows = _rows(batch)
         reached = [name for name, norm in gradients.norms.items() if not np.isfinite(norm)]
         if not np.isfinite(loss.value) or not rows or not reached:
@@ -83,21 +87,21 @@ class NonFiniteInputs(Rule):
             batch,
             rows,
             loss,
-            f". The loss is {loss.value:.4g} all the same, because something on the way drops a NaN, but the "
-            f"gradient of {reached[0]} is not finite. One step with it makes that weight NaN, and the loss need "
+            f". The loss is still {loss.value:.4g}, because an operation turns NaN into a finite value, but the "
+            f"gradient of {reached[0]} is not finite. One optimizer step makes that weight NaN, and the loss may "
             "not show it.",
         )
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Look whether the first NaN of a watched run came with its batch."""
+        """Check whether the first NaN of a watched run came from its batch."""
         if origin.kind != "input":
             return None
         places = ", ".join(f"input {name}" if name.isdigit() else name for name in origin.inputs) or "the input"
         return self.found(
-            f"The batch of step {origin.step} holds NaN or infinity in {places}.{examples(origin)} The weights "
-            "were finite before it. One step with this gradient makes every weight NaN.",
-            fix="leave these rows out or fill the gaps before training: np.isfinite(values) shows them",
+            f"The batch of step {origin.step} has NaN or infinity in {places}.{examples(origin)} The weights were "
+            "finite before it. One optimizer step makes every weight NaN.",
+            fix=FIX,
             evidence={
                 "rows": list(origin.rows),
                 "inputs": list(origin.inputs),
@@ -113,9 +117,9 @@ class NonFiniteInputs(Rule):
         one = len(culprits) == 1
         named = ", ".join(map(str, culprits[:MAX_ROWS_NAMED])) + (", …" if culprits[MAX_ROWS_NAMED:] else "")
         return self.found(
-            f"{len(culprits)} of the {batch.size} examples in this batch {'holds' if one else 'hold'} NaN "
+            f"{len(culprits)} of the {batch.size} examples in this batch {'has' if one else 'have'} NaN "
             f"or infinity in {places} ({'row' if one else 'rows'} {named}, counted from 0){harm}",
-            fix="leave these rows out or fill the gaps before training: np.isfinite(values) shows them",
+            fix=FIX,
             evidence={
                 "rows": rows,
                 "examples": len(culprits),
@@ -148,5 +152,5 @@ def _bad_rows(name: str, array: Array) -> list[int]:
 
 
 def _explain(culprits: list[int], loss: LossFacts) -> bool:
-    """Whether these rows can be the cause: if the rows with a bad loss are known, one of them must be here."""
+    """Whether these rows can be the cause: one of them has a non-finite loss, if that is known by row."""
     return loss.non_finite_rows is None or bool(set(culprits) & set(loss.non_finite_rows))

@@ -8,22 +8,22 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, DatasetFacts, OutputFacts
 
-# With two classes of equal share, 20 rows drawn at random all agree once in 500,000 times; where one class has
-# 80%, they all agree in its favour once in 90.
+# With two equally common classes, 20 random rows all have the same label once in 500,000 times; if one class has
+# 80%, once in 90.
 MIN_ROWS = 20
 
 
 class SingleClassLabels(Rule):
-    """Every label is the same class, although the model tells several apart.
+    """All labels are the same class, although the model has several.
 
     ## What it does
-    Compares the labels of the rows that were read with each other. It is an error where the whole dataset
-    was read, and a warning where only some rows were: rows taken from all over it, or the first ones.
+    Compares the labels of the rows that were read with each other. It is an error if the whole dataset was read,
+    and a warning if only some rows were: a sample of the whole dataset, or the first ones.
 
     ## Why it is bad
-    The model learns to give that one answer to everything. The loss falls to zero within a few steps and the
-    accuracy rises to 1, so nothing looks wrong. The usual causes: a filter that kept one class, a label
-    column filled with a constant, or a file sorted by class of which only the beginning was taken.
+    The model learns to predict that class for every input. The loss falls to zero within a few steps and the
+    accuracy rises to 1, so nothing looks wrong. The usual causes: a filter that kept one class, a label column
+    filled with a constant, or only the beginning of a file that is sorted by class.
 
     ## Example
     ```python
@@ -36,12 +36,12 @@ class SingleClassLabels(Rule):
     ```
 
     ## Thresholds
-    At least 20 rows (ours): from two equally common classes, so many rows agree by chance once in 500,000
-    times.
+    At least 20 rows (our choice): with two equally common classes, that many rows have the same label by chance
+    once in 500,000 times.
 
     ## Known problems
-    A class rarer than about one row in a hundred is easily missed among a few hundred rows; hence a warning
-    only, unless every row was read. Where a sampler balances the classes, only a whole dataset is judged.
+    A class rarer than about one row in a hundred is easily missed in a few hundred rows; therefore it is only a
+    warning unless every row was read. Where a sampler balances the classes, only a whole dataset is judged.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one
@@ -50,30 +50,31 @@ class SingleClassLabels(Rule):
 
     severity = "error"
     causes = ("constant-predictions", "class-imbalance", "unused-classes")
-    no_exhibit = "one look at the labels shows it; cage 18, where one class has nearly all, teaches that look"
+    no_exhibit = "printing the labels shows it; exhibit 18, where one class has nearly all rows, teaches that"
 
     @check
     def from_dataset(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
         """Compare the labels of the rows that were read with each other."""
         labels = dataset.labels
         if labels is None or not np.issubdtype(labels.dtype, np.integer):
-            raise NotApplicable("needs one class label a row")
+            raise NotApplicable("needs one class label per row")
         if outputs.num_classes is None or outputs.num_classes < 2:
-            raise NotApplicable("needs a model that tells at least two classes apart")
+            raise NotApplicable("needs a model with at least two classes")
         if labels.size < MIN_ROWS:
             raise NotApplicable(f"needs the labels of at least {MIN_ROWS} rows")
         if (labels != labels[0]).any():
             return None
         complete = dataset.size is not None and labels.size >= dataset.size
         if dataset.weighted_sampling is not False and not complete:
-            raise NotApplicable("needs all labels, where a sampler draws rare rows more often, or may do so")
+            raise NotApplicable("needs all labels where a sampler may draw rare rows more often")
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
-            f"{_rows(labels, dataset, complete)} {label}, but the model tells {outputs.num_classes} classes "
-            "apart. From one class it can only learn to give the same answer to everything.",
+            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. "
+            "From one "
+            "class it can only learn a constant prediction.",
             fix=(
-                "look at how the rows were chosen: a filter, a constant label column, or a sorted file cut "
-                "short; dataset.shuffle(seed=0) before select(range(n)) keeps every class"
+                "shuffle before you select: dataset.shuffle(seed=0).select(range(n)) keeps every class",
+                "check how the rows were chosen: a filter, or a constant label column",
             ),
             evidence={
                 "label": int(labels[0]),
@@ -88,11 +89,11 @@ class SingleClassLabels(Rule):
 
 def _rows(labels: Array, dataset: DatasetFacts, complete: bool) -> str:
     if complete:
-        return f"All {labels.size} rows of the dataset carry"
+        return f"All {labels.size} rows of the dataset have"
     if not dataset.spread_out:
-        return f"The first {labels.size} rows, all that were read, carry"
+        return f"The first {labels.size} rows, all that were read, have"
     size = "" if dataset.size is None else f" ({dataset.size} rows)"
-    return f"{labels.size} rows, taken from all over the dataset{size}, all carry"
+    return f"All {labels.size} rows sampled from the whole dataset{size} have"
 
 
 def _called(labels: Array, names: tuple[str, ...] | None) -> str:

@@ -10,34 +10,37 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, TokenBeyondEmbedding
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
+from diagnostics.text.join import not_known
 
 MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa from one past its pad token's id, 1
 
-FIX = (
-    "load tokenizer and model from the same name; after tokenizer.add_tokens(...): "
-    "model.resize_token_embeddings(len(tokenizer))"
-)
-NOT_NEGATIVE = "put the pad token's id, not -100, where the input is padded"
-FIX_KERAS = (
-    "load tokenizer and model from the same preset; in a model of your own: keras.layers.Embedding(n, ...), with "
-    "n the largest id + 1"
-)
+FIX = {
+    "torch": (
+        "load tokenizer and model from the same checkpoint",
+        "after tokenizer.add_tokens(...): model.resize_token_embeddings(len(tokenizer))",
+    ),
+    "keras": (
+        "load tokenizer and model from the same preset",
+        "in a custom model: keras.layers.Embedding(n, ...), where n is the largest id + 1",
+    ),
+}
+NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
+WHY = "the tokenizer has a larger vocabulary than the model"
 
 
 class TokenIdsOutOfRange(Rule):
-    """An id asks for a row that the embedding does not have.
+    """A token id is larger than the embedding.
 
     ## What it does
-    Compares the token ids of a batch with the number of rows of the model's token embedding. Ids must run
-    from 0 to one less than the number of rows. After a crash the embedding that failed is read from the
-    frames; if it was asked for consecutive positions, the sequence was too long, and that is what is said.
+    Compares the token ids of a batch with the number of rows of the model's token embedding. Ids must be between
+    0 and one less than the number of rows. After a crash the failing embedding is read from the frames; if its
+    ids are consecutive positions, the finding says that the sequence is too long.
 
     ## Why it is bad
-    An embedding is a table, and an id is the number of a row. PyTorch on a CPU raises `IndexError: index out
-    of range in self`, which names neither the id nor the table; a GPU stops with a device-side assert that
-    surfaces somewhere else; TensorFlow says `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and answers
-    with zeros on a GPU. Usually the tokenizer belongs to another
-    checkpoint, or tokens were added to it and the embedding was not enlarged.
+    An embedding is a table, and an id is the index of a row. PyTorch on a CPU raises `IndexError: index out of
+    range in self`, which names neither the id nor the table; a GPU raises a device-side assert at some later
+    line; TensorFlow raises `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and returns zeros on a GPU.
+    Usually the tokenizer belongs to another checkpoint, or tokens were added without resizing the embedding.
 
     ## Example
     ```python
@@ -59,9 +62,9 @@ class TokenIdsOutOfRange(Rule):
     where RoBERTa begins (its pad token's id, plus one).
 
     ## Known problems
-    Before training, one batch is looked at; an id so rare that this batch lacks it is found only when it
-    arrives. A few multimodal models mark the place of an image with an id that they replace before the
-    embedding sees it; such an id is reported if it lies outside the table.
+    Before training only one batch is checked; an id so rare that it is not in this batch is found only when its
+    batch comes. A few multimodal models use an id as placeholder for an image and replace it before the
+    embedding; such an id is reported if it is out of range.
 
     ## Sources
     PyTorch's documentation of `torch.nn.Embedding` (`num_embeddings`); TensorFlow's of `tf.gather` ("on GPU,
@@ -71,7 +74,7 @@ class TokenIdsOutOfRange(Rule):
 
     severity = "error"
     causes = ("asynchronous-error", *NAN)
-    no_exhibit = "the same mistake in the input as labels-out-of-range is in the target, which exhibit 04 shows"
+    no_exhibit = "the same mistake in the input as labels-out-of-range in the target, which exhibit 04 shows"
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
@@ -81,48 +84,39 @@ class TokenIdsOutOfRange(Rule):
             raise NotApplicable("needs token ids in the batch")
         if model.embedding_rows is None:
             raise NotApplicable("needs the number of rows of the token embedding")
-        why = "the tokenizer knows more tokens than the model was built for"
-        return self._compare(ids, model.embedding_rows, "token ids", why)
+        return self._compare(ids, model.embedding_rows, "token ids", WHY)
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: TokenBeyondEmbedding) -> Finding | None:
-        """Read ids and rows out of the frames, or say what the text leaves open."""
+        """Read ids and rows from the frames, or say what the text does not show."""
         if symptom.ids is not None and symptom.rows is not None:
             if _are_positions(symptom.ids):
                 return self._too_long(symptom.ids, symptom.rows, crash.where)
-            why = "if they are tokens, the tokenizer knows more of them than the model was built for"
-            finding = self._compare(symptom.ids, symptom.rows, "ids", why, crash.where)
+            finding = self._compare(symptom.ids, symptom.rows, "ids", f"if these are tokens, {WHY}", crash.where)
             if finding is not None:
                 return finding
         if symptom.offending is not None and symptom.rows is not None:
             return self._one(symptom.offending, symptom.rows, crash)
-        unknown = (
-            "Neither could be read from the exception's frames."
-            if crash.live
-            else "Which id, and how many rows there are, cannot be known from the text: pass the exception "
-            "itself to diagnostics.explain."
-        )
         return self.found(
-            "An embedding was asked for a row that it does not have: a token id past the vocabulary it was "
-            f"built for, or a position past the longest sequence. {unknown}",
+            "An embedding got an index beyond its last row: either a token id beyond its vocabulary, or a "
+            "position "
+            f"beyond its longest sequence. {not_known('the index and the number of rows', crash.live)}",
             fix=FIX,
             where=crash.where,
         )
 
     def _one(self, offending: int, rows: int, crash: CrashFacts) -> Finding:
-        """Say it of the one id that the message names."""
+        """Report the one id that the error message names."""
         table = f"the embedding has {rows} rows, for ids 0 to {rows - 1}"
-        if offending < 0:
-            seen = f"An id in this batch is {offending}, but rows are counted from 0 and {table}."
-            fix = NOT_NEGATIVE
-        else:
-            seen = (
-                f"An id in this batch is {offending}, but {table}. If it is a token, the tokenizer knows more of "
-                "them than the model was built for."
-            )
-            fix = FIX_KERAS if crash.in_keras else FIX
-        evidence = {"highest_id": offending, "embedding_rows": rows}
-        return self.found(seen, fix=fix, evidence=evidence, where=crash.where)
+        seen = f"An id in this batch is {offending}, but {table}."
+        if offending >= 0:
+            seen += f" If it is a token, {WHY}."
+        return self.found(
+            seen,
+            fix=NOT_NEGATIVE if offending < 0 else FIX,
+            evidence={"highest_id": offending, "embedding_rows": rows},
+            where=crash.where,
+        )
 
     def _compare(self, ids: Array, rows: int, called: str, why: str, where: Where | None = None) -> Finding | None:
         outside = ids[(ids < 0) | (ids >= rows)]
@@ -138,18 +132,17 @@ class TokenIdsOutOfRange(Rule):
             "ids_in_batch": int(ids.size),
         }
         table = f"the embedding has {rows} rows, for ids 0 to {rows - 1}"
-        verb = "lies" if outside.size == 1 else "lie"
+        verb = "is" if outside.size == 1 else "are"
         if low < 0:
             return self.found(
-                f"The {called} run from {low} to {high}, but rows are counted from 0 and {table}. {counted} "
-                f"{verb} outside. A negative number such as -100 belongs in the labels, to mark what the "
-                "loss leaves out.",
+                f"The {called} run from {low} to {high}, but {table}. {counted} {verb} out of range. A negative "
+                "number such as -100 belongs in the labels, where the loss ignores it.",
                 fix=NOT_NEGATIVE,
                 evidence=evidence,
                 where=where,
             )
         return self.found(
-            f"The {called} run from {low} to {high}, but {table}. {counted} {verb} outside: {why}.",
+            f"The {called} run from {low} to {high}, but {table}. {counted} {verb} out of range: {why}.",
             fix=FIX,
             evidence=evidence,
             where=where,
@@ -158,17 +151,16 @@ class TokenIdsOutOfRange(Rule):
     def _too_long(self, positions: Array, rows: int, where: Where | None) -> Finding:
         length, first = int(positions.shape[-1]), int(positions.min())
         return self.found(
-            f"The embedding that failed was asked for consecutive rows up to {int(positions.max())} and has "
-            f"{rows}. These look like positions, not tokens: a sequence of {length} is longer than the "
-            "model can number.",
-            fix=f"cut the sequences to length: tokenizer(..., truncation=True, max_length={rows - first})",
+            f"The failing embedding got consecutive indices up to {int(positions.max())} and has {rows} rows. "
+            f"These look like positions, not tokens: a sequence of {length} exceeds the model's maximum length.",
+            fix=f"truncate the sequences: tokenizer(..., truncation=True, max_length={rows - first})",
             evidence={"sequence_length": length, "positions": rows},
             where=where,
         )
 
 
 def _are_positions(ids: Array) -> bool:
-    """Whether every row counts up by one from its first position, as position ids do and no text does."""
+    """Whether every row counts up by one from its first position, as position ids do and tokens do not."""
     if not ids.ndim or ids.shape[-1] < 2 or not 0 <= ids.min() <= MAX_FIRST_POSITION:
         return False
     return bool((np.diff(ids, axis=-1) == 1).all())

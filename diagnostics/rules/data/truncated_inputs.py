@@ -6,20 +6,19 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import DatasetFacts
 
-AT_LIMIT = 0.5  # ours: texts of natural length do not agree on one length this often; those cut off do
-MIN_ROWS = 50  # ours: enough for a share of one half not to be an accident of a few rows
+AT_LIMIT = 0.5  # our choice: natural texts do not share one length this often; truncated ones do
+MIN_ROWS = 50  # our choice: with fewer rows a share of one half may be chance
 
 
 class TruncatedInputs(Rule):
-    """Most examples end at the very same length, which is the longest: they were cut off there.
+    """Most examples have exactly the maximum length: they were probably truncated.
 
     ## What it does
-    Counts how many rows have exactly as many tokens as the longest one.
+    Counts the rows that have exactly as many tokens as the longest one.
 
     ## Why it is bad
-    What stands behind the limit is never seen. If that is where the answer stands (the second text of a
-    pair, the conclusion of an article, the span that answers a question), the label cannot be learned from
-    what is left.
+    The model never sees the text after the limit. If the label depends on that text (the second text of a pair,
+    the conclusion of an article, the span that answers a question), the model cannot learn it.
 
     ## Example
     ```python
@@ -32,13 +31,13 @@ class TruncatedInputs(Rule):
     ```
 
     ## Thresholds
-    At least half of the rows at the longest length, with some shorter (ours): texts of natural length do not
-    agree on one length this often. At least 50 rows (ours), so that a few short rows do not decide.
+    At least half of the rows at the longest length, and some shorter (our choice): natural texts do not share one
+    length this often. At least 50 rows (our choice), because with fewer the share may be chance.
 
     ## Known problems
-    Rows that all have one length, as text packed into blocks, are not reported. Packed text with a few
-    shorter rest blocks is, and so is data whose natural length is nearly constant; what is lost may also not
-    matter. Hence a note.
+    Rows that all have one length, such as text packed into blocks, are not reported. Packed text with a few
+    shorter blocks is reported, and so is data whose natural length is nearly constant; and the truncated text may
+    not matter. Therefore it is a note.
 
     ## Sources
     The Hugging Face documentation "Padding and truncation"; the Hugging Face course, chapter 7, "Question
@@ -46,7 +45,7 @@ class TruncatedInputs(Rule):
     """
 
     severity = "note"
-    no_exhibit = "it costs accuracy only where the lost text matters, and the zoo's short sentences are never cut"
+    no_exhibit = "it costs accuracy only if the lost text matters, and the zoo's short sentences are not truncated"
 
     @check
     def from_dataset(self, dataset: DatasetFacts) -> Finding | None:
@@ -61,11 +60,11 @@ class TruncatedInputs(Rule):
         if at_limit == lengths.size or at_limit < AT_LIMIT * lengths.size:
             return None
         return self.found(
-            f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and none has more: "
-            "they were most likely cut off there. The model never sees what stood behind.",
+            f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and none has more: they "
+            "were probably truncated. The model never sees the rest of the text.",
             fix=(
-                f"raise max_length={longest} in the tokenizer call, as far as the model's positions go; or "
-                "keep the rest as rows of their own with return_overflowing_tokens=True, stride=..."
+                f"increase max_length={longest} in the tokenizer call, up to the model's maximum length",
+                "keep the rest as additional rows: return_overflowing_tokens=True, stride=...",
             ),
             evidence={
                 "longest": longest,

@@ -9,32 +9,33 @@ import numpy as np
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.model.initial_loss_off import InitialLossOff
+from diagnostics.text.join import capitalized
 
 LARGE = 30.0  # root mean square; 1 after standardisation, 78 for the pixels of MNIST
-MAX_FEATURES = 1000  # of a table, whose columns have scales of their own
-ABOVE_FLOOR = 1.1  # times the floor: a run that settles there learned less than one constant answer
-MOVING = 1e-3  # |update| / |weight| a step: below it, the run stands still because its steps are small
+MAX_FEATURES = 1000  # of a table, whose columns each have their own scale
+ABOVE_BASELINE = 1.1  # times the constant baseline loss: a run that stays above it learned less than a constant
+MOVING = 1e-3  # |update| / |weight| a step: below it, the run does not learn because its updates are small
 BEYOND_OUTPUTS = 10.0  # times the largest output at the start
-SHARE_OF_WAY = 0.005  # of the way to one constant answer, in the steps of the trial run
+SHARE_OF_WAY = 0.005  # of the way to the best constant prediction, in the steps of the trial run
 MIN_STEPS = 10
 
 
 class UnscaledInputs(Rule):
-    """Inputs or regression targets are on a scale that the model and its learning rate cannot take.
+    """Inputs or regression targets are not scaled, and training suffers from it.
 
     ## What it does
-    Looks for two witnesses. One is the scale of the floating-point inputs (or of 8-bit images), or of the
+    Requires two pieces of evidence. One is the scale of the floating-point inputs (or of 8-bit images), or of the
     targets of a regression. The other is harm: a first loss far above chance, or a copy of the model that was
-    trained on this batch with your own optimizer and learning rate and got nowhere.
+    trained on this batch with your optimizer and learning rate and learned nothing.
 
     ## Why it is bad
-    Initial weights and usual learning rates are made for numbers of about unit size. Inputs of 255 make outputs
-    of that order: the first loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000
-    are out of reach for weights that move by a thousandth a step, or make gradients that blow the weights up.
+    Initial weights and usual learning rates are chosen for values of about unit size. Inputs of 255 give outputs
+    of that size: the first loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are
+    too far for weights that change by a thousandth a step, or give gradients that make the weights diverge.
 
     ## Example
     ```python
@@ -50,22 +51,22 @@ class UnscaledInputs(Rule):
 
     ## Thresholds
     Scale: a root mean square of at least 30, of an input or of one column of a table (at most 1000 columns).
-    Standardised values have 1, the raw pixels of MNIST 78. Targets must also be 10 times beyond the largest
-    output at the start.
+    Standardised values have 1, the raw pixels of MNIST 78. Targets must also be 10 times the largest output at
+    the start.
 
-    Harm, for inputs: the first loss is as far off as `initial-loss-off` asks. Or, in the later half of the
-    trial run, half of the losses are more than a tenth above what one constant answer reaches, with no sign of
-    getting there in as many steps again, although weights moved by a thousandth of their size a step and more.
-    Harm, for targets: in the trial run the distance (the root of a squared error) to one constant answer shrank
-    by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at 0.001
-    and 0.01, the ten runs that started so slowly took from 263 to over 4000 steps to learn nothing but the mean,
-    half of them over 1400. All numbers are ours.
+    Harm, for inputs: the first loss exceeds the threshold of `initial-loss-off`. Or, in the second half of the
+    trial run, half of the losses are more than a tenth above that of the best constant prediction, and would not
+    reach it in as many steps again, although the weights changed by a thousandth of their size a step or more.
+    Harm, for targets: in the trial run the distance (the root of a squared error) to the best constant prediction
+    shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam
+    at 0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps to learn only the
+    mean, half of them over 1400. All numbers are our choice.
 
     ## Known problems
-    A model that scales its inputs itself, by a first layer for it, is healthy on raw numbers. It is silent here
-    unless it fails for another reason, such as a learning rate too high, and then this may name the wrong cause.
-    Runs that begin with a warm-up are not judged by the trial, which has none. Inputs that hold NaN or infinity
-    are left to `non-finite-inputs`, and inputs called a mask or a bias are left out.
+    A model whose first layer scales its inputs works with raw numbers. It is not reported unless it fails for
+    another reason, such as a learning rate that is too high, and then the reported cause may be wrong. Runs with
+    warm-up are not judged by the trial, which has none. Inputs with NaN or infinity are reported by
+    `non-finite-inputs`, and inputs named mask or bias are ignored.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide
@@ -77,58 +78,51 @@ class UnscaledInputs(Rule):
     no_exhibit = "the exhibits train on text, whose token ids have no scale"
 
     @check
-    def from_loss(
-        self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, model: ModelFacts
-    ) -> Finding | None:
-        """Hold large inputs against the first loss."""
+    def from_loss(self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
+        """Check large inputs against the first loss."""
         scale = _largest(batch)
         start = InitialLossOff().from_loss(loss, outputs)
         if scale is None or start is None:
             return None
         first, chance = float(start.evidence["loss"]), float(start.evidence["chance"])
         return self.found(
-            f"{scale.told()}, and before any training the loss is {first:.4g}, where giving each of the "
-            f"{outputs.num_classes} classes the same probability would cost {chance:.2f}. Initial weights "
-            "and usual "
-            "learning rates are made for inputs of about unit size: these make outputs as large as "
-            "themselves, and "
-            "the model starts out sure of wrong answers.",
-            fix=scale.fix(model.library),
+            f"{scale.message()}, and before training the loss is {first:.4g}, where chance over "
+            f"{outputs.num_classes} classes is {chance:.2f}. Initial weights and usual learning rates are chosen "
+            "for inputs of about unit size: these inputs give large outputs, and the initial predictions are "
+            "confidently wrong.",
+            fix=scale.fixes(),
             evidence=scale.evidence() | {"loss": first, "chance": chance},
         )
 
     @check
     def from_trial(
-        self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, trial: TrialFacts, model: ModelFacts
+        self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, trial: TrialFacts
     ) -> Finding | None:
-        """Hold large inputs or targets against the run with the user's own optimizer and learning rate."""
+        """Check large inputs or targets against the trial with the user's optimizer and learning rate."""
         if not trial.losses or not math.isfinite(trial.losses[0]):
-            return None  # what is not finite from the start has other causes
+            return None  # a loss that is not finite from the start has other causes
         if len(trial.losses) < MIN_STEPS and np.isfinite(trial.losses).all():
-            return None  # it got far enough to stop early
+            return None  # it learned the batch and stopped early
         if loss.floor is None or loss.floor <= 0:
-            raise NotApplicable("needs a loss whose best constant answer is known")
-        far = self._targets(batch, loss, outputs, trial, model)
-        return far or self._inputs(batch, loss.floor, trial, model)
+            raise NotApplicable("needs a loss whose best constant prediction is known")
+        far = self._targets(batch, loss, outputs, trial)
+        return far or self._inputs(batch, loss.floor, trial)
 
-    def _inputs(self, batch: BatchFacts, floor: float, trial: TrialFacts, model: ModelFacts) -> Finding | None:
+    def _inputs(self, batch: BatchFacts, baseline: float, trial: TrialFacts) -> Finding | None:
         scale = _largest(batch)
-        if scale is None or trial.warms_up or not _went_nowhere(trial, floor):
+        if scale is None or trial.warms_up or not _learned_nothing(trial, baseline):
             return None
         return self.found(
-            f"{scale.told()}, and a copy of the model, trained on this batch for {len(trial.losses)} "
-            "steps at your "
-            f"learning rate ({trial.learning_rate:g}), {_ended(trial)}; one and the same answer for every "
-            "example "
-            f"would reach {floor:.4g}. Initial weights and usual learning rates are made for inputs of "
-            "about unit "
-            "size; with these, each step overshoots.",
-            fix=scale.fix(model.library),
-            evidence=scale.evidence() | _run(trial) | {"floor": floor},
+            f"{scale.message()}. A copy of the model, trained on this batch for {len(trial.losses)} steps at your "
+            f"learning rate ({trial.learning_rate:g}), {_course(trial)}. A constant prediction would score "
+            f"{baseline:.4g}. Initial weights and usual learning rates are chosen for inputs of about unit size; "
+            "with these inputs, each step overshoots.",
+            fix=scale.fixes(),
+            evidence=scale.evidence() | _run(trial) | {"floor": baseline},
         )
 
     def _targets(
-        self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, trial: TrialFacts, model: ModelFacts
+        self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, trial: TrialFacts
     ) -> Finding | None:
         labels = batch.labels
         if loss.kind not in ("mean_squared_error", "mean_absolute_error") or labels is None or loss.floor is None:
@@ -147,22 +141,18 @@ class UnscaledInputs(Rule):
         centre = "mean" if loss.kind == "mean_squared_error" else "median"
         low, high = float(labels.min()), float(labels.max())
         return self.found(
-            f"The targets run from {low:,.6g} to {high:,.6g}, "
-            "while the "
-            f"model's outputs start between {outputs.lowest:.3g} and {outputs.highest:.3g}. A copy of the "
-            "model, "
-            f"trained on this batch for {len(trial.losses)} steps at your learning rate "
-            f"({trial.learning_rate:g}), "
-            + (f"went {_percent(share)} of the way to their {centre}. " if stays else f"{_ended(trial)}. ")
+            f"The targets run from {low:,.6g} to {high:,.6g}, but the model's initial outputs from "
+            f"{outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model, trained on this batch for "
+            f"{len(trial.losses)} steps at your learning rate ({trial.learning_rate:g}), "
+            + (f"moved {_percent(share)} of the way to their {centre}. " if stays else f"{_course(trial)}. ")
             + (
-                "At that rate most of the training goes into reaching that scale, before anything is "
-                "learned from "
-                "the inputs."
+                "At that pace most of the training only reaches the scale of the targets, before the model learns "
+                "anything from the inputs."
                 if stays
-                else "Errors of that size make gradients as large, and those throw the weights about."
+                else "Errors of that size give gradients that destabilise the weights."
             ),
-            fix="targets = (targets - mean) / std, with mean and std of the training targets, and back for "
-            "predictions: outputs * std + mean",
+            fix="targets = (targets - mean) / std, with mean and std of the training targets, and "
+            "outputs * std + mean for predictions",
             evidence={
                 "target_range": [low, high],
                 "output_range": [outputs.lowest, outputs.highest],
@@ -174,7 +164,7 @@ class UnscaledInputs(Rule):
 
 @dataclass(frozen=True)
 class _Scale:
-    """An input, or one column of it, by its size."""
+    """The scale of an input, or of one column of it."""
 
     name: str
     column: int | None
@@ -183,17 +173,18 @@ class _Scale:
     high: float
     pixels: bool
 
-    def told(self) -> str:
+    def message(self) -> str:
         name = _called(self.name)
         what = name if self.column is None else f"column {self.column} of {name}"
-        return f"{what[0].upper()}{what[1:]} runs from {self.low:,.6g} to {self.high:,.6g}"
+        return f"{capitalized(what)} runs from {self.low:,.6g} to {self.high:,.6g}"
 
-    def fix(self, library: str) -> str:
+    def fixes(self) -> dict[str, Fix]:
         if self.pixels:
-            return "keras.layers.Rescaling(1 / 255) as the first layer" if library == "keras" else "images / 255"
-        if library == "keras":
-            return "normalize = keras.layers.Normalization(); normalize.adapt(inputs); make it the first layer"
-        return "(x - mean) / std, with mean and std of each feature over the training set"
+            return {"torch": "images / 255", "keras": "keras.layers.Rescaling(1 / 255) as the first layer"}
+        return {
+            "torch": "(x - mean) / std, with mean and std of each feature over the training set",
+            "keras": "normalize = keras.layers.Normalization(); normalize.adapt(inputs); make it the first layer",
+        }
 
     def evidence(self) -> dict[str, str | int | float | list[float] | None]:
         return {
@@ -205,10 +196,10 @@ class _Scale:
 
 
 def _largest(batch: BatchFacts) -> _Scale | None:
-    """Return the input, or column of a table, that is largest, if it is large at all.
+    """Return the input, or column of a table, with the largest values, if they are large.
 
     Raises:
-        NotApplicable: no input has a scale.
+        NotApplicable: no input holds floating-point numbers or pixels.
     """
     found = []
     some = False
@@ -234,7 +225,7 @@ def _largest(batch: BatchFacts) -> _Scale | None:
 
 
 def _like_pixels(values: Array) -> bool:
-    """Whether these are whole numbers from 0 to 255 that come near both ends, many to an example."""
+    """Whether these are integers from 0 to 255 that use most of that range, many per example."""
     many = values.ndim > 2 or (values.ndim == 2 and values.shape[1] >= 64)  # 8 by 8 pixels and up
     return many and bool(values.min() >= 0 and 128 <= values.max() <= 255 and (values == np.round(values)).all())
 
@@ -248,7 +239,7 @@ def _called(name: str) -> str:
 
 
 def _distance(value: float, kind: str) -> float:
-    """Turn a loss into the unit of the target."""
+    """Convert a loss to the unit of the target."""
     if not math.isfinite(value):
         return math.inf
     return math.sqrt(value) if kind == "mean_squared_error" else value
@@ -258,14 +249,14 @@ def _percent(share: float) -> str:
     return f"{share:.2%}" if share >= 1e-4 else "less than 0.01%"
 
 
-def _went_nowhere(trial: TrialFacts, floor: float) -> bool:
-    """Whether the run settled above the floor, or blew up, although its steps were large enough."""
+def _learned_nothing(trial: TrialFacts, baseline: float) -> bool:
+    """Whether the run settled above the constant baseline, or diverged, although its updates were large enough."""
     losses = np.where(np.isfinite(trial.losses), trial.losses, np.inf)
     early, late = losses[: len(losses) // 2], losses[len(losses) // 2 :]
     settled = float(np.median(late))
     lowest = float(losses.min())
-    enough = ABOVE_FLOOR * floor
-    if lowest <= floor or settled <= enough:
+    enough = ABOVE_BASELINE * baseline
+    if lowest <= baseline or settled <= enough:
         return False
     if math.isfinite(settled) and lowest - (float(early.min()) - lowest) <= enough:
         return False  # still falling
@@ -273,16 +264,16 @@ def _went_nowhere(trial: TrialFacts, floor: float) -> bool:
     return not math.isfinite(settled) or (ratios.size > 0 and float(np.median(ratios)) >= MOVING)
 
 
-def _ended(trial: TrialFacts) -> str:
+def _course(trial: TrialFacts) -> str:
     first, last = trial.losses[0], trial.losses[-1]
     if not math.isfinite(last):
-        return f"blew up: its loss went from {first:.4g} to {last}"
+        return f"diverged: its loss went from {first:.4g} to {last}"
     lowest = min(value for value in trial.losses if math.isfinite(value))
-    return f"went from a loss of {first:.4g} to {last:.4g} and never below {lowest:.4g}"
+    return f"went from a loss of {first:.4g} to {last:.4g}, and never fell below {lowest:.4g}"
 
 
 def _run(trial: TrialFacts) -> dict[str, float | int | str | None]:
-    """Return what a report keeps of the run; JSON has no NaN."""
+    """Return the evidence from the trial; JSON has no NaN."""
     last = trial.losses[-1]
     return {
         "learning_rate": trial.learning_rate,

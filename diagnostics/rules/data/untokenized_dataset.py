@@ -5,38 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, TextInInputs, TokensMissing
 from diagnostics.facts.pipeline import BatchFacts, DatasetFacts, ModelFacts
+from diagnostics.text.join import listed, not_known
 
 TOKENS = ("input_ids", "inputs_embeds")
-# A label written out as a word is text too, but no tokenizer is meant to read it.
+# A label written as a word is text too, but is not tokenized.
 LABELS = ("label", "labels")
-# Token ids under another name, such as `prompt_ids` and `chosen_ids` of a preference or `anchor_input_ids`.
+# Token ids under another name, such as `prompt_ids` and `chosen_ids` of preference data or `anchor_input_ids`.
 IDS = "_ids"
 NO_TOKENS = ("label_ids", "token_type_ids", "position_ids")
-
-_UNREAD = " Which columns hold the text could not be read from the exception's frames."
-_UNKNOWN = (
-    " Which columns hold the text cannot be known from the text of the error: pass the exception itself to "
-    "diagnostics.explain."
-)
+CAUSE = "the dataset was never tokenized, or the raw one was passed instead of the tokenized one"
 
 
 class UntokenizedDataset(Rule):
-    """Plain text is handed to a model of tokens: the dataset was never tokenized, or is the wrong one.
+    """A model that needs token ids gets plain text.
 
     ## What it does
     Looks for tokens (`input_ids` or `inputs_embeds`) among the columns that reach the collator, when the
     model accepts `input_ids` and the dataset holds text. Where the text itself reaches the collator, the
-    collator may still tokenize it, so the batch it makes is looked at instead.
+    collator may still tokenize it, so its batch is checked instead.
 
     ## Why it is bad
     A model cannot read a string. A `Trainer` also drops, without an error, every column that the model does
-    not accept; the text is such a column. What then arrives is the label alone, and the failure shows itself
-    far from its cause: `You must specify exactly one of input_ids or inputs_embeds`, or `You should supply
-    an encoding`; in Keras, `Cast string to int32 is not supported`. Most often the tokenized dataset exists and
-    the other variable was passed.
+    not accept, and text is such a column. Then only the label reaches the model, and the error comes far from its
+    cause: `You must specify exactly one of input_ids or inputs_embeds`, or `You should supply an encoding`; in
+    Keras, `Cast string to int32 is not supported`. Usually the tokenized dataset exists and the wrong variable was
+    passed.
 
     ## Example
     ```python
@@ -51,13 +47,12 @@ class UntokenizedDataset(Rule):
     ```
 
     ## Thresholds
-    None: either the tokens are there or they are not.
+    None: the tokens are either there or not.
 
     ## Known problems
-    The names are those of Hugging Face models. A model of your own that takes its tokens under another name
-    is not judged, nor is a batch with other columns of ids, as losses on pairs have. A collator that finds the
-    tokens elsewhere, by the row's number for example, while the text columns are dropped, would be reported
-    without reason.
+    The names are those of Hugging Face models. A custom model that takes its tokens under another name is not
+    judged, nor is a batch with other columns of ids, as for losses on pairs. A collator that gets the tokens
+    elsewhere, for example by row number, while the text columns are dropped, would be reported wrongly.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation of
@@ -78,24 +73,24 @@ class UntokenizedDataset(Rule):
             raise NotApplicable("needs a batch: columns of ids reach the collator, which may join them")
         if any(name in dataset.columns for name in _to_tokenize(dataset.text_columns)):
             raise NotApplicable("needs a batch: the text reaches the collator, which may tokenize it")
-        return self._raw(dataset.columns, dataset.text_columns, "reaches the collator")
+        return self._raw(dataset.columns, dataset.text_columns, "reached the collator")
 
     @check
     def from_batch(self, dataset: DatasetFacts, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for tokens in the batch that the collator made of rows with text."""
         _require_tokens(model)
         if all(name.isdigit() for name in batch.inputs):
-            raise NotApplicable("needs a batch with named inputs: tokens in a tuple go by no name")
+            raise NotApplicable("needs a batch with named inputs: tokens in a tuple have no name")
         if not dataset.text_columns or _any_tokens(tuple(batch.inputs)):
             return None
         if any(name.endswith(IDS) for name in batch.inputs if name not in NO_TOKENS):
-            raise NotApplicable("needs a batch whose token ids go by the names that the model takes")
+            raise NotApplicable("needs a batch whose token ids have the names that the model takes")
         arrived = (*batch.inputs, batch.labels_name) if batch.labels_name else tuple(batch.inputs)
-        return self._raw(arrived, dataset.text_columns, "is in the batch")
+        return self._raw(arrived, dataset.text_columns, "reached the batch")
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: TokensMissing) -> Finding | None:
-        """Name what arrived instead of tokens, or say what the text leaves open."""
+        """Name what arrived instead of tokens, or say what the text does not show."""
         received = symptom.received
         if received is not None and _any_tokens(received):
             return None
@@ -103,15 +98,15 @@ class UntokenizedDataset(Rule):
 
     @check
     def from_text(self, crash: CrashFacts, symptom: TextInInputs) -> Finding | None:
-        """Say that a string reached a layer."""
+        """Report that a string reached a layer."""
         held = f"plain text ({', '.join(symptom.columns)})" if symptom.columns else "plain text"
-        raw = "these rows were never tokenized, or the raw dataset was handed over instead of the tokenized one"
         if symptom.reads_tokens:
-            why = f"The model reads token ids and cannot read a string: {raw}."
+            why = f"The model reads token ids, not strings: {CAUSE}."
         else:
             why = (
-                f"A layer computes with numbers and cannot read a string. If the text is sentences, {raw}; if it "
-                "is names of categories, they have to be numbered first (keras.layers.StringLookup)."
+                f"A layer computes with numbers, not strings. If the text is sentences, {CAUSE}; if it is "
+                "category "
+                "names, convert them to integers first (keras.layers.StringLookup)."
             )
         return self.found(
             f"The rows hold {held} where the model expects numbers. {why}",
@@ -130,13 +125,12 @@ class UntokenizedDataset(Rule):
         text = _to_tokenize(text_columns or ())
         held = f"hold plain text ({', '.join(text)}) and no input_ids" if text else "hold no input_ids"
         if arrived is not None:
-            held += f": all that {verb} is {', '.join(arrived)}" if arrived else f": nothing {verb}"
+            held += f": only {listed(arrived)} {verb}" if arrived else f": nothing {verb}"
         unknown = ""
         if text_columns is None and crash is not None:
-            unknown = _UNREAD if crash.live else _UNKNOWN
+            unknown = " " + not_known("which columns hold the text", crash.live)
         return self.found(
-            f"The rows {held}. The model reads token ids and cannot read a string: these rows were never "
-            f"tokenized, or the raw dataset was handed over instead of the tokenized one.{unknown}",
+            f"The rows {held}. The model reads token ids, not strings: {CAUSE}.{unknown}",
             fix=_fix(text),
             evidence={
                 "arrived": None if arrived is None else list(arrived),
@@ -160,11 +154,12 @@ def _to_tokenize(text_columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in text_columns if name not in LABELS) or tuple(text_columns)
 
 
-def _fix(text_columns: Sequence[str]) -> str:
-    # A tokenizer takes one text or a pair of them; of more columns only the reader knows which are meant.
+def _fix(text_columns: Sequence[str]) -> Fix:
+    # A tokenizer takes one text or a pair; of more columns only the user knows which ones to tokenize.
     columns = text_columns if 1 <= len(text_columns) <= 2 else ("text",)
     texts = ", ".join(f'rows["{name}"]' for name in columns)
     return (
-        f"tokenized = dataset.map(lambda rows: tokenizer({texts}, truncation=True), batched=True), and hand "
-        "over tokenized; if the data was tokenized elsewhere already, pass that variable"
+        f"tokenized = dataset.map(lambda rows: tokenizer({texts}, truncation=True), batched=True), and pass "
+        "tokenized",
+        "if the data is already tokenized: pass that dataset",
     )

@@ -4,45 +4,49 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts, NoPathToParameters
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 
 RECONNECT = (
-    "compute the loss from the model's own output: no .detach(), .item(), .numpy() or argmax on the way, and no "
-    "torch.no_grad() or torch.inference_mode() around it"
+    "compute the loss from the model's own output, without .detach(), .item(), .numpy() or argmax in between, and "
+    "outside torch.no_grad() and torch.inference_mode()"
 )
-UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only those that should learn"
+UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only the ones to train"
 UNFREEZE_ADAPTERS = (
-    "make the adapters trainable and leave the base model frozen: get_peft_model(model, config), or "
-    "PeftModel.from_pretrained(model, path, is_trainable=True) to go on with saved ones; a new head goes into "
-    "modules_to_save; model.print_trainable_parameters() then shows what learns"
+    "make the adapters trainable: get_peft_model(model, config), with a new head in modules_to_save; the "
+    "base model "
+    "stays frozen, and model.print_trainable_parameters() shows what is trained",
+    "continue with saved adapters: PeftModel.from_pretrained(model, path, is_trainable=True)",
 )
 RECONNECT_ADAPTERS = (
-    "with gradient checkpointing call model.enable_input_require_grads(), or the frozen embedding cuts the path; "
-    "model.print_trainable_parameters() shows what learns; the base model stays frozen"
+    "with gradient checkpointing, call model.enable_input_require_grads(), else the frozen embedding breaks the "
+    "graph",
+    "check what is trained: model.print_trainable_parameters(); the base model stays frozen",
 )
 RECONNECT_KERAS = (
-    "compute the loss from the model's own output with keras.ops: no .numpy(), argmax or stop_gradient on the way"
+    "compute the loss from the model's own output with keras.ops, without .numpy(), argmax or stop_gradient in "
+    "between"
 )
-UNFREEZE_KERAS = "model.trainable = True  # or only the layers that should learn; then compile again"
+UNFREEZE_KERAS = "model.trainable = True  # or only the layers to train; then compile again"
+REQUIRE = "keep requires_grad=True on the parameters to train"
 
 
 class NoGradient(Rule):
-    """The loss has no path back to any parameter that should learn.
+    """The loss depends on no trainable parameter.
 
     ## What it does
-    Follows the loss of one batch backwards and looks whether it meets a trainable parameter at all. After a
-    crash, recognises the message of a `backward()` that found nothing to differentiate.
+    Follows the graph of the loss of one batch backwards and checks whether it reaches a trainable parameter.
+    After a crash, recognises the message of a `backward()` without anything to differentiate.
 
     ## Why it is bad
     No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not
-    require grad and does not have a grad_fn`, Keras raises or warns; a loss that was made a leaf again with
-    `requires_grad_(True)` only to quiet the error trains nothing in silence.
+    require grad and does not have a grad_fn`, Keras raises or warns. Calling `requires_grad_(True)` on the loss
+    only hides the error: nothing is trained.
 
     ## Example
     ```python
-    predicted = model(inputs).argmax(dim=-1).float()   # a choice has no derivative
+    predicted = model(inputs).argmax(dim=-1).float()   # argmax has no gradient
     loss = F.mse_loss(predicted, labels.float())
     loss.backward()
     ```
@@ -54,12 +58,11 @@ class NoGradient(Rule):
     ```
 
     ## Thresholds
-    None: one trainable parameter within reach is enough.
+    None: one trainable parameter that the loss depends on is enough.
 
     ## Known problems
-    A model frozen as a whole under a loss that has parameters of its own to learn is reported, because only
-    the model's parameters are looked for. From the text of a traceback alone it cannot be told where the path
-    breaks.
+    A frozen model with a loss that has trainable parameters of its own is reported, because only the model's
+    parameters are checked. The text of a traceback does not show where the graph is broken.
 
     ## Sources
     PyTorch's notes "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A
@@ -68,45 +71,42 @@ class NoGradient(Rule):
 
     severity = "error"
     causes = ("unreached-parameters", "unchanged-parameters", *NO_LEARNING)
-    no_exhibit = "the framework names this bug itself, at the line where it strikes; there is little to find out"
+    no_exhibit = "the framework reports this bug itself, at the line where it happens; little is left to find out"
 
     @check
     def from_gradients(self, gradients: GradientFacts, model: ModelFacts | None = None) -> Finding | None:
-        """Look whether the loss reached any trainable parameter."""
+        """Check whether the loss depends on any trainable parameter."""
         if gradients.connected:
             return None
-        keras = model is not None and model.library == "keras"
         adapters = model is not None and model.adapters
         if not gradients.num_trainable:
+            unfreeze: Fix = UNFREEZE_ADAPTERS if adapters else UNFREEZE
             return self.found(
-                "None of the model's parameters asks for a gradient: all of them are frozen. The loss has nothing "
-                "to change, so training would leave the model exactly as it is.",
-                fix=UNFREEZE_KERAS if keras else UNFREEZE_ADAPTERS if adapters else UNFREEZE,
+                "None of the model's parameters requires a gradient: all of them are frozen, so training "
+                "would not "
+                "change the model.",
+                fix={"torch": unfreeze, "keras": UNFREEZE_KERAS},
                 evidence={"connected": False, "num_trainable": 0},
             )
+        reconnect: Fix = RECONNECT_ADAPTERS if adapters else RECONNECT
         return self.found(
-            f"The model has {gradients.num_trainable:,} trainable scalars, and the loss depends on none of them: "
-            "somewhere between the model's output and the loss the path is cut. So no parameter gets a gradient, "
-            "and training would leave the model exactly as it is.",
-            fix=RECONNECT_KERAS if keras else RECONNECT_ADAPTERS if adapters else RECONNECT,
+            f"The model has {gradients.num_trainable:,} trainable scalars, but the loss depends on none of them: "
+            "the graph is broken between the model's output and the loss. No parameter gets a gradient, so "
+            "training would not change the model.",
+            fix={"torch": reconnect, "keras": RECONNECT_KERAS},
             evidence={"connected": False, "num_trainable": gradients.num_trainable},
         )
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
-        """Say what a backward pass without anything to differentiate means."""
-        if crash.in_keras:
-            return self.found(
-                "No variable got a gradient: the loss was computed without a path to any variable that should "
-                "learn. Somewhere between the model's output and the loss the path is cut.",
-                fix=RECONNECT_KERAS,
-                where=crash.where,
-            )
-        return self.found(
-            "backward() found nothing to differentiate: the loss was computed without a path to any parameter "
-            "that asks for a gradient. The path is cut, or all is frozen.",
-            fix=RECONNECT_ADAPTERS
-            if symptom.adapters
-            else f"{RECONNECT}; and leave requires_grad=True on what should learn",
-            where=crash.where,
+        """Explain a backward pass without anything to differentiate."""
+        seen = (
+            "No variable got a gradient: the loss depends on no trainable variable. The graph is broken "
+            "between the "
+            "model's output and the loss."
+            if crash.in_keras
+            else "backward() found nothing to differentiate: the loss depends on no parameter that requires a "
+            "gradient. Either the graph is broken, or all parameters are frozen."
         )
+        reconnect: Fix = RECONNECT_ADAPTERS if symptom.adapters else (RECONNECT, REQUIRE)
+        return self.found(seen, fix={"torch": reconnect, "keras": RECONNECT_KERAS}, where=crash.where)

@@ -7,27 +7,27 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, in_bytes, listed
 
-MOST = 0.5  # of a card: who holds more than that leaves the other the smaller part
-NEARLY_FULL = 0.1  # of a card: with less than that free, a training that starts now will hardly find room
+MOST = 0.5  # of a GPU: above it, other processes hold the larger part
+NEARLY_FULL = 0.1  # of a GPU: with less than that free, a new training run hardly fits
 
 FIX = (
-    "end the processes that are not needed any more (a notebook holds its memory until its kernel is shut down), "
-    "or choose another card: CUDA_VISIBLE_DEVICES=1"
+    "end processes that are no longer needed: a notebook holds its memory until its kernel is shut down",
+    "use another GPU: CUDA_VISIBLE_DEVICES=1",
 )
 
 
 class CrowdedGpu(Rule):
-    """Other processes hold the card's memory.
+    """Other processes hold the GPU's memory.
 
     ## What it does
-    After a card's memory ran out, reads from PyTorch's sentence, or asks the driver, what other processes hold.
-    If that is most of the card and the request would have fitted into it, they are the cause, not the batch.
-    `diagnose gpu` reports a card that is nearly full with several processes on it.
+    After GPU memory ran out, reads from PyTorch's message, or from the driver, what other processes hold. If that
+    is most of the GPU and the request would have fitted without them, they are the cause, not the batch.
+    `diagnose gpu` reports a GPU that is nearly full with several processes on it.
 
     ## Why it is bad
-    All processes on a card share its memory, and none can take it from another. The message blames the program
-    that came last, whose batch may be quite small. A notebook that is open in another tab, a run that was
-    suspended with Ctrl-Z, or a loader's workers that outlived their parent hold theirs without doing anything.
+    All processes on a GPU share its memory, and none can free the memory of another. The error comes in the last
+    program, whose batch may be small. An open notebook in another tab, a run suspended with Ctrl-Z, or loader
+    workers that outlived their parent hold memory without using it.
 
     ## Example
     ```python
@@ -37,17 +37,17 @@ class CrowdedGpu(Rule):
 
     ## Instead
     ```python
-    os.environ["CUDA_VISIBLE_DEVICES"] = "1"    # before torch is imported: a card that nobody uses
+    os.environ["CUDA_VISIBLE_DEVICES"] = "1"    # before torch is imported: a free GPU
     ```
 
     ## Thresholds
-    After a crash: others hold more than half of the card. In `diagnose gpu`: less than a tenth is free and two or
-    more processes are there.
+    After a crash: other processes hold more than half of the GPU. In `diagnose gpu`: less than a tenth is free,
+    and there are two or more processes.
 
     ## Known problems
-    A process of another container or another user may be listed by its number alone. Several processes that
-    share a card on purpose are reported by `diagnose gpu` all the same. What a driver or a desktop takes counts as
-    other processes' memory where the message does not say what is this process's own.
+    Of a process in another container or of another user only the number may be known. Several processes that
+    share a GPU on purpose are also reported by `diagnose gpu`. Memory of the driver or the desktop counts as
+    other processes' memory where the message does not give this process's own share.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); NVIDIA, "NVML API Reference"
@@ -59,17 +59,17 @@ class CrowdedGpu(Rule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding | None:
-        """Compare what others hold with the card and with the request."""
+        """Compare the memory of other processes with the GPU's memory and with the request."""
         elsewhere, capacity = symptom.elsewhere, symptom.card
         if not symptom.on_gpu or elsewhere is None or capacity is None:
-            raise NotApplicable("needs a card's memory that ran out, and what other processes hold of it")
+            raise NotApplicable("needs a GPU out-of-memory error, and the memory that other processes hold")
         fits_without_them = symptom.tried is None or symptom.tried <= (symptom.free or 0) + elsewhere
         if elsewhere <= MOST * capacity or not fits_without_them:
             return None
-        who = f": {listed(symptom.others)}" if symptom.others else ". The driver does not say which"
+        who = f": {listed(symptom.others)}" if symptom.others else ". The driver does not list them"
         return self.found(
             f"Other processes hold {in_bytes(elsewhere)} of the {in_bytes(capacity)} of {symptom.device}{who}. "
-            "Without them this request would have fitted: the batch is not the cause.",
+            "Without them this request would fit: the batch is not the cause.",
             fix=FIX,
             evidence={
                 "held_elsewhere_bytes": elsewhere,
@@ -82,13 +82,13 @@ class CrowdedGpu(Rule):
 
     @check
     def from_card(self, card: CardFacts) -> Finding | None:
-        """Look whether there is room beside the processes that are there."""
+        """Check whether the processes on the GPU leave enough free memory."""
         if len(card.holders) < 2 or card.free >= NEARLY_FULL * card.total:
             return None
         return self.found(
             f"{len(card.holders)} processes share GPU {card.index} ({card.name}) and leave {in_bytes(card.free)} "
-            f"of its {in_bytes(card.total)} free: {listed(card.holders)}. A training that starts now will hardly "
-            "find room, and those that run cannot grow.",
+            f"of its {in_bytes(card.total)} free: {listed(card.holders)}. A new training run hardly fits, and the "
+            "running ones may run out of memory.",
             fix=FIX,
             evidence={
                 "gpu": card.index,

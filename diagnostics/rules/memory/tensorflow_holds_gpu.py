@@ -6,30 +6,34 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts, OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder, in_bytes
+from diagnostics.text.join import count_of
 
-# Of a card. TensorFlow leaves free what its libraries need: between 225 MiB and some 5%, by version and card
-# (MinSystemMemory in its gpu_device.cc). What a desktop holds before it starts is not reserved, either.
+# Of a GPU. TensorFlow leaves free what its libraries need: between 225 MiB and about 5%, by version and GPU
+# (MinSystemMemory in its gpu_device.cc). Memory that a desktop used before is not reserved either.
 NEARLY_ALL = 0.8
 
 FIX = (
-    "in that program, before anything else of TensorFlow's: tf.config.experimental.set_memory_growth(gpu, True) "
-    "for each gpu of tf.config.list_physical_devices('GPU'), or TF_FORCE_GPU_ALLOW_GROWTH=true in its "
-    "environment; or shut it down if it is a forgotten notebook"
+    "in that program, before any other TensorFlow call: tf.config.experimental.set_memory_growth(gpu, True) "
+    "for each "
+    "gpu in tf.config.list_physical_devices('GPU')",
+    "TF_FORCE_GPU_ALLOW_GROWTH=true in its environment",
+    "shut it down if it is a forgotten notebook",
 )
+DEFAULT = "By default TensorFlow reserves nearly all of the free memory on first use, whatever it needs"
 
 
 class TensorflowHoldsGpu(Rule):
-    """TensorFlow has reserved nearly the whole card.
+    """TensorFlow has reserved nearly the whole GPU.
 
     ## What it does
-    Looks among the processes on a card for one that has TensorFlow loaded and holds nearly all of the memory: in
-    `diagnose gpu`, and after a card's memory ran out in another process.
+    Looks for a process on the GPU that has loaded TensorFlow and holds nearly all of the memory: in
+    `diagnose gpu`, and after another process ran out of GPU memory.
 
     ## Why it is bad
-    On first use TensorFlow reserves nearly all of the memory of every card that it sees, whatever the model needs,
-    to manage it by itself. It does not give it back when a model is deleted, but only when the process ends. The
-    next process on that card, a notebook beside a notebook, finds a sliver and fails, and its message speaks of
-    its own request, not of who holds the rest.
+    On first use TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and
+    manages it itself. It frees the memory only when the process ends, not when a model is deleted. The next
+    process on that GPU, such as a second notebook, gets only a small rest and fails, and its error shows only its
+    own request, not the process that holds the memory.
 
     ## Example
     ```python
@@ -44,14 +48,14 @@ class TensorflowHoldsGpu(Rule):
     ```
 
     ## Thresholds
-    A process of TensorFlow's holds at least 80% of the card: it leaves some for the libraries, and cannot reserve
-    what others held before it.
+    A TensorFlow process holds at least 80% of the GPU: it leaves some memory for the libraries, and cannot reserve
+    memory that others held before it.
 
     ## Known problems
-    Seen from outside, a reservation and a real need look the same: how much of it is in use is known only inside
-    that process (`tf.config.experimental.get_memory_info("GPU:0")`). So it is a note while nobody else is on the
-    card, and a warning once somebody is. A program that imports both TensorFlow and PyTorch is taken for
-    TensorFlow's. Which libraries another user's process has loaded cannot be read.
+    From outside, reserved and used memory look the same: only that process knows how much is in use
+    (`tf.config.experimental.get_memory_info("GPU:0")`). So it is a note if it is the only process on the GPU, and
+    a warning if there are others. A program that imports both TensorFlow and PyTorch counts as a TensorFlow
+    process. Which libraries another user's process has loaded is not known.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").
@@ -62,20 +66,18 @@ class TensorflowHoldsGpu(Rule):
 
     @check
     def from_card(self, card: CardFacts) -> Finding | None:
-        """Look for a process of TensorFlow's that holds nearly all of the card."""
+        """Look for a TensorFlow process that holds nearly all of the GPU."""
         if card.holders and all(holder.frameworks is None for holder in card.holders):
-            raise NotApplicable("needs to know which libraries the processes on the card have loaded")
+            raise NotApplicable("needs to know which libraries the processes on the GPU have loaded")
         holder = _tensorflow(card.holders, card.total)
         if holder is None or holder.size is None:
             return None
         others = len(card.holders) - 1
-        have = "process has" if others == 1 else "processes have"
-        crowd = f" {others} other {have} the rest." if others else ""
+        have = "has" if others == 1 else "have"
+        crowd = f" {count_of(others, 'other process', 'other processes')} {have} the rest." if others else ""
         return self.found(
             f"{_capital(holder)} of the {in_bytes(card.total)} of GPU {card.index} ({card.name}), "
-            f"{holder.size / card.total:.0%}.{crowd} Unless it is told otherwise, TensorFlow reserves nearly all "
-            "there is on first use, whatever it needs; how much of it is in use can be seen only inside that "
-            "process.",
+            f"{holder.size / card.total:.0%}.{crowd} {DEFAULT}; only that process knows how much of it is in use.",
             fix=FIX,
             evidence={
                 "gpu": card.index,
@@ -89,17 +91,17 @@ class TensorflowHoldsGpu(Rule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding | None:
-        """Look for such a process among those that left no room."""
+        """Look for such a process after GPU memory ran out."""
         if not symptom.on_gpu or symptom.others is None or symptom.card is None:
-            raise NotApplicable("needs a card's memory that ran out, and which processes hold it")
+            raise NotApplicable("needs a GPU out-of-memory error, and the processes that hold the memory")
         holder = _tensorflow(symptom.others, symptom.card)
         if holder is None or holder.size is None:
             return None
         return self.found(
             f"{_capital(holder)} of the {in_bytes(symptom.card)} of {symptom.device}, "
-            f"{holder.size / symptom.card:.0%}. Unless it is told otherwise, TensorFlow reserves nearly all "
-            "there is on first use, whatever it needs, and gives nothing back until it ends: this process had to "
-            "make do with the rest.",
+            f"{holder.size / symptom.card:.0%}. {DEFAULT}, and frees it only when it ends: this process got "
+            "only the "
+            "rest.",
             fix=FIX,
             evidence={"pid": holder.pid, "held_bytes": holder.size, "capacity_bytes": symptom.card},
             where=crash.where,

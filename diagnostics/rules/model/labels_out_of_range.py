@@ -109,7 +109,9 @@ class LabelsOutOfRange(Rule):
             "examples_outside": int(outside.size),
             "labels_in_batch": int(labels.size),
         }
-        counted = f"{outside.size} of the {labels.size} labels in {labels_from} {verb} out of range ({listed(culprits)})"
+        counted = (
+            f"{outside.size} of the {labels.size} labels in {labels_from} {verb} out of range ({listed(culprits)})"
+        )
         if low < 0:
             return self.found(
                 f"The labels run from {low} to {high}, but classes are counted from 0: {counted}.",

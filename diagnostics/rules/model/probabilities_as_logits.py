@@ -95,9 +95,7 @@ def _best(binary: bool, classes: int | None) -> str:
     if classes is None or classes < 2:
         return "even for a perfect prediction the loss is not 0"
     best = math.log(1 + (classes - 1) / math.e)
-    return (
-        f"with {classes} classes the true one gets {math.exp(-best):.2f} at most, which is a loss of {best:.2f}"
-    )
+    return f"with {classes} classes the true one gets {math.exp(-best):.2f} at most, which is a loss of {best:.2f}"
 
 
 def _fixes(last: str) -> dict[str, Fix]:

@@ -89,7 +89,8 @@ class ShapeMismatch(Rule):
         got = f"has shape {symptom.shape}, with {symptom.got}" if symptom.shape else f"has {symptom.got}"
         return self.found(
             _sentences(
-                f"{_name(symptom.layer, symptom.path)} takes inputs with {symptom.wanted} axes, but its input {got}.",
+                f"{_name(symptom.layer, symptom.path)} takes inputs with {symptom.wanted} axes, but its input "
+                f"{got}.",
                 seen,
             ),
             fix=fix,
@@ -191,7 +192,9 @@ def _clash(symptom: OperandsMisfit) -> str:
             f"Tensors cannot be concatenated{along}: along another axis, where all must be equal, their sizes are "
             f"{one} and {other}.{of}"
         )
-    return f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them 1.{of}"
+    return (
+        f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them 1.{of}"
+    )
 
 
 def _list(shape: Shape | None) -> list[int | None] | None:

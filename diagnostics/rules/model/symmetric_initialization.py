@@ -78,7 +78,8 @@ class SymmetricInitialization(Rule):
             "gradients, so they stay copies of each other, and the layer has the capacity of a single unit.",
             fix={
                 "torch": (
-                    f'initialise {equal[0]} at random: torch.nn.init.kaiming_uniform_(weight, nonlinearity="relu")',
+                    f"initialise {equal[0]} at random: torch.nn.init.kaiming_uniform_(weight, "
+                    'nonlinearity="relu")',
                     "keep the layer's default initialisation; zeros are for biases",
                 ),
                 "keras": 'kernel_initializer="glorot_uniform", the default of a layer; zeros are for biases',

@@ -77,7 +77,9 @@ class UnusedClasses(Rule):
         else:
             seen = f"The {dataset.rows_read} rows that were read {have}"
         start, could = (f"ln {n} = {math.log(n):.1f}" for n in (num_outputs, classes))
-        cost = f"{num_outputs - classes} outputs are never used, and the loss starts near {start} instead of {could}"
+        cost = (
+            f"{num_outputs - classes} outputs are never used, and the loss starts near {start} instead of {could}"
+        )
         if not known:
             cost = f"if the other rows have no higher labels, {cost}"
         setting = OUTPUTS_SETTING if model is None else model.outputs_setting

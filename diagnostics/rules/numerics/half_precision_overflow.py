@@ -10,30 +10,33 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import RangeFacts
 from diagnostics.text import nonfinite
+from diagnostics.text.join import count_of, listed
 
-NEAR = 0.5  # of the largest number: one doubling away from it
+NEAR = 0.5  # of the largest number: a factor of 2 below it
 NAMED = 4  # modules named in the message; the evidence holds them all
+BFLOAT16 = "train in bfloat16, which has the range of float32"
 
 
 class HalfPrecisionOverflow(Rule):
-    """An activation grows past, or close to, the largest number of float16.
+    """An activation exceeds, or nearly exceeds, the largest number of float16.
 
     ## What it does
-    While a model is watched: once the loss or a gradient is not finite, that step is run again on a copy, to find
-    the module that made it (see `non-finite-activations`). If that was in half precision, the same pass is run
-    once more in float32. What is finite there, and larger than the half precision's largest number, has
-    overflowed. As long as all is finite, the largest activations of chosen steps are held against that number.
+    While a model is watched: when the loss or a gradient is not finite, that step is run again on a copy, to find
+    the module where it began (see `non-finite-activations`). If that module computed in half precision, the same
+    pass is run once more in float32. A value that is finite there, and larger than the largest half-precision
+    number, has overflowed. While all values are finite, the largest activations of sampled steps are compared
+    with that number.
 
     ## Why it is bad
-    float16 ends at 65,504. The product of 300 and 300 is infinity, infinity minus infinity is NaN, and one step
-    later NaN is in every weight. Gated feed-forward blocks, attention scores without a scale, and models that
-    were trained in bfloat16 do this. The loss shows it layers later. A loss scaler does not help: it leaves out
-    every step from then on.
+    The largest float16 number is 65,504. The product of 300 and 300 is infinity, infinity minus infinity is NaN,
+    and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and
+    models that were trained in bfloat16 overflow in this way. The loss shows it layers later. A loss scaler does
+    not help: it skips every step from then on.
 
     ## Example
     ```python
     with torch.autocast("cuda", dtype=torch.float16):
-        hidden = self.act(self.gate(x)) * self.up(x)               # passes 65504
+        hidden = self.act(self.gate(x)) * self.up(x)               # exceeds 65504
         return self.down(hidden)
     ```
 
@@ -47,14 +50,13 @@ class HalfPrecisionOverflow(Rule):
 
     ## Thresholds
     Infinite in half precision and finite, but too large, in float32: an error. Half of the largest number or
-    more, in the output of a module in float16: a warning. The half is ours: one doubling is left. Numbers that
-    equal the limit, or -inf, do not count as near, since masks put them there on purpose.
+    more, in the output of a module in float16: a warning. The half is our choice: a factor of 2 is left. Numbers
+    equal to the limit, and -inf, do not count, because masks contain them on purpose.
 
     ## Known problems
-    Whether a number fits into float32 is not known for a model that insists on its dtype; then only
-    `non-finite-activations` speaks. Outputs of modules alone are held against the limit: a product between two
-    modules is seen near it only where a module, such as dropout, passes it on. bfloat16 reaches as far as float32;
-    what is too large for it is no matter of half precision.
+    Some models cannot be run in float32; then only `non-finite-activations` is reported. Only outputs of modules
+    are compared with the limit: a product between two modules is seen only if a module, such as dropout, passes
+    it on. bfloat16 has the range of float32; a number too large for it does not fit into float32 either.
 
     ## Sources
     IEEE 754 (binary16 ends at 65,504); Hugging Face Transformers, "Debugging", underflow and overflow detection,
@@ -66,24 +68,23 @@ class HalfPrecisionOverflow(Rule):
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Name the module whose numbers did not fit, where the run has broken on one."""
+        """Name the module whose values overflowed."""
         if origin.kind is None:
-            raise NotApplicable(f"needs the step run again; {origin.reason or 'that showed nothing'}")
+            raise NotApplicable(f"needs a replay of the step; {origin.reason or 'it showed nothing'}")
         over = origin.overflow
         if over is None or not nonfinite.overflowed(origin):
             return None
         place = over.module or "the model"
-        whose = "its output" if over.side == "output" else f"what '{place}' received"
+        whose = "its output" if over.side == "output" else f"the input of '{place}'"
         if over.side == "output" and over.module != origin.module:
             whose = f"the output of '{place}'"
         table = nonfinite.table(origin.frames)
         return self.found(
-            f"In step {origin.step}, {nonfinite.module(origin)} passed {over.limit:,.0f}, the largest number "
-            f"of {over.dtype}: run again in float32, {whose} reaches {over.highest:,.0f}. In {over.dtype} that is "
-            f"infinite, and all that is computed from it infinite or NaN.{nonfinite.examples(origin)} "
+            f"In step {origin.step}, {nonfinite.module(origin)} exceeded {over.limit:,.0f}, the largest number "
+            f"of {over.dtype}: in float32, {whose} reaches {over.highest:,.0f}. In {over.dtype} that is infinite, "
+            f"and everything computed from it is infinite or NaN.{nonfinite.examples(origin)} "
             f"{nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
-            fix=f"compute {_named(origin.module)} in float32: torch.autocast(..., enabled=False) around it, and "
-            ".float() on what goes in; or train in bfloat16, which reaches as far as float32",
+            fix=(_in_float32(f"'{origin.module}'" if origin.module else "this part"), BFLOAT16),
             evidence=nonfinite.evidence(origin)
             | {
                 "dtype": over.dtype,
@@ -97,7 +98,7 @@ class HalfPrecisionOverflow(Rule):
 
     @check
     def from_ranges(self, ranges: RangeFacts) -> Finding | None:
-        """Look for modules that came close, while all is finite."""
+        """Look for modules whose finite outputs came close to the limit."""
         near = ranges.nearest
         if near is None or ranges.nearest_steps is None or np.isnan(near).all():
             raise NotApplicable("needs a module that computes in float16")
@@ -108,15 +109,13 @@ class HalfPrecisionOverflow(Rule):
         limit = float(ranges.limits[first])
         share = 100 * near[first] / limit
         more = [f"{ranges.modules[i] or 'model'} {near[i]:,.0f}" for i in close[1:]]
-        if len(more) > NAMED:
-            more = [*more[:NAMED], f"{len(more) - NAMED} more"]
-        others = f" So close as well: {', '.join(more)}." if more else ""
+        others = f" Also close: {listed(more, most=NAMED)}." if more else ""
         return self.found(
             f"The activations of '{ranges.modules[first] or 'model'}' reached {near[first]:,.0f} in step "
-            f"{ranges.nearest_steps[first]}, {share:.0f} % of {limit:,.0f}, where float16 ends. What grows past "
-            f"that is infinite, and the loss NaN.{others} Seen in {len(ranges.steps)} of the steps.",
-            fix="compute this part in float32: torch.autocast(..., enabled=False) around it, and .float() on what "
-            "goes in; or train in bfloat16, which reaches as far as float32",
+            f"{ranges.nearest_steps[first]}, {share:.0f} % of {limit:,.0f}, the largest number of float16. Larger "
+            f"values are infinite, and make the loss NaN.{others} Sampled in "
+            f"{count_of(len(ranges.steps), 'step')}.",
+            fix=(_in_float32("this part"), BFLOAT16),
             evidence={
                 "limit": limit,
                 "highest": {ranges.modules[i]: float(near[i]) for i in close},
@@ -127,5 +126,5 @@ class HalfPrecisionOverflow(Rule):
         )
 
 
-def _named(module: str | None) -> str:
-    return f"'{module}'" if module else "this part"
+def _in_float32(part: str) -> str:
+    return f"compute {part} in float32: torch.autocast(..., enabled=False) around it, and .float() on its inputs"

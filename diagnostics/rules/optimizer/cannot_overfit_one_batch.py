@@ -10,25 +10,25 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 from diagnostics.facts.trials import OverfitFacts
+from diagnostics.text.join import count_of, listed
 
-CLEARLY_BELOW = 0.9  # of the loss of the best constant answer; healthy copies reach half of it and less
-DISTINCT_SHARE = 0.5  # below it, equal inputs with different labels may be what keeps the loss up
-MOSTLY_TRAINABLE = 0.5  # of all scalars; a layer over frozen features that are nearly alike learns slowly
-ROUNDING = 1e-6  # of the labels' size (of a nat, for cross entropy): less is 0 up to float32's rounding
+CLEARLY_BELOW = 0.9  # of the best constant prediction's loss; healthy copies reach half of it and less
+DISTINCT_SHARE = 0.5  # below it, equal inputs with different labels may keep the loss high
+MOSTLY_TRAINABLE = 0.5  # of all scalars; a head over frozen, nearly equal features learns slowly
+ROUNDING = 1e-6  # of the labels' size (of a nat, for cross entropy): less is 0 up to float32 rounding
 
 
 class CannotOverfitOneBatch(Rule):
-    """The model cannot even learn one batch by heart.
+    """The model cannot overfit a single batch.
 
     ## What it does
-    Trains a copy of the model on a single batch, with dropout off, and compares the lowest loss with what one
-    constant answer to every example would reach on that batch.
+    Trains a copy of the model on a single batch, with dropout off, and compares the lowest loss with that of the
+    best constant prediction for that batch.
 
     ## Why it is bad
-    Learning a handful of examples by heart is the easiest thing a network can do, even if their labels are
-    wrong. One that does no better than a constant has a break somewhere between input and answer: what tells
-    the examples apart gets lost, a part is cut off from the gradient, or the values are on a scale that the
-    model cannot take. More data or more steps will not help.
+    Memorising a few examples is easy for any network, even if their labels are wrong. A model that does no better
+    than a constant prediction has a fault between input and loss: the differences between the examples get lost,
+    some layers get no gradient, or the values are on the wrong scale. More data or more steps will not help.
 
     ## Example
     ```python
@@ -43,21 +43,21 @@ class CannotOverfitOneBatch(Rule):
     ```
 
     ## Thresholds
-    The lowest loss must stay above 0.9 of that of the best constant answer: for cross entropy the entropy of
-    the batch's labels, for squared error their variance. The number is ours: it asks for a gain of a tenth,
-    where a healthy copy gains half and more. It is a warning, not an error, because the copy gets only a few
-    dozen steps at a few learning rates: a model that is merely slow can fail as well. A model of at most 500
-    trainable scalars gets 500 more steps at a rate of 0.1, because a few sigmoid units stay on their first
-    plateau for hundreds of steps at smaller rates.
+    The lowest loss must stay above 0.9 of that of the best constant prediction: for cross entropy the entropy of
+    the batch's labels, for squared error their variance. The number is our choice: it requires an improvement of
+    a tenth, and a healthy copy improves by half and more. It is a warning, not an error, because the copy gets
+    only a few dozen steps at a few learning rates: a model that learns slowly can fail as well. A model of at
+    most 500 trainable scalars gets 500 more steps at a learning rate of 0.1, because a few sigmoid units stay on
+    their first plateau for hundreds of steps at smaller rates.
 
     ## Known problems
-    Not judged where the best constant answer is not known (a loss that is not recognised) or already right
-    (one label only), where more than half of the examples repeat others, where there are fewer trainable
-    scalars than labels (one an example, or one for each word or pixel), where more than half of the model is
-    frozen (the features of a frozen backbone can be so much alike that a head takes thousands of steps), or
-    where the loss was still falling fast enough to get there in as many steps again. Strong label smoothing
-    over very many classes keeps the loss up however well the model learns; so does noise in the targets of a
-    model too small to learn it by heart.
+    Not judged where the best constant prediction is not known (a loss that is not recognised) or already right
+    (one label only), where more than half of the examples are duplicates, where there are fewer trainable
+    scalars than labels (one per example, or one per word or pixel), where more than half of the model is frozen
+    (the features of a frozen backbone can be so similar that a head takes thousands of steps), or where the loss
+    was still falling fast enough to get there in as many steps again. Strong label smoothing over very many
+    classes keeps the loss high however well the model learns; so does noise in the targets of a model too small
+    to memorise it.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face
@@ -71,37 +71,38 @@ class CannotOverfitOneBatch(Rule):
     def from_overfit(
         self, overfit: OverfitFacts, loss: LossFacts, batch: BatchFacts, model: ModelFacts | None = None
     ) -> Finding | None:
-        """Compare what the trained copy reached with the best constant answer."""
-        floor = loss.floor
-        if loss.kind == "other" or floor is None:
-            raise NotApplicable("needs a loss whose best constant answer is known")
-        if floor <= _rounding(loss, batch):
+        """Compare the lowest loss of the trained copy with that of the best constant prediction."""
+        baseline = loss.floor
+        if loss.kind == "other" or baseline is None:
+            raise NotApplicable("needs a loss whose best constant prediction is known")
+        if baseline <= _rounding(loss, batch):
             raise NotApplicable("needs a batch in which at least two labels differ")
         if overfit.distinct_inputs < max(2, DISTINCT_SHARE * batch.size):
             raise NotApplicable("needs a batch whose inputs differ from each other")
-        if model is not None and model.num_trainable < _answers(batch):
+        if model is not None and model.num_trainable < _num_labels(batch):
             raise NotApplicable("needs at least as many trainable scalars as labels")
         if model is not None and model.num_trainable < MOSTLY_TRAINABLE * model.num_parameters:
-            raise NotApplicable("needs a model most of which learns: a head alone may take thousands of steps")
+            raise NotApplicable("needs a model that is mostly trainable: a head alone may take thousands of steps")
         losses = [value for value in overfit.losses if math.isfinite(value)]
         if not losses:
             raise NotApplicable("needs a finite loss")
-        lowest, enough = min(losses), CLEARLY_BELOW * floor
+        lowest, enough = min(losses), CLEARLY_BELOW * baseline
         if lowest <= enough:
             return None
         fallen_lately = min(losses[: max(1, len(losses) // 2)]) - lowest
         if lowest - fallen_lately <= enough:
             raise NotApplicable("needs more steps on the batch: the loss was still falling")
         return self.found(
-            f"A copy of the model, trained on nothing but this batch of {batch.size} examples "
-            f"({_tried(overfit)}), got the loss no lower than {lowest:.4g}. One and the same answer for every "
-            f"example would reach {floor:.4g}. Any working model can learn so few examples by heart, so "
-            "what tells them apart does not reach the loss, or the gradient does not reach the weights.",
-            fix="mend what else this report names first; then walk one batch through the model and look for the "
-            "layer after which the examples no longer differ, or whose weights get no gradient",
+            f"A copy of the model was trained on this batch of {batch.size} examples alone "
+            f"({_tried(overfit)}), and "
+            f"the loss never fell below {lowest:.4g}. A constant prediction would score {baseline:.4g}. A working "
+            "model should memorise a batch this small: either the differences between the examples get lost "
+            "before the loss, or the gradient does not reach the weights.",
+            fix="fix the other findings first; then pass one batch through the model layer by layer, and look for "
+            "the layer after which the examples no longer differ, or whose weights get no gradient",
             evidence={
                 "lowest_loss": lowest,
-                "best_constant_loss": floor,
+                "best_constant_loss": baseline,
                 "examples": batch.size,
                 "distinct_inputs": overfit.distinct_inputs,
                 "steps": len(overfit.losses),
@@ -110,15 +111,15 @@ class CannotOverfitOneBatch(Rule):
         )
 
 
-def _answers(batch: BatchFacts) -> int:
-    """Count what would have to be learned by heart: one label an example, or one for each word or pixel."""
+def _num_labels(batch: BatchFacts) -> int:
+    """Count the labels to memorise: one per example, or one per word or pixel."""
     kept = batch.class_labels
     labels = batch.labels if kept is None else kept
     return batch.size if labels is None else labels.size
 
 
 def _rounding(loss: LossFacts, batch: BatchFacts) -> float:
-    """Return the loss, in its own unit, that a right answer can have from rounding alone."""
+    """Return the loss that a correct prediction can have from rounding alone."""
     if loss.kind in ("cross_entropy", "binary_cross_entropy") or batch.labels is None:
         return ROUNDING
     size = ROUNDING * float(np.abs(batch.labels).max(initial=0))
@@ -126,10 +127,7 @@ def _rounding(loss: LossFacts, batch: BatchFacts) -> float:
 
 
 def _tried(overfit: OverfitFacts) -> str:
-    """Say what was tried: ``30 steps; learning rates 0.001 and 0.01``."""
+    """Describe the training: ``30 steps; learning rates 0.001 and 0.01``."""
     rates = [f"{rate:g}" for rate in dict.fromkeys(overfit.learning_rates)]
-    steps = len(overfit.losses)
-    listed = " and ".join([", ".join(rates[:-1]), rates[-1]] if len(rates) > 1 else rates)
-    return (
-        f"{steps} {'step' if steps == 1 else 'steps'}; learning {'rate' if len(rates) == 1 else 'rates'} {listed}"
-    )
+    named = "learning rate" if len(rates) == 1 else "learning rates"
+    return f"{count_of(len(overfit.losses), 'step')}; {named} {listed(rates)}"

@@ -6,23 +6,24 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
+from diagnostics.text.join import count_of
 from diagnostics.text.names import describe_parameters
 
-# Of all trainable scalars: the limit of unreached-parameters, for the same reason. A forgotten scale or bias
-# harms little; a forgotten layer holds more.
+# Of all trainable scalars: the same limit as in unreached-parameters. A forgotten scale or bias does little harm;
+# a forgotten layer is larger.
 WORTH_A_WARNING = 0.01
 
 
 class OptimizerMissesParameters(Rule):
-    """The optimizer does not hold what should learn.
+    """The optimizer does not hold all trainable parameters.
 
     ## What it does
-    Compares the tensors that the optimizer holds with the parameters of the model that ask for a gradient.
+    Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
 
     ## Why it is bad
-    An optimizer changes only what it was given when it was built. Parameters of a layer that was added or
-    replaced later get gradients and never move; an optimizer built for another model changes that one, and
-    the model in the loop stays as it was initialised. Nothing fails.
+    An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
+    or replaced later get gradients and never change; an optimizer created for another model updates that model,
+    and the model in the loop keeps its initial weights. No error is raised.
 
     ## Example
     ```python
@@ -38,15 +39,15 @@ class OptimizerMissesParameters(Rule):
 
     ## Thresholds
     An error where the optimizer holds none of the model's trainable parameters. A warning where those it
-    lacks make up at least 1 % of the trainable scalars (our choice: a forgotten layer, not a forgotten
-    scale), or where the optimizer also holds tensors that the model does not have, as after a layer was
-    replaced; else a note.
+    lacks are at least 1 % of the trainable scalars (our choice: a forgotten layer, not a forgotten scale), or
+    where the optimizer also holds tensors that the model does not have, as after a layer was replaced; else a
+    note.
 
     ## Known problems
-    A model trained by several optimizers, each with its share of the parameters, is reported for the share of
-    the others. So is training only a head without freezing the rest: call `requires_grad_(False)` on what
-    should not learn, which saves its gradients too. Foreign tensors alone are no alarm, because several
-    models, or a loss that learns, may share an optimizer.
+    A model trained by several optimizers is reported for the parameters that the other optimizers hold. Training
+    only a head without freezing the rest is reported too: call `requires_grad_(False)` on the other parameters,
+    which also saves the memory of their gradients. Foreign tensors alone are not reported, because several
+    models, or a loss with parameters, may share an optimizer.
 
     ## Sources
     PyTorch's documentation of `torch.optim`, "Constructing it"; `torch.optim.Optimizer.add_param_group`.
@@ -57,13 +58,13 @@ class OptimizerMissesParameters(Rule):
 
     @check
     def from_optimizer(self, optimizer: OptimizerFacts, model: ModelFacts) -> Finding | None:
-        """Compare what the optimizer holds with what should learn."""
+        """Compare the optimizer's parameters with the model's trainable ones."""
         if not optimizer.held and not optimizer.missing:
             raise NotApplicable("needs a model with trainable parameters")
         if not optimizer.missing:
             return None
         missing, scalars = len(optimizer.missing), sum(optimizer.missing.values())
-        foreign = f"{optimizer.foreign} {'tensor' if optimizer.foreign == 1 else 'tensors'}"
+        foreign = count_of(optimizer.foreign, "tensor")
         evidence = {
             "held": optimizer.held,
             "missing": dict(optimizer.missing),
@@ -74,13 +75,13 @@ class OptimizerMissesParameters(Rule):
         rebuild = f"optimizer = {optimizer.name}(model.parameters(), ...)  # after the model is complete"
         if not optimizer.held:
             holds = (
-                f"It holds {foreign} of something else: another model, or this one before it was replaced"
+                f"It holds {foreign} from elsewhere: of another model, or of this one before it was replaced"
                 if optimizer.foreign
-                else "It holds nothing at all"
+                else "It holds no parameters at all"
             )
             return self.found(
-                f"The optimizer ({optimizer.name}) holds none of the model's {missing} trainable "
-                f"{'parameter' if missing == 1 else 'parameters'}. {holds}. Its steps cannot change this model.",
+                f"The optimizer ({optimizer.name}) holds none of the model's "
+                f"{count_of(missing, 'trainable parameter')}. {holds}. Its steps cannot change this model.",
                 fix=rebuild,
                 evidence=evidence,
             )
@@ -96,7 +97,7 @@ class OptimizerMissesParameters(Rule):
             f"trainable parameters: {describe_parameters(optimizer.missing)}. "
             f"{'It is' if missing == 1 else 'They are'} {scalars:,} of {model.num_trainable:,} trainable scalars "
             f"({100 * share:.3g} %), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
-            fix=f"{rebuild}; if they should not learn: parameter.requires_grad_(False)",
+            fix=(rebuild, "if they should stay frozen: parameter.requires_grad_(False)"),
             evidence=evidence,
             severity="warning" if optimizer.foreign or share >= WORTH_A_WARNING else "note",
         )

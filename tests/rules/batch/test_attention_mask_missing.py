@@ -18,8 +18,8 @@ class TestFromBatch:
         assert finding.severity == "warning"
         assert finding.message == (
             "2 of the 3 examples in this batch end in padding, with up to 3 pad tokens (id 0), and there "
-            "is no attention_mask. The model reads the padding as text, so an example's prediction depends "
-            "on the length of the others in its batch."
+            "is no attention_mask. The model attends to the padding, so the prediction for an example "
+            "depends on the length of the others in its batch."
         )
         assert finding.fix == (
             "keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))"

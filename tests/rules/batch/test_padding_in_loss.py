@@ -19,18 +19,16 @@ def batch(labels: np.ndarray, mask: np.ndarray = MASK, ignore_index: int | None 
 
 class TestFires:
     def test_on_tags_at_padding(self):
-        finding = RULE.from_loss(batch(IDS % 5 * MASK), LOSS, TAGGER)
+        finding = RULE.from_loss(batch(IDS % 5 * MASK), LOSS, TAGGER).for_library("transformers")
         assert (finding.rule, finding.severity, finding.stage) == ("padding-in-loss", "warning", "batch")
         assert finding.message == (
-            "14 of the 48 labels in the loss of this batch (29%) stand at padding, where the attention "
-            "mask is 0, "
-            "and carry label 0. The answer there is always the same and quickly learned, so the loss "
-            "looks better "
-            "than the model is, and the real tokens weigh less."
+            "14 of the 48 labels in the loss of this batch (29%) are at padding positions (label 0), "
+            "where the attention mask is 0. The model learns them within a few steps, so the loss looks "
+            "better than the model is, and the real tokens have less weight."
         )
-        assert finding.fix == (
-            "labels = labels.masked_fill(attention_mask == 0, -100); or let "
-            "DataCollatorForTokenClassification(tokenizer) pad the batch"
+        assert (finding.fix, *finding.alternatives) == (
+            "labels = labels.masked_fill(attention_mask == 0, -100)",
+            "data_collator=DataCollatorForTokenClassification(tokenizer), which pads the labels too",
         )
         assert finding.evidence == {
             "labels_at_padding": 14,
@@ -42,15 +40,16 @@ class TestFires:
         }
 
     def test_on_a_language_model_whose_labels_are_its_padded_input(self):
-        assert RULE.from_loss(batch(IDS), LOSS, TAGGER).fix.endswith(
-            "or let DataCollatorForLanguageModeling(tokenizer, mlm=False) pad the batch"
+        assert RULE.from_loss(batch(IDS), LOSS, TAGGER).for_library("transformers").alternatives == (
+            "data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False), which pads the labels too",
         )
 
     def test_in_keras_where_nothing_leaves_it_out(self):
         unmasked = LossFacts(1.4, "cross_entropy", 1.3, masked=False)
-        assert RULE.from_loss(batch(IDS % 5, ignore_index=None), unmasked, KERAS).fix == (
-            "yield (inputs, labels, sample_weight) with the padding mask as sample_weight; or "
-            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100) and labels of -100 at padding"
+        finding = RULE.from_loss(batch(IDS % 5, ignore_index=None), unmasked, KERAS).for_library("keras")
+        assert (finding.fix, *finding.alternatives) == (
+            "yield (inputs, labels, sample_weight) with the padding mask as sample_weight",
+            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100) and labels of -100 at padding",
         )
 
     def test_and_says_when_it_is_little(self):
@@ -58,13 +57,10 @@ class TestFires:
         labels[3, 11] = 3
         finding = RULE.from_loss(batch(labels), LOSS, TAGGER)
         assert finding.message == (
-            "1 of the 32 labels in the loss of this batch (3%) stands at padding, where the attention "
-            "mask is 0, and "
-            "carries label 3. The answer there is always the same and quickly learned, so the loss looks "
-            "better "
-            "than the model is, and the real tokens weigh less. So few do little harm; a batch of "
-            "shorter texts has "
-            "more."
+            "1 of the 32 labels in the loss of this batch (3%) is at padding positions (label 3), where "
+            "the attention mask is 0. The model learns them within a few steps, so the loss looks better "
+            "than the model is, and the real tokens have less weight. This share does little harm; a "
+            "batch of shorter texts has more."
         )
         assert finding.evidence["small_share"] is True
 
@@ -95,16 +91,16 @@ class TestStaysSilent:
 
 class TestNotApplicable:
     def test_to_one_label_a_text(self):
-        with pytest.raises(NotApplicable, match="needs one class label for each token"):
+        with pytest.raises(NotApplicable, match="needs one class label per token"):
             RULE.from_loss(batch(np.arange(4)), LOSS, TAGGER)
 
     def test_without_a_mask(self):
-        with pytest.raises(NotApplicable, match="needs an attention mask of zeros and ones, one for each token"):
+        with pytest.raises(NotApplicable, match="needs an attention mask of zeros and ones, one per token"):
             RULE.from_loss(BatchFacts(4, {"input_ids": IDS}, IDS), LOSS, TAGGER)
 
     def test_to_models_with_a_decoder(self):
         translator = ModelFacts("T5", "transformers", 9, 9, input_names=("input_ids", "decoder_input_ids"))
-        with pytest.raises(NotApplicable, match="needs labels on the positions of the input"):
+        with pytest.raises(NotApplicable, match="needs labels for the positions of the input, not of a decoder"):
             RULE.from_loss(batch(IDS), LOSS, translator)
 
     def test_to_another_loss(self):
@@ -113,6 +109,6 @@ class TestNotApplicable:
 
     def test_in_keras_where_masks_are_not_known(self):
         with pytest.raises(
-            NotApplicable, match="needs to know whether a mask or sample weights leave padding out"
+            NotApplicable, match="needs to know whether a mask or sample weights exclude padding from the loss"
         ):
             RULE.from_loss(batch(IDS), LOSS, KERAS)

@@ -6,10 +6,11 @@ FRAMES = (FrameFacts("train.py", 31, "<module>", yours=True),)
 MESSAGE = "expected sequence of length 11 at dim 1 (got 13)"
 LIVE = CrashFacts("ValueError", MESSAGE, FRAMES, live=True)
 TEXT = CrashFacts("ValueError", MESSAGE, FRAMES, live=False)
-CAUSE = "A tensor is rectangular, and nothing here pads the shorter ones."
+CAUSE = "A tensor is rectangular, and nothing pads the shorter examples."
 FIX = (
-    "data_collator=DataCollatorWithPadding(tokenizer) pads each batch; or tokenizer(..., padding=True) "
-    "where you tokenize; or pad_sequence(..., batch_first=True) in a collate_fn of your own"
+    "data_collator=DataCollatorWithPadding(tokenizer), which pads each batch",
+    "tokenizer(..., padding=True) where you tokenize",
+    "pad_sequence(..., batch_first=True) in a custom collate_fn",
 )
 
 
@@ -19,10 +20,10 @@ class TestFromCrash:
         finding = RULE.from_crash(LIVE, RaggedColumns(lengths, (11, 13)))
         assert finding.severity == "error"
         assert finding.message == (
-            "The 3 examples of this batch differ in length: 9 to 13 values in input_ids, attention_mask; 4 "
-            f"to 5 values in tags. {CAUSE}"
+            "The 3 examples of this batch differ in length: 9 to 13 values in input_ids and attention_mask; "
+            "4 to 5 values in tags. A tensor is rectangular, and nothing pads the shorter examples."
         )
-        assert finding.fix == FIX
+        assert (finding.fix, *finding.alternatives) == FIX
         assert finding.evidence == {
             "lengths": {"input_ids": [11, 13, 9], "attention_mask": [11, 13, 9], "tags": [4, 5, 4]},
             "clash": [11, 13],
@@ -36,20 +37,20 @@ class TestFromCrash:
 
     def test_names_collators_that_pad_labels_where_labels_differ(self):
         finding = RULE.from_crash(LIVE, RaggedColumns({"input_ids": (3, 5), "labels": (3, 5)}))
-        assert finding.fix == (
-            "data_collator=DataCollatorForTokenClassification(tokenizer), or "
-            "DataCollatorForSeq2Seq(tokenizer): they pad the labels too; or pad_sequence(..., "
-            "batch_first=True, padding_value=-100) in a collate_fn of your own"
+        assert (finding.fix, *finding.alternatives) == (
+            "data_collator=DataCollatorForTokenClassification(tokenizer), which pads the labels too",
+            "data_collator=DataCollatorForSeq2Seq(tokenizer), which pads the labels too",
+            "pad_sequence(..., batch_first=True, padding_value=-100) in a custom collate_fn",
         )
 
     def test_says_what_the_text_leaves_open(self):
         finding = RULE.from_crash(TEXT, RaggedColumns(clash=(11, 13)))
         assert finding.message == (
-            "One example has 11 values where another has 13, so they cannot be stacked into one batch. "
-            f"{CAUSE} Which column it is, and how long the others are, cannot be known from the text: pass "
-            "the exception itself to diagnostics.explain."
+            "One example has 11 values and another 13, so they cannot be stacked into one batch. A tensor is "
+            "rectangular, and nothing pads the shorter examples. Which column it is, and how long the others "
+            "are, cannot be read from the traceback's text: pass the exception to diagnostics.explain."
         )
-        assert finding.fix == FIX
+        assert (finding.fix, *finding.alternatives) == FIX
 
     def test_says_so_if_not_even_two_lengths_are_known(self):
         finding = RULE.from_crash(LIVE, RaggedColumns())
@@ -62,23 +63,29 @@ class TestFromCrash:
     def test_names_the_column_that_the_message_names(self):
         finding = RULE.from_crash(TEXT, RaggedColumns(column="label"))
         assert finding.message == (
-            f"Examples of different lengths in label cannot be stacked into one batch. {CAUSE} How long the "
-            "others are cannot be known from the text: pass the exception itself to diagnostics.explain."
+            "Examples of different lengths in label cannot be stacked into one batch. A tensor is "
+            "rectangular, and nothing pads the shorter examples. How long the others are cannot be read from "
+            "the traceback's text: pass the exception to diagnostics.explain."
         )
-        assert finding.fix.startswith("data_collator=DataCollatorForTokenClassification(tokenizer), or")
+        assert (finding.fix, *finding.alternatives) == (
+            "data_collator=DataCollatorForTokenClassification(tokenizer), which pads the labels too",
+            "data_collator=DataCollatorForSeq2Seq(tokenizer), which pads the labels too",
+            "pad_sequence(..., batch_first=True, padding_value=-100) in a custom collate_fn",
+        )
         assert finding.evidence == {"lengths": {}, "clash": [], "column": "label"}
 
     def test_speaks_keras_to_keras(self):
         frames = (*FRAMES, FrameFacts("tensorflow/python/data/ops/iterator_ops.py", 826, "__next__"))
         crash = CrashFacts("InvalidArgumentError", "Cannot batch tensors", frames, live=True)
-        finding = RULE.from_crash(crash, RaggedColumns(clash=(3, 4), column="ids"))
+        finding = RULE.from_crash(crash, RaggedColumns(clash=(3, 4), column="ids")).for_library("keras")
         assert finding.message == (
-            "One example has 3 values in ids where another has 4, so they cannot be stacked into one batch. "
-            f"{CAUSE}"
+            "One example has 3 values in ids and another 4, so they cannot be stacked into one batch. A "
+            "tensor is rectangular, and nothing pads the shorter examples."
         )
-        assert finding.fix == (
-            'dataset.to_tf_dataset(..., collate_fn=DataCollatorWithPadding(tokenizer, return_tensors="np")); or '
-            'dataset.padded_batch(32) instead of batch(32); or keras.utils.pad_sequences(rows, padding="post")'
+        assert (finding.fix, *finding.alternatives) == (
+            ('dataset.to_tf_dataset(..., collate_fn=DataCollatorWithPadding(tokenizer, return_tensors="np"))'),
+            "dataset.padded_batch(32) instead of batch(32)",
+            'keras.utils.pad_sequences(rows, padding="post")',
         )
         assert RULE.from_crash(crash, RaggedColumns({"ids": (3, 4)})).message == (
             f"The 2 examples differ in length: 3 to 4 values in ids. {CAUSE}"

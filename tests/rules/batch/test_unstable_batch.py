@@ -25,12 +25,12 @@ class TestFires:
         )
         assert (finding.rule, finding.severity, finding.stage) == ("unstable-batch", "warning", "batch")
         assert finding.message == (
-            "The same 3 rows, read twice with the same random numbers, made two different batches: input_ids had "
-            "the shape (3, 4) at first, and (3, 5) the second time (row 0 had 4 tokens, then 5). The same goes "
-            "for attention_mask. The collator (collate) edits the rows that it is given, and these stand in the "
-            "dataset, so each epoch trains on rows that the one before has changed."
+            "The same 3 rows, read twice with the same random numbers, gave two different batches: "
+            "input_ids had shape (3, 4) the first time and (3, 5) the second time (row 0 had 4 tokens, "
+            "then 5). Attention_mask also changed. The collator (collate) edits its rows in place, which "
+            "changes the dataset, so each epoch trains on rows that the previous one has changed."
         )
-        assert finding.fix == "copy before you edit, in the collator: rows = copy.deepcopy(rows)"
+        assert finding.fix == "copy the rows before you edit them, in the collator: rows = copy.deepcopy(rows)"
         assert finding.evidence == {
             "changed": ["input_ids", "attention_mask"],
             "rows": 3,
@@ -44,7 +44,7 @@ class TestFires:
     def test_on_other_tokens_in_the_same_places(self):
         other = IDS.copy()
         other[1:, 2] = 99
-        assert "made two different batches: input_ids differs in 2 of 3 rows, in row 1 in 1 of 4 places. The" in (
+        assert "gave two different batches: input_ids differs in 2 of 3 rows; in row 1 in 1 of 4 values. The" in (
             RULE.from_reread(twice({"input_ids": IDS}, {"input_ids": other})).message
         )
 
@@ -52,11 +52,14 @@ class TestFires:
         images = np.full((3, 1, 2, 2), 0.5, np.float32)
         finding = RULE.from_reread(twice({"0": images}, {"0": (images - 1) / 2}, culprit="dataset"))
         assert finding.message == (
-            "The same 3 rows, read twice with the same random numbers, made two different batches: part 0 of the "
-            "batch differs in 3 of 3 rows, in row 0 0.5 at first and -0.25 then. The dataset (collate) changes "
-            "what it holds when a row is read, so each epoch trains on rows that the one before has changed."
+            "The same 3 rows, read twice with the same random numbers, gave two different batches: part "
+            "0 of the batch differs in 3 of 3 rows; in row 0 it was 0.5, then -0.25. The dataset "
+            "(collate) changes its stored data when a row is read, so each epoch trains on rows that the "
+            "previous one has changed."
         )
-        assert finding.fix == "copy before you edit, in __getitem__: row = copy.deepcopy(self.rows[index])"
+        assert finding.fix == (
+            "copy the row before you edit it, in __getitem__: row = copy.deepcopy(self.rows[index])"
+        )
 
     @pytest.mark.parametrize(
         ("first", "again", "said"),
@@ -64,17 +67,17 @@ class TestFires:
             (
                 {"a": IDS, "b": IDS},
                 {"a": IDS},
-                "b was there at first, and missing the second time. The c",
+                "b was there the first time and missing the second time. The c",
             ),
             (
                 {"0": np.array(4.0)},
                 {"0": np.array(2.0)},
-                "part 0 of the batch was 4 at first, and 2 the sec",
+                "part 0 of the batch was 4 the first time and 2 the second time.",
             ),
             (
                 {"y": np.arange(3)},
                 {"y": np.arange(3)[::-1]},
-                "y differs in 2 of 3 rows, in row 0 0 at first and",
+                "y differs in 2 of 3 rows; in row 0 it was 0, then 2",
             ),
         ],
         ids=["a key gone", "one number", "labels"],
@@ -88,16 +91,17 @@ class TestFires:
         )
         assert finding.severity == "error"
         assert finding.message == (
-            "The rows of a batch could be read once. Read a second time, they raised KeyError: 'label'. So the "
-            "collator (collate) takes away from what stands in the dataset, and the next epoch misses it."
+            "Reading the rows of a batch worked once. Reading them again raised KeyError: 'label'. So "
+            "the collator (collate) removes data from the dataset, and the next epoch will fail."
         )
 
     def test_only_notes_what_worker_processes_forget(self):
         finding = RULE.from_reread(twice({"0": IDS}, {"0": IDS + 1}, fresh_workers=True))
         assert finding.severity == "note"
         assert finding.message.endswith(
-            "The loader's worker processes begin each epoch with a fresh copy, which hides it for now; with "
-            "num_workers=0 or persistent_workers=True it shows."
+            "The loader's worker processes start each epoch with a fresh copy, which hides the bug; it "
+            "appears with "
+            "num_workers=0 or persistent_workers=True."
         )
 
 

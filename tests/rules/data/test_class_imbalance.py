@@ -20,12 +20,11 @@ class TestFromDataset:
         finding = RULE.from_dataset(rows, CROSS_ENTROPY, TWO)
         assert finding.severity == "warning"
         assert finding.message == (
-            "95 of the 100 rows read carry label 0 (ham). A model that always gives that answer scores an "
-            "accuracy of 0.95 without having looked at its input."
+            "95 of the 100 rows read have label 0 (ham). A model that always predicts it has an accuracy "
+            "of 0.95 without using its input."
         )
         assert finding.fix == (
-            "weigh the classes: torch.nn.CrossEntropyLoss(weight=...), or model.fit(..., class_weight=...) "
-            "in Keras; and judge by balanced accuracy, not by accuracy"
+            "weight the classes, torch.nn.CrossEntropyLoss(weight=...), and judge by balanced accuracy"
         )
         assert finding.evidence == {
             "counts": {"0": 95, "1": 5},
@@ -58,8 +57,8 @@ class TestFromDataset:
         finding = RULE.from_dataset(rows, loss, TWO)
         assert finding.severity == "note"
         assert finding.fix == (
-            "if nothing makes up for it yet, weigh the classes: torch.nn.CrossEntropyLoss(weight=...), or "
-            "model.fit(..., class_weight=...) in Keras; and judge by balanced accuracy, not by accuracy"
+            "if nothing compensates for it yet: weight the classes, "
+            "torch.nn.CrossEntropyLoss(weight=...), and judge by balanced accuracy"
         )
 
     def test_leaves_a_single_class_to_its_own_rule(self):
@@ -85,7 +84,7 @@ class TestFromDataset:
         ids=["no labels", "floats", "no classes"],
     )
     def test_needs_one_class_label_a_row(self, labels, num_classes):
-        with pytest.raises(NotApplicable, match="one class label a row"):
+        with pytest.raises(NotApplicable, match="needs one class label per row"):
             RULE.from_dataset(
                 DatasetFacts(100, 100, labels=labels), CROSS_ENTROPY, OutputFacts((8, 2), num_classes)
             )

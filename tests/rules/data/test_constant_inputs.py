@@ -18,13 +18,11 @@ class TestAllExamplesAlike:
         finding = RULE.from_batch(BatchFacts(32, {"0": np.zeros((32, 8, 8, 3), np.float32)}, LABELS))
         assert finding.severity == "error"
         assert finding.message == (
-            "All 32 examples in this batch have the same input and hold nothing but 0, and they carry 4 "
-            "different "
-            "labels. Nothing tells one example from another, so the model can only give one answer to "
-            "all of them."
+            "All 32 examples in this batch have the same input, filled with 0, but 4 different labels. "
+            "The model cannot distinguish them, so it can only learn a constant prediction."
         )
         assert finding.fix == (
-            "look at the rows before they are batched: the code that fills them reads one row for all, or none"
+            "check the rows before they are batched: the code that fills them reads the same row for all, or none"
         )
         assert finding.evidence == {"inputs": ["0"], "examples": 32, "different_labels": 4, "value": 0.0}
 
@@ -33,9 +31,8 @@ class TestAllExamplesAlike:
         finding = RULE.from_batch(batch)
         assert finding.severity == "warning"
         assert finding.message == (
-            "All 8 examples in this batch have the same input. Nothing tells one example from another, "
-            "so the model "
-            "can only give one answer to all of them."
+            "All 8 examples in this batch have the same input. The model cannot distinguish them, so it "
+            "can only learn a constant prediction."
         )
 
     @pytest.mark.parametrize(
@@ -55,8 +52,8 @@ class TestAllExamplesAlike:
         finding = RULE.from_batch(BatchFacts(32, {"grid": np.repeat(noise(1, 6), 32, axis=0), "1": other}, LABELS))
         assert finding.severity == "note"
         assert finding.message == (
-            "Grid is the same for all 32 examples in this batch, so nothing can be learned from it. A grid of "
-            "coordinates or a first state may be meant so; a feature is not."
+            "Grid is the same for all 32 examples in this batch, so the model can learn nothing from it. "
+            "That is right for a coordinate grid or an initial state, but not for a feature."
         )
 
 
@@ -68,10 +65,8 @@ class TestColumns:
         assert finding.severity == "note"
         assert finding.message == (
             "7 of the 12 columns of input 0 are the same for all 32 examples in this batch: columns 3, "
-            "4, 5, 6, 7, "
-            "…, counted from 0. Nothing can be learned from them, and a division by their standard "
-            "deviation is one "
-            "by 0."
+            "4, 5, 6, 7, …, counted from 0. The model can learn nothing from them, and dividing by their "
+            "standard deviation is a division by 0."
         )
         assert finding.evidence == {
             "input": "0",

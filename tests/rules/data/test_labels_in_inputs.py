@@ -20,23 +20,28 @@ CRASH = CrashFacts(
 
 class TestFromBatch:
     def test_fires_on_one_dict_with_the_labels_in_it(self):
-        finding = RULE.from_batch(BatchFacts(2, {**TOKENS, "labels": LABELS}), KERAS)
+        finding = RULE.from_batch(BatchFacts(2, {**TOKENS, "labels": LABELS}), KERAS).for_library("keras")
         assert (finding.rule, finding.stage, finding.severity) == ("labels-in-inputs", "data", "error")
         assert finding.message == (
-            'This batch is one dict of inputs (input_ids, attention_mask, labels), with "labels" among them and '
-            "no target beside them. The loss was given apart from DistilBertTextClassifier and compares its "
-            "prediction with a target; without one there is no loss, and nothing to compute a gradient from."
+            'This batch is one dict of inputs (input_ids, attention_mask and labels) with "labels" among '
+            "them, and has no target. The loss compares the prediction of DistilBertTextClassifier with "
+            "a target; without one there is no loss, and nothing to compute a gradient from."
         )
-        assert finding.fix == (
-            'dataset.to_tf_dataset(columns=["input_ids", "attention_mask"], label_cols=["labels"], ...), and a '
-            "loss with from_logits=True if the model returns logits. Only for a TensorFlow class of transformers "
-            "4, which has a loss of its own: model.compile(optimizer=...) without a loss"
+        assert (finding.fix, *finding.alternatives) == (
+            (
+                'dataset.to_tf_dataset(columns=["input_ids", "attention_mask"], label_cols=["labels"], ...), '
+                "and a loss with from_logits=True if the model returns logits"
+            ),
+            (
+                "only for a TensorFlow class of transformers 4, which has its own loss: "
+                "model.compile(optimizer=...) without a loss"
+            ),
         )
         assert finding.evidence == {"inputs": ["input_ids", "attention_mask", "labels"], "labels": "labels"}
 
     @pytest.mark.parametrize("name", ["label", "label_ids", "targets", "target", "y", "Label"])
     def test_knows_the_other_names_of_a_target(self, name):
-        finding = RULE.from_batch(BatchFacts(2, {**TOKENS, name: LABELS}), KERAS)
+        finding = RULE.from_batch(BatchFacts(2, {**TOKENS, name: LABELS}), KERAS).for_library("keras")
         assert finding.evidence["labels"] == name
         assert f'label_cols=["{name}"]' in finding.fix
 
@@ -46,8 +51,8 @@ class TestFromBatch:
 
     def test_does_not_write_out_a_hundred_columns(self):
         columns = {f"feature_{i}": np.ones(2) for i in range(100)}
-        finding = RULE.from_batch(BatchFacts(2, {**columns, "target": LABELS}), KERAS)
-        assert "feature_4, feature_5, 95 more), with" in finding.message
+        finding = RULE.from_batch(BatchFacts(2, {**columns, "target": LABELS}), KERAS).for_library("keras")
+        assert "feature_4, feature_5 and 95 more) with" in finding.message
         assert finding.fix.startswith('dataset.to_tf_dataset(columns=[...], label_cols=["target"], ...)')
 
     def test_words_the_fix_for_a_loop_in_pytorch(self):
@@ -74,7 +79,7 @@ class TestFromBatch:
         assert RULE.from_batch(BatchFacts(2, {**TOKENS, "labels": LABELS}), model) is None
 
     def test_needs_to_know_who_computes_the_loss(self):
-        with pytest.raises(NotApplicable, match="whether the loss is given apart from the model"):
+        with pytest.raises(NotApplicable, match="needs to know whether the model computes its own loss"):
             RULE.from_batch(BatchFacts(2, {**TOKENS, "labels": LABELS}), ModelFacts("Siamese", "keras", 9, 9))
 
 
@@ -83,9 +88,9 @@ class TestFromCrash:
         symptom = crash.LabelsInInputsCrash(("token_ids", "padding_mask", "labels"), "labels")
         finding = RULE.from_crash(CRASH, symptom)
         assert finding.message == (
-            'The loss gets no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where '
-            "only the model sees it. A loss given to compile() compares the prediction with a target; without "
-            "one there is no loss, and nothing to compute a gradient from."
+            'The loss gets no target: "labels" is among the inputs (token_ids, padding_mask and labels), '
+            "which only the model gets. A loss given to compile() compares the prediction with a target; "
+            "without one there is no loss, and nothing to compute a gradient from."
         )
         assert finding.fix.startswith(
             'dataset.to_tf_dataset(columns=["token_ids", "padding_mask"], label_cols=["labels"], ...), and a loss'
@@ -99,21 +104,22 @@ class TestFromCrash:
     def test_says_so_if_no_input_is_called_one(self):
         finding = RULE.from_crash(CRASH, crash.LabelsInInputsCrash(("token_ids", "mood")))
         assert finding.message.startswith(
-            "The loss gets no target: the batch is one dict of inputs (token_ids, mood). If one of them holds the "
-            "labels, only the model sees it. A loss"
+            "The loss gets no target: the batch is one dict of inputs (token_ids and mood). If one of them holds "
+            "the labels, only the model gets it. A loss"
         )
 
     def test_says_what_a_bare_text_leaves_open(self):
         finding = RULE.from_crash(replace(CRASH, live=False), crash.LabelsInInputsCrash())
         assert finding.message == (
-            "Most likely the loss got no target, because the labels sit among the inputs, where only the model "
-            "sees them. Whether it is that, and which of the inputs holds them, cannot be known from the text: "
-            "pass the exception itself to diagnostics.explain. A loss given to compile() compares the prediction "
-            "with a target; without one there is no loss, and nothing to compute a gradient from."
+            "The loss probably got no target, because the labels are among the inputs, which only the "
+            "model gets. Whether that is so, and which input holds the labels, cannot be read from the "
+            "traceback's text: pass the exception to diagnostics.explain. A loss given to compile() "
+            "compares the prediction with a target; without one there is no loss, and nothing to compute "
+            "a gradient from."
         )
         assert finding.fix.startswith('dataset.to_tf_dataset(columns=[...], label_cols=["labels"], ...)')
         assert finding.evidence == {"inputs": [], "labels": None}
 
     def test_says_what_could_not_be_read_from_the_frames(self):
         finding = RULE.from_crash(CRASH, crash.LabelsInInputsCrash())
-        assert "holds them, could not be read from the exception's frames. A loss given" in finding.message
+        assert "holds the labels, could not be read from the exception's frames. A loss given" in finding.message

@@ -12,14 +12,13 @@ class TestFires:
         finding = RULE.from_splits(SplitFacts(4000, 4000, 500, 500, 60, ("premise", "hypothesis")))
         assert (finding.rule, finding.severity, finding.stage) == ("leaked-evaluation-rows", "warning", "data")
         assert finding.message == (
-            "60 of the 500 evaluation rows compared (12.0%) also stand in the training set, with the "
-            "same premise "
-            "and hypothesis. The model has seen them, so the evaluation says less about what it will do "
-            "with new "
-            "data than it seems to."
+            "60 of the 500 compared evaluation rows (12.0%) are also in the training set, with the same "
+            "premise and hypothesis. The model is trained on them, so the evaluation score is higher "
+            "than the score on new data would be."
         )
-        assert finding.fix == (
-            "split once, with a seed, before rows are augmented or copied; or take these out of one set"
+        assert (finding.fix, *finding.alternatives) == (
+            "split once, with a seed, before you augment or copy rows",
+            "remove these rows from one of the two sets",
         )
         assert finding.evidence == {
             "shared": 60,
@@ -44,7 +43,7 @@ class TestFires:
     def test_says_when_the_two_sets_are_one(self):
         finding = RULE.from_splits(SplitFacts(2000, 2000, 512, 2000, 512, ("0",)))
         assert finding.message.startswith(
-            "All 512 evaluation rows compared also stand in the training set, with the same input. The model has"
+            "All 512 compared evaluation rows are also in the training set, with the same input. The model is"
         )
         assert finding.fix == (
             "evaluation and training hold the same rows: split them first, train_test_split(test_size=0.1)"
@@ -62,11 +61,9 @@ class TestOnRowsThatRepeatByNature:
         finding = RULE.from_splits(SplitFacts(1024, 1024, 128, 128, 12, ("text",)), self.REPEATING)
         assert finding.severity == "note"
         assert finding.message == (
-            "12 of the 128 evaluation rows compared (9.4%) also stand in the training set, with the same "
-            "text. The "
-            "training rows repeat each other about as often, so these may be duplicates that occur by "
-            "themselves; or "
-            "rows were copied before the split."
+            "12 of the 128 compared evaluation rows (9.4%) are also in the training set, with the same "
+            "text. Duplicates within the training set are about as frequent, so these may be natural "
+            "duplicates; or rows were copied before the split."
         )
         assert finding.evidence["natural_share"] == 0.0968
 
@@ -99,9 +96,9 @@ class TestOnInputsThatCanFormFewRows:
         finding = RULE.from_splits(splits)
         assert finding.severity == "note"
         assert finding.message == (
-            "All 512 evaluation rows compared also stand in the training set, with the same input. The values of "
-            "these inputs form 512 different rows, and the training set holds 512 of them: few rows can be new to "
-            "the model."
+            "All 512 compared evaluation rows are also in the training set, with the same input. The "
+            "values of these inputs form 512 different rows, and the training set has 512 of them: few "
+            "rows can be new to the model."
         )
 
     def test_it_is_a_warning_where_the_training_set_holds_few_of_them(self):

@@ -19,8 +19,7 @@ class TestFromBatch:
         assert finding.severity == "note"
         assert finding.message == (
             "88% of this batch is padding: its 4 examples have 5 to 13 tokens, and all are padded to 64, "
-            "although the longest has 13. The result is right, but most of the computation is spent on "
-            "nothing."
+            "although the longest has 13. The result is correct, but most of the computation is wasted."
         )
         assert finding.fix == 'data_collator=DataCollatorWithPadding(tokenizer) instead of padding="max_length"'
         assert finding.evidence == {
@@ -39,7 +38,7 @@ class TestFromBatch:
             "longest, which has 64."
         )
         assert finding.fix == (
-            'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of like length'
+            'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of similar length'
         )
 
     def test_speaks_of_one_example_as_one(self):

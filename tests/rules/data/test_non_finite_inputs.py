@@ -23,11 +23,12 @@ class TestFromLoss:
         finding = RULE.from_loss(BatchFacts(32, {"features": values}), LossFacts(NAN, "other"))
         assert finding.severity == "error"
         assert finding.message == (
-            "2 of the 32 examples in this batch hold NaN or infinity in features (rows 3, 17, counted from "
-            "0), and the loss is nan. One step with this gradient makes every weight NaN."
+            "2 of the 32 examples in this batch have NaN or infinity in features (rows 3, 17, counted "
+            "from 0), and the loss is nan. One optimizer step makes every weight NaN."
         )
-        assert finding.fix == (
-            "leave these rows out or fill the gaps before training: np.isfinite(values) shows them"
+        assert (finding.fix, *finding.alternatives) == (
+            "drop these rows: np.isfinite(values) finds them",
+            "fill the missing values before training",
         )
         assert finding.evidence == {
             "rows": {"features": [3, 17]},
@@ -42,7 +43,7 @@ class TestFromLoss:
         values[0, 0] = targets[0] = INF
         finding = RULE.from_loss(BatchFacts(8, {"0": values}, targets, "1"), LossFacts(INF, "other"))
         assert finding.message.startswith(
-            "1 of the 8 examples in this batch holds NaN or infinity in input 0, target (row 0, counted "
+            "1 of the 8 examples in this batch has NaN or infinity in input 0, target (row 0, counted "
             "from 0), and the loss is inf."
         )
 
@@ -92,9 +93,10 @@ class TestFromGradients:
         )
         assert finding.severity == "error"
         assert finding.message == (
-            "1 of the 32 examples in this batch holds NaN or infinity in features (row 3, counted from 0). The "
-            "loss is 1.098 all the same, because something on the way drops a NaN, but the gradient of "
-            "first/kernel is not finite. One step with it makes that weight NaN, and the loss need not show it."
+            "1 of the 32 examples in this batch has NaN or infinity in features (row 3, counted from 0). "
+            "The loss is still 1.098, because an operation turns NaN into a finite value, but the "
+            "gradient of first/kernel is not finite. One optimizer step makes that weight NaN, and the "
+            "loss may not show it."
         )
         assert finding.evidence["rows"] == {"features": [3]}
         json.dumps(finding.as_dict(), allow_nan=False)
@@ -119,8 +121,9 @@ class TestWatchedRun:
         finding = NonFiniteInputs().from_origin(origin)
         assert (finding.severity, finding.step) == ("error", 33)
         assert finding.message == (
-            "The batch of step 33 holds NaN or infinity in input 0. It concerns 1 of the 32 examples (5, counted "
-            "from 0). The weights were finite before it. One step with this gradient makes every weight NaN."
+            "The batch of step 33 has NaN or infinity in input 0. It concerns 1 of the 32 examples (5, "
+            "counted from 0). The weights were finite before it. One optimizer step makes every weight "
+            "NaN."
         )
         assert finding.evidence == {
             "rows": [5], "inputs": ["0"], "batch_size": 32, "batch_fingerprint": 7

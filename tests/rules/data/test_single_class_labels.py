@@ -8,9 +8,7 @@ from diagnostics.rules.data.single_class_labels import SingleClassLabels
 RULE = SingleClassLabels()
 THREE = OutputFacts((8, 3), num_classes=3)
 NAMES = ("entailment", "neutral", "contradiction")
-LESSON = (
-    "but the model tells 3 classes apart. From one class it can only learn to give the same answer to everything."
-)
+LESSON = "but the model has 3 classes. From one class it can only learn a constant prediction."
 
 
 class TestFromDataset:
@@ -18,10 +16,10 @@ class TestFromDataset:
         rows = DatasetFacts(size=40, rows_read=40, labels=np.full(40, 1), label_names=NAMES)
         finding = RULE.from_dataset(rows, THREE)
         assert finding.severity == "error"
-        assert finding.message == f"All 40 rows of the dataset carry label 1 (neutral), {LESSON}"
-        assert finding.fix == (
-            "look at how the rows were chosen: a filter, a constant label column, or a sorted file cut "
-            "short; dataset.shuffle(seed=0) before select(range(n)) keeps every class"
+        assert finding.message == f"All 40 rows of the dataset have label 1 (neutral), {LESSON}"
+        assert (finding.fix, *finding.alternatives) == (
+            "shuffle before you select: dataset.shuffle(seed=0).select(range(n)) keeps every class",
+            "check how the rows were chosen: a filter, or a constant label column",
         )
         assert finding.evidence == {
             "label": 1,
@@ -35,23 +33,23 @@ class TestFromDataset:
         finding = RULE.from_dataset(DatasetFacts(8000, 512, labels=np.zeros(512, int)), THREE)
         assert finding.severity == "warning"
         assert finding.message == (
-            f"512 rows, taken from all over the dataset (8000 rows), all carry label 0, {LESSON}"
+            f"All 512 rows sampled from the whole dataset (8000 rows) have label 0, {LESSON}"
         )
 
     def test_is_a_warning_about_the_first_rows_of_what_may_be_sorted(self):
         finding = RULE.from_dataset(DatasetFacts(None, 64, spread_out=False, labels=np.zeros(64, int)), THREE)
         assert finding.severity == "warning"
-        assert finding.message == f"The first 64 rows, all that were read, carry label 0, {LESSON}"
+        assert finding.message == f"The first 64 rows, all that were read, have label 0, {LESSON}"
 
     def test_names_the_first_of_two_classes(self):
         rows = DatasetFacts(size=40, rows_read=40, labels=np.zeros(40, int), label_names=("ham", "spam"))
         assert RULE.from_dataset(rows, OutputFacts((8, 2), num_classes=2)).message.startswith(
-            "All 40 rows of the dataset carry label 0 (ham), but the model tells 2 classes apart."
+            "All 40 rows of the dataset have label 0 (ham), but the model has 2 classes."
         )
 
     def test_gives_no_name_to_a_label_that_has_none(self):
         rows = DatasetFacts(size=40, rows_read=40, labels=np.full(40, 3), label_names=NAMES)
-        assert RULE.from_dataset(rows, THREE).message.startswith("All 40 rows of the dataset carry label 3, but")
+        assert RULE.from_dataset(rows, THREE).message.startswith("All 40 rows of the dataset have label 3, but")
 
     def test_is_silent_on_a_single_row_of_another_class(self):
         labels = np.zeros(40, int)
@@ -71,7 +69,7 @@ class TestFromDataset:
 
     @pytest.mark.parametrize("labels", [None, np.zeros(40)], ids=["none", "floats"])
     def test_needs_one_class_label_a_row(self, labels):
-        with pytest.raises(NotApplicable, match="one class label a row"):
+        with pytest.raises(NotApplicable, match="needs one class label per row"):
             RULE.from_dataset(DatasetFacts(40, 40, labels=labels), THREE)
 
     @pytest.mark.parametrize("num_classes", [None, 1])

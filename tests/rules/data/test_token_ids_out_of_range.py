@@ -27,12 +27,12 @@ class TestFromBatch:
         assert finding.severity == "error"
         assert finding.message == (
             "The token ids run from 0 to 30521, but the embedding has 1000 rows, for ids 0 to 999. 2 of "
-            "the 6 token ids in this batch lie outside: the tokenizer knows more tokens than the model was "
-            "built for."
+            "the 6 token ids in this batch are out of range: the tokenizer has a larger vocabulary than "
+            "the model."
         )
-        assert finding.fix == (
-            "load tokenizer and model from the same name; after tokenizer.add_tokens(...): "
-            "model.resize_token_embeddings(len(tokenizer))"
+        assert (finding.fix, *finding.alternatives) == (
+            "load tokenizer and model from the same checkpoint",
+            "after tokenizer.add_tokens(...): model.resize_token_embeddings(len(tokenizer))",
         )
         assert finding.evidence == {
             "lowest_id": 0,
@@ -46,11 +46,11 @@ class TestFromBatch:
         ids = np.array([[101, 7, -100]])
         finding = RULE.from_batch(BatchFacts(1, {"token_ids": ids}), MODEL)
         assert finding.message == (
-            "The token ids run from -100 to 101, but rows are counted from 0 and the embedding has 1000 "
-            "rows, for ids 0 to 999. 1 of the 3 token ids in this batch lies outside. A negative number "
-            "such as -100 belongs in the labels, to mark what the loss leaves out."
+            "The token ids run from -100 to 101, but the embedding has 1000 rows, for ids 0 to 999. 1 of "
+            "the 3 token ids in this batch is out of range. A negative number such as -100 belongs in "
+            "the labels, where the loss ignores it."
         )
-        assert finding.fix == "put the pad token's id, not -100, where the input is padded"
+        assert finding.fix == "pad the input with the pad token's id instead of -100"
 
     def test_is_silent_up_to_the_last_row(self):
         assert RULE.from_batch(BatchFacts(1, {"input_ids": np.array([[0, 999]])}), MODEL) is None
@@ -75,8 +75,8 @@ class TestFromCrash:
         finding = RULE.from_crash(LIVE, TokenBeyondEmbedding(np.array([[3, 12]]), 10))
         assert finding.message == (
             "The ids run from 3 to 12, but the embedding has 10 rows, for ids 0 to 9. 1 of the 2 ids in "
-            "this batch lies outside: if they are tokens, the tokenizer knows more of them than the model "
-            "was built for."
+            "this batch is out of range: if these are tokens, the tokenizer has a larger vocabulary than "
+            "the model."
         )
         assert str(finding.where) == "train.py:31"
 
@@ -85,11 +85,10 @@ class TestFromCrash:
         positions = np.tile(np.arange(first, first + 600), (4, 1))
         finding = RULE.from_crash(LIVE, TokenBeyondEmbedding(positions, first + 512))
         assert finding.message == (
-            f"The embedding that failed was asked for consecutive rows up to {first + 599} and has "
-            f"{first + 512}. These look like positions, not tokens: a sequence of 600 is longer than the "
-            "model can number."
+            f"The failing embedding got consecutive indices up to {first + 599} and has {first + 512} rows. These "
+            "look like positions, not tokens: a sequence of 600 exceeds the model's maximum length."
         )
-        assert finding.fix == "cut the sequences to length: tokenizer(..., truncation=True, max_length=512)"
+        assert finding.fix == "truncate the sequences: tokenizer(..., truncation=True, max_length=512)"
 
     @pytest.mark.parametrize(
         "ids",
@@ -102,32 +101,32 @@ class TestFromCrash:
 
     def test_says_what_the_text_leaves_open(self):
         assert RULE.from_crash(TEXT, TokenBeyondEmbedding()).message == (
-            "An embedding was asked for a row that it does not have: a token id past the vocabulary it was "
-            "built for, or a position past the longest sequence. Which id, and how many rows there are, "
-            "cannot be known from the text: pass the exception itself to diagnostics.explain."
+            "An embedding got an index beyond its last row: either a token id beyond its vocabulary, or "
+            "a position beyond its longest sequence. The index and the number of rows cannot be read "
+            "from the traceback's text: pass the exception to diagnostics.explain."
         )
 
     def test_says_what_the_frames_left_open(self):
         assert RULE.from_crash(LIVE, TokenBeyondEmbedding()).message.endswith(
-            "a position past the longest sequence. Neither could be read from the exception's frames."
+            "beyond its longest sequence. The index and the number of rows could not be read from the exception's "
+            "frames."
         )
 
     def test_says_it_of_one_id_if_the_message_names_no_other(self):
-        finding = RULE.from_crash(KERAS, TokenBeyondEmbedding(offending=30522, rows=1000))
+        finding = RULE.from_crash(KERAS, TokenBeyondEmbedding(offending=30522, rows=1000)).for_library("keras")
         assert finding.message == (
-            "An id in this batch is 30522, but the embedding has 1000 rows, for ids 0 to 999. If it is a token, "
-            "the tokenizer knows more of them than the model was built for."
+            "An id in this batch is 30522, but the embedding has 1000 rows, for ids 0 to 999. If it is a "
+            "token, the tokenizer has a larger vocabulary than the model."
         )
-        assert finding.fix == (
-            "load tokenizer and model from the same preset; in a model of your own: keras.layers.Embedding(n, "
-            "...), with n the largest id + 1"
+        assert (finding.fix, *finding.alternatives) == (
+            "load tokenizer and model from the same preset",
+            "in a custom model: keras.layers.Embedding(n, ...), where n is the largest id + 1",
         )
         assert finding.evidence == {"highest_id": 30522, "embedding_rows": 1000}
 
     def test_says_it_of_one_negative_id(self):
-        finding = RULE.from_crash(KERAS, TokenBeyondEmbedding(offending=-100, rows=1000))
+        finding = RULE.from_crash(KERAS, TokenBeyondEmbedding(offending=-100, rows=1000)).for_library("keras")
         assert finding.message == (
-            "An id in this batch is -100, but rows are counted from 0 and the embedding has 1000 rows, for ids 0 "
-            "to 999."
+            "An id in this batch is -100, but the embedding has 1000 rows, for ids 0 to 999."
         )
-        assert finding.fix == "put the pad token's id, not -100, where the input is padded"
+        assert finding.fix == "pad the input with the pad token's id instead of -100"

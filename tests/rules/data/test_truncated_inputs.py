@@ -14,12 +14,12 @@ class TestFromDataset:
         finding = RULE.from_dataset(DatasetFacts(8000, 100, token_lengths=lengths))
         assert finding.severity == "note"
         assert finding.message == (
-            "70 of the 100 rows read have exactly 128 tokens, and none has more: they were most likely cut "
-            "off there. The model never sees what stood behind."
+            "70 of the 100 rows read have exactly 128 tokens, and none has more: they were probably "
+            "truncated. The model never sees the rest of the text."
         )
-        assert finding.fix == (
-            "raise max_length=128 in the tokenizer call, as far as the model's positions go; or keep the "
-            "rest as rows of their own with return_overflowing_tokens=True, stride=..."
+        assert (finding.fix, *finding.alternatives) == (
+            "increase max_length=128 in the tokenizer call, up to the model's maximum length",
+            "keep the rest as additional rows: return_overflowing_tokens=True, stride=...",
         )
         assert finding.evidence == {"longest": 128, "shortest": 40, "rows_at_longest": 70, "rows_read": 100}
 

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
 
 RULE = UnscaledInputs()
-TORCH = ModelFacts("Sequential", "torch", 1000, 1000)
-KERAS = ModelFacts("Sequential", "keras", 1000, 1000)
 TEN = OutputFacts((32, 10), 10, lowest=-40.0, highest=40.0)
 ONE = OutputFacts((32, 1), None, lowest=-0.4, highest=0.5)
 OFF = LossFacts(35.5, "cross_entropy", 2.2)
@@ -38,15 +36,13 @@ STUCK = [3.1, 9.0, 5.0, 7.5, 4.2, 6.1] * 5
 
 class TestInputsAndFirstLoss:
     def test_tells_of_pixels_from_0_to_255(self):
-        finding = RULE.from_loss(BatchFacts(32, {"0": pixels()}), OFF, TEN, TORCH)
+        finding = RULE.from_loss(BatchFacts(32, {"0": pixels()}), OFF, TEN)
         assert (finding.rule, finding.severity, finding.stage) == ("unscaled-inputs", "warning", "data")
         assert finding.message == (
-            "Input 0 runs from 0 to 255, and before any training the loss is 35.5, where giving each of the 10 "
-            "classes the same probability would cost 2.30. Initial weights and usual learning rates are "
-            "made for "
-            "inputs of about unit size: these make outputs as large as themselves, and the model starts "
-            "out sure "
-            "of wrong answers."
+            "Input 0 runs from 0 to 255, and before training the loss is 35.5, where chance over 10 "
+            "classes is 2.30. Initial weights and usual learning rates are chosen for inputs of about "
+            "unit size: these inputs give large outputs, and the initial predictions are confidently "
+            "wrong."
         )
         assert finding.fix == "images / 255"
         assert finding.evidence == {
@@ -60,56 +56,56 @@ class TestInputsAndFirstLoss:
 
     def test_in_keras_it_offers_a_layer(self):
         batch = BatchFacts(32, {"image": pixels().astype(np.uint8)})
-        assert RULE.from_loss(batch, OFF, TEN, KERAS).fix == "keras.layers.Rescaling(1 / 255) as the first layer"
-        assert RULE.from_loss(BatchFacts(32, {"table": incomes()}), OFF, TEN, KERAS).fix == (
+        assert (
+            RULE.from_loss(batch, OFF, TEN).for_library("keras").fix
+            == "keras.layers.Rescaling(1 / 255) as the first layer"
+        )
+        assert RULE.from_loss(BatchFacts(32, {"table": incomes()}), OFF, TEN).for_library("keras").fix == (
             "normalize = keras.layers.Normalization(); normalize.adapt(inputs); make it the first layer"
         )
 
     def test_names_the_column_of_a_table(self):
-        finding = RULE.from_loss(BatchFacts(32, {"features": incomes()}), OFF, TEN, TORCH)
+        finding = RULE.from_loss(BatchFacts(32, {"features": incomes()}), OFF, TEN)
         assert finding.message.startswith(
-            "Column 2 of features runs from 1,200 to 98,000, and before any training"
+            "Column 2 of features runs from 1,200 to 98,000, and before training the loss is 35.5"
         )
         assert finding.fix == "(x - mean) / std, with mean and std of each feature over the training set"
         assert finding.evidence["column"] == 2
 
     def test_is_silent_on_a_model_that_scales_them_itself(self):
-        assert RULE.from_loss(BatchFacts(32, {"0": pixels()}), AT_CHANCE, TEN, TORCH) is None
+        assert RULE.from_loss(BatchFacts(32, {"0": pixels()}), AT_CHANCE, TEN) is None
 
     def test_is_silent_on_scaled_inputs_whatever_the_loss(self):
-        assert RULE.from_loss(BatchFacts(32, {"0": pixels(1 / 255)}), OFF, TEN, TORCH) is None
+        assert RULE.from_loss(BatchFacts(32, {"0": pixels(1 / 255)}), OFF, TEN) is None
 
     def test_leaves_nan_and_masks_to_others(self):
         table = incomes()
         table[3, 2] = np.nan
         additive = np.where(np.eye(32), 0.0, -1e9)
-        assert RULE.from_loss(BatchFacts(32, {"0": table, "attention_bias": additive}), OFF, TEN, TORCH) is None
+        assert RULE.from_loss(BatchFacts(32, {"0": table, "attention_bias": additive}), OFF, TEN) is None
 
     def test_needs_numbers_that_have_a_scale(self):
         tokens = BatchFacts(2, {"input_ids": np.full((2, 8), 900)})
         with pytest.raises(NotApplicable, match="needs inputs that are floating-point numbers, or images"):
-            RULE.from_loss(tokens, OFF, TEN, TORCH)
+            RULE.from_loss(tokens, OFF, TEN)
 
     def test_needs_a_first_loss_that_chance_predicts(self):
         with pytest.raises(NotApplicable, match="needs a cross-entropy loss"):
-            RULE.from_loss(BatchFacts(32, {"0": pixels()}), LossFacts(9.0, "mean_squared_error"), ONE, TORCH)
+            RULE.from_loss(BatchFacts(32, {"0": pixels()}), LossFacts(9.0, "mean_squared_error"), ONE)
 
 
 class TestInputsAndTrial:
     def judge(self, run: TrialFacts, values: np.ndarray | None = None):
         batch = BatchFacts(32, {"0": incomes() if values is None else values}, np.arange(32) % 10, "1")
-        return RULE.from_trial(batch, AT_CHANCE, TEN, run, TORCH)
+        return RULE.from_trial(batch, AT_CHANCE, TEN, run)
 
     def test_tells_of_a_run_that_settled_above_the_floor(self):
         finding = self.judge(trial(STUCK, better_rate=1e-4))
         assert finding.message == (
-            "Column 2 of input 0 runs from 1,200 to 98,000, and a copy of the model, trained on this "
-            "batch for 30 "
-            "steps at your learning rate (0.01), went from a loss of 3.1 to 6.1 and never below 3.1; one "
-            "and the "
-            "same answer for every example would reach 2.2. Initial weights and usual learning rates are "
-            "made for "
-            "inputs of about unit size; with these, each step overshoots."
+            "Column 2 of input 0 runs from 1,200 to 98,000. A copy of the model, trained on this batch "
+            "for 30 steps at your learning rate (0.01), went from a loss of 3.1 to 6.1, and never fell "
+            "below 3.1. A constant prediction would score 2.2. Initial weights and usual learning rates "
+            "are chosen for inputs of about unit size; with these inputs, each step overshoots."
         )
         assert finding.evidence["steps"] == 30
         assert finding.evidence["floor"] == 2.2
@@ -117,7 +113,7 @@ class TestInputsAndTrial:
 
     def test_tells_of_a_run_that_blew_up(self):
         finding = self.judge(trial([2.6, 40.0, 1e9, math.inf, math.nan]))
-        assert "blew up: its loss went from 2.6 to nan; one and the same" in finding.message
+        assert "diverged: its loss went from 2.6 to nan. A constant prediction would score 2.2." in finding.message
         assert finding.evidence["last_loss"] == "nan"
 
     @pytest.mark.parametrize(
@@ -150,8 +146,8 @@ class TestInputsAndTrial:
 
     def test_needs_a_floor(self):
         batch = BatchFacts(32, {"0": incomes()}, np.zeros(32), "1")
-        with pytest.raises(NotApplicable, match="needs a loss whose best constant answer is known"):
-            RULE.from_trial(batch, LossFacts(3.0, "other"), ONE, trial(STUCK), TORCH)
+        with pytest.raises(NotApplicable, match="needs a loss whose best constant prediction is known"):
+            RULE.from_trial(batch, LossFacts(3.0, "other"), ONE, trial(STUCK))
 
 
 class TestTargets:
@@ -161,22 +157,20 @@ class TestTargets:
         inputs = np.random.default_rng(0).normal(size=(32, 4)).astype(np.float32)
         floor = float(targets.var())
         loss = LossFacts(run.losses[0], "mean_squared_error", floor)
-        return RULE.from_trial(BatchFacts(32, {"0": inputs}, targets, "1"), loss, outputs, run, TORCH)
+        return RULE.from_trial(BatchFacts(32, {"0": inputs}, targets, "1"), loss, outputs, run)
 
     def test_tells_of_a_scale_out_of_reach(self):
         start = float((self.PRICES**2).mean())
         finding = self.judge(trial([start - 1e5 * step for step in range(30)], ratio=1e-2), self.PRICES)
         assert finding.message == (
-            "The targets run from 98,000 to 664,000, while the model's outputs start between -0.4 and "
-            "0.5. A copy "
-            "of the model, trained on this batch for 30 steps at your learning rate (0.01), went less "
-            "than 0.01% of "
-            "the way to their mean. At that rate most of the training goes into reaching that scale, before "
-            "anything is learned from the inputs."
+            "The targets run from 98,000 to 664,000, but the model's initial outputs from -0.4 to 0.5. A "
+            "copy of the model, trained on this batch for 30 steps at your learning rate (0.01), moved "
+            "less than 0.01% of the way to their mean. At that pace most of the training only reaches "
+            "the scale of the targets, before the model learns anything from the inputs."
         )
         assert finding.fix == (
-            "targets = (targets - mean) / std, with mean and std of the training targets, and back for "
-            "predictions: outputs * std + mean"
+            "targets = (targets - mean) / std, with mean and std of the training targets, and outputs * "
+            "std + mean for predictions"
         )
         assert finding.evidence["target_range"] == [98_000.0, 664_000.0]
         assert finding.evidence["output_range"] == [-0.4, 0.5]
@@ -185,9 +179,8 @@ class TestTargets:
         start = float((self.PRICES**2).mean())
         finding = self.judge(trial([start, 1e30, math.inf, math.nan]), self.PRICES)
         assert finding.message.endswith(
-            "blew up: its loss went from 1.736e+11 to nan. Errors of that size make gradients as large, "
-            "and those "
-            "throw the weights about."
+            "diverged: its loss went from 1.736e+11 to nan. Errors of that size give gradients that destabilise "
+            "the weights."
         )
         assert finding.evidence["share_of_way"] is None
 

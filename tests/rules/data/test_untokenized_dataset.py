@@ -12,8 +12,8 @@ FRAMES = (FrameFacts("train.py", 31, "<module>", "trainer.train()", yours=True),
 LIVE = CrashFacts("ValueError", "You must specify exactly one of input_ids or inputs_embeds", FRAMES, True)
 TEXT = CrashFacts("ValueError", "You must specify exactly one of input_ids or inputs_embeds", FRAMES, False)
 CAUSE = (
-    "The model reads token ids and cannot read a string: these rows were never tokenized, or the raw dataset "
-    "was handed over instead of the tokenized one."
+    "The model reads token ids, not strings: the dataset was never tokenized, or the raw one was passed instead "
+    "of the tokenized one."
 )
 
 
@@ -29,20 +29,22 @@ class TestFromDataset:
         finding = RULE.from_dataset(raw, BERT)
         assert finding.severity == "error"
         assert finding.message == (
-            "The rows hold plain text (premise, hypothesis) and no input_ids: all that reaches the collator "
-            f"is label. {CAUSE}"
+            "The rows hold plain text (premise, hypothesis) and no input_ids: only label reached the collator. "
+            f"{CAUSE}"
         )
-        assert finding.fix == (
-            'tokenized = dataset.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"], '
-            "truncation=True), batched=True), and hand over tokenized; if the data was tokenized elsewhere "
-            "already, pass that variable"
+        assert (finding.fix, *finding.alternatives) == (
+            (
+                'tokenized = dataset.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"], '
+                "truncation=True), batched=True), and pass tokenized"
+            ),
+            "if the data is already tokenized: pass that dataset",
         )
         assert finding.evidence == {"arrived": ["label"], "text_columns": ["premise", "hypothesis"]}
 
     def test_says_so_if_nothing_is_left(self):
         raw = DatasetFacts(size=9, rows_read=9, dropped_columns=("text",), text_columns=("text",))
         assert RULE.from_dataset(raw, BERT).message == (
-            "The rows hold plain text (text) and no input_ids: nothing reaches the collator. " + CAUSE
+            "The rows hold plain text (text) and no input_ids: nothing reached the collator. " + CAUSE
         )
 
     def test_does_not_tell_to_tokenize_a_label_written_as_a_word(self):
@@ -101,7 +103,7 @@ class TestFromBatch:
     def test_finds_a_collator_that_made_no_tokens(self):
         batch = BatchFacts(2, {"age": np.array([20, 30])}, np.array([0, 1]), "labels")
         assert RULE.from_batch(self.kept, batch, BERT).message == (
-            "The rows hold plain text (text) and no input_ids: all that is in the batch is age, labels. " + CAUSE
+            "The rows hold plain text (text) and no input_ids: only age and labels reached the batch. " + CAUSE
         )
 
     def test_is_silent_on_a_collator_that_tokenizes(self):
@@ -122,22 +124,22 @@ class TestFromCrash:
     def test_names_what_arrived_and_the_text_of_the_dataset(self):
         finding = RULE.from_crash(LIVE, TokensMissing(("labels",), ("premise", "hypothesis")))
         assert finding.message == (
-            "The rows hold plain text (premise, hypothesis) and no input_ids: all that arrived is labels. " + CAUSE
+            "The rows hold plain text (premise, hypothesis) and no input_ids: only labels arrived. " + CAUSE
         )
         assert str(finding.where) == "train.py:31"
 
     def test_says_what_the_text_of_an_error_leaves_open(self):
         finding = RULE.from_crash(TEXT, TokensMissing())
         assert finding.message == (
-            f"The rows hold no input_ids. {CAUSE} Which columns hold the text cannot be known from the text "
-            "of the error: pass the exception itself to diagnostics.explain."
+            f"The rows hold no input_ids. {CAUSE} Which columns hold the text cannot be read from the "
+            "traceback's text: pass the exception to diagnostics.explain."
         )
         assert 'tokenizer(rows["text"], truncation=True)' in finding.fix
         assert finding.evidence == {"arrived": None, "text_columns": None}
 
     def test_says_what_the_frames_left_open(self):
         assert RULE.from_crash(LIVE, TokensMissing(("label",))).message == (
-            f"The rows hold no input_ids: all that arrived is label. {CAUSE} Which columns hold the text "
+            f"The rows hold no input_ids: only label arrived. {CAUSE} Which columns hold the text "
             "could not be read from the exception's frames."
         )
 
@@ -154,9 +156,9 @@ class TestFromText:
 
     def test_leaves_open_what_the_text_is_if_the_model_is_not_known(self):
         assert RULE.from_text(TEXT, TextInInputs()).message == (
-            "The rows hold plain text where the model expects numbers. A layer computes with numbers and cannot "
-            "read a string. If the text is sentences, these rows were never tokenized, or the raw dataset was "
-            "handed over instead of the tokenized one; if it is names of categories, they have to be numbered "
+            "The rows hold plain text where the model expects numbers. A layer computes with numbers, "
+            "not strings. If the text is sentences, the dataset was never tokenized, or the raw one was "
+            "passed instead of the tokenized one; if it is category names, convert them to integers "
             "first (keras.layers.StringLookup)."
         )
 
@@ -178,7 +180,9 @@ class TestIdsUnderOtherNames:
 
     def test_in_the_batch(self):
         batch = BatchFacts(4, {"anchor_input_ids": np.ones((4, 7)), "positive_input_ids": np.ones((4, 8))})
-        with pytest.raises(NotApplicable, match="token ids go by the names"):
+        with pytest.raises(
+            NotApplicable, match="needs a batch whose token ids have the names that the model takes"
+        ):
             RULE.from_batch(self.PREFERENCES, batch, BERT)
 
     def test_positions_and_segments_are_no_tokens(self):

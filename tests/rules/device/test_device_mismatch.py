@@ -6,7 +6,7 @@ FRAMES = (FrameFacts("train.py", 31, "<module>", yours=True),)
 MESSAGE = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
 LIVE = CrashFacts("RuntimeError", MESSAGE, FRAMES, live=True)
 TEXT = CrashFacts("RuntimeError", MESSAGE, FRAMES, live=False)
-FIX = "move model and batch alike: batch = {name: tensor.to(model.device) for name, tensor in batch.items()}"
+FIX = "move the batch to the model's device: batch = {name: x.to(model.device) for name, x in batch.items()}"
 
 
 class TestFromCrash:
@@ -15,17 +15,19 @@ class TestFromCrash:
         finding = RULE.from_crash(LIVE, DevicesDiffer(("cuda:0", "cpu"), tensors))
         assert finding.severity == "error"
         assert finding.message == (
-            "One operation was given tensors on cuda:0 and cpu: input on cpu; self.weight, self.bias on "
-            "cuda:0. It runs on one device and cannot read another's memory."
+            "An operation got tensors on cuda:0 and cpu: input on cpu; self.weight and self.bias on "
+            "cuda:0. It runs on one device and cannot read the memory of another."
         )
-        assert finding.fix == 'input = input.to("cuda:0"), where your own code makes it'
+        assert finding.fix == 'input = input.to("cuda:0"), where your code creates it'
         assert finding.evidence == {"devices": ["cuda:0", "cpu"], "tensors": tensors}
         assert str(finding.where) == "train.py:31"
 
     def test_moves_the_model_if_that_was_left_behind(self):
         tensors = {"input": "cuda:0", "self.weight": "cpu", "self.bias": "cpu"}
         finding = RULE.from_crash(LIVE, DevicesDiffer(("cuda:0", "cpu"), tensors))
-        assert finding.fix == "move the model to the batch's device: model.to(...), before the optimizer is made"
+        assert finding.fix == (
+            "move the model to the batch's device: model.to(...), before the optimizer is created"
+        )
 
     def test_moves_a_whole_batch_that_was_left_behind(self):
         tensors = {"input": "cpu", "target": "cpu", "weight": "cuda:0"}
@@ -35,7 +37,7 @@ class TestFromCrash:
         tensors = {**{f"x{i}": "cuda:0" for i in range(8)}, "y": "cuda:1"}
         finding = RULE.from_crash(LIVE, DevicesDiffer((), tensors))
         assert finding.message.startswith(
-            "One operation was given tensors on cuda:0 and cuda:1: x0, x1, x2, x3, x4, x5 and 2 more on "
+            "An operation got tensors on cuda:0 and cuda:1: x0, x1, x2, x3, x4, x5 and 2 more on "
             "cuda:0; y on cuda:1."
         )
         assert finding.fix == FIX
@@ -44,14 +46,14 @@ class TestFromCrash:
     def test_says_what_the_text_leaves_open(self):
         finding = RULE.from_crash(TEXT, DevicesDiffer(("cuda:0", "cpu")))
         assert finding.message == (
-            "One operation was given tensors on cuda:0 and cpu. It runs on one device and cannot read "
-            "another's memory. Which tensors these are cannot be known from the text: pass the exception "
-            "itself to diagnostics.explain."
+            "An operation got tensors on cuda:0 and cpu. It runs on one device and cannot read the "
+            "memory of another. Which tensors these are cannot be read from the traceback's text: pass "
+            "the exception to diagnostics.explain."
         )
         assert finding.fix == FIX
 
     def test_says_what_the_frames_left_open(self):
         assert RULE.from_crash(LIVE, DevicesDiffer(())).message == (
-            "One operation was given tensors on different devices. It runs on one device and cannot read "
-            "another's memory. Which tensors these are could not be read from the exception's frames."
+            "An operation got tensors on different devices. It runs on one device and cannot read the "
+            "memory of another. Which tensors these are could not be read from the exception's frames."
         )

@@ -16,17 +16,17 @@ class TestFromMetric:
         assert finding.severity == "error"
         assert finding.message == (
             f"The metric fails on logits (ValueError: {MIX}) but works on class labels, and the evaluation "
-            "loop hands it logits: training would stop at the first evaluation."
+            "loop passes it logits: training would stop at the first evaluation."
         )
         assert finding.fix == "predictions = logits.argmax(axis=-1), before the metric is computed"
         assert finding.evidence["on_classes"] == {"accuracy": 1.0}
 
-    @pytest.mark.parametrize(("top", "said"), [(1.0, "1"), (100.0, "100")], ids=["fraction", "percent"])
-    def test_tells_of_a_metric_that_gives_logits_less_than_they_deserve(self, top, said):
+    @pytest.mark.parametrize(("top", "score"), [(1.0, "1"), (100.0, "100")], ids=["fraction", "percent"])
+    def test_tells_of_a_metric_that_gives_logits_less_than_they_deserve(self, top, score):
         finding = RULE.from_metric(MetricFacts({"accuracy": 0.125}, {"accuracy": top}))
         assert finding.message == (
-            f"For predictions that are all correct, accuracy is 0.125 when they come as logits and {said} "
-            "when they come as classes. The evaluation loop hands over logits, so the score would be wrong."
+            f"For predictions that are all correct, accuracy is 0.125 on logits and {score} on class labels. The "
+            "evaluation loop passes logits, so the reported score would be wrong."
         )
         assert finding.evidence == {"on_logits": {"accuracy": 0.125}, "on_classes": {"accuracy": top}}
 
@@ -45,7 +45,7 @@ class TestFromMetric:
         assert RULE.from_metric(metric) is None
 
     def test_needs_an_answer_to_one_of_the_questions(self):
-        with pytest.raises(NotApplicable, match="needs a metric that answers"):
+        with pytest.raises(NotApplicable, match="needs a metric that works on classes or logits"):
             RULE.from_metric(MetricFacts(None, None, "KeyError: 'labels'"))
 
 
@@ -53,8 +53,8 @@ class TestFromCrash:
     def test_counts_the_classes_of_the_scores(self):
         finding = RULE.from_crash(CRASH, MetricGotLogits((32, 3)))
         assert finding.message == (
-            "The metric compares class labels with class labels, and was given scores of shape (32, 3), "
-            "one for each of 3 classes. The model's raw outputs have to be turned into classes first."
+            "The metric compares class labels with class labels, but it got logits of shape (32, 3), one "
+            "for each of 3 classes. Convert the model's outputs to classes first."
         )
         assert finding.fix == "predictions = logits.argmax(axis=-1), before the metric is computed"
         assert finding.evidence == {"shape": [32, 3]}
@@ -63,13 +63,13 @@ class TestFromCrash:
     @pytest.mark.parametrize("shape", [(32,), (32, 1)])
     def test_splits_single_scores_by_their_sign(self, shape):
         finding = RULE.from_crash(CRASH, MetricGotLogits(shape))
-        assert "was given 32 scores, one an example." in finding.message
+        assert "but it got 32 scores, one per example." in finding.message
         assert finding.fix == "predictions = (logits > 0).astype(int), before the metric is computed"
 
     def test_says_no_more_than_is_known(self):
         finding = RULE.from_crash(CRASH, MetricGotLogits())
         assert finding.message == (
-            "The metric compares class labels with class labels, and was given continuous scores. The "
-            "model's raw outputs have to be turned into classes first."
+            "The metric compares class labels with class labels, but it got continuous scores. Convert "
+            "the model's outputs to classes first."
         )
         assert finding.evidence == {"shape": None}

@@ -23,34 +23,34 @@ class TestFromGradients:
         finding = NoGradient().from_gradients(GradientFacts(False, {}, {"weight": 3000}, 3000))
         assert (finding.rule, finding.severity, finding.stage) == ("no-gradient", "error", "gradient")
         assert finding.message == (
-            "The model has 3,000 trainable scalars, and the loss depends on none of them: somewhere between the "
-            "model's output and the loss the path is cut. So no parameter gets a gradient, and training would "
-            "leave the model exactly as it is."
+            "The model has 3,000 trainable scalars, but the loss depends on none of them: the graph is "
+            "broken between the model's output and the loss. No parameter gets a gradient, so training "
+            "would not change the model."
         )
         assert finding.fix == (
-            "compute the loss from the model's own output: no .detach(), .item(), .numpy() or argmax on the "
-            "way, and no torch.no_grad() or torch.inference_mode() around it"
+            "compute the loss from the model's own output, without .detach(), .item(), .numpy() or "
+            "argmax in between, and outside torch.no_grad() and torch.inference_mode()"
         )
         assert finding.evidence == {"connected": False, "num_trainable": 3000}
 
     def test_a_model_frozen_as_a_whole_is_told_apart(self):
         finding = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0))
         assert finding.message == (
-            "None of the model's parameters asks for a gradient: all of them are frozen. The loss has nothing "
-            "to change, so training would leave the model exactly as it is."
+            "None of the model's parameters requires a gradient: all of them are frozen, so training "
+            "would not change the model."
         )
-        assert finding.fix == (
-            "for p in model.parameters(): p.requires_grad_(True)  # or only those that should learn"
-        )
+        assert finding.fix == "for p in model.parameters(): p.requires_grad_(True)  # or only the ones to train"
 
     def test_keras_is_told_in_its_own_words(self):
         model = ModelFacts("Sequential", "keras", 100, 0)
-        frozen = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0), model)
-        assert frozen.fix == "model.trainable = True  # or only the layers that should learn; then compile again"
-        cut = NoGradient().from_gradients(GradientFacts(False, {}, {"kernel": 100}, 100), model)
+        frozen = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0), model).for_library("keras")
+        assert frozen.fix == "model.trainable = True  # or only the layers to train; then compile again"
+        cut = (
+            NoGradient().from_gradients(GradientFacts(False, {}, {"kernel": 100}, 100), model).for_library("keras")
+        )
         assert cut.fix == (
-            "compute the loss from the model's own output with keras.ops: no .numpy(), argmax or stop_gradient on "
-            "the way"
+            "compute the loss from the model's own output with keras.ops, without .numpy(), argmax or "
+            "stop_gradient in between"
         )
 
     def test_a_single_parameter_within_reach_is_enough(self):
@@ -62,27 +62,29 @@ class TestFromCrash:
     def test_it_says_what_was_missing_and_where(self):
         finding = NoGradient().from_crash(CRASH, NoPathToParameters())
         assert finding.message == (
-            "backward() found nothing to differentiate: the loss was computed without a path to any parameter "
-            "that asks for a gradient. The path is cut, or all is frozen."
+            "backward() found nothing to differentiate: the loss depends on no parameter that requires a "
+            "gradient. Either the graph is broken, or all parameters are frozen."
         )
-        assert finding.fix == (
-            "compute the loss from the model's own output: no .detach(), .item(), .numpy() or argmax on the "
-            "way, and no torch.no_grad() or torch.inference_mode() around it; and leave requires_grad=True on "
-            "what should learn"
+        assert (finding.fix, *finding.alternatives) == (
+            (
+                "compute the loss from the model's own output, without .detach(), .item(), .numpy() or "
+                "argmax in between, and outside torch.no_grad() and torch.inference_mode()"
+            ),
+            "keep requires_grad=True on the parameters to train",
         )
         assert finding.where == Where("train.py", 12, "<module>")
 
     def test_it_speaks_keras_to_keras(self):
         frames = (CRASH.frames[0], FrameFacts("keras/src/optimizers/base_optimizer.py", 860, "apply"))
         crash = CrashFacts("ValueError", "No gradients provided for any variable.", frames, live=True)
-        finding = NoGradient().from_crash(crash, NoPathToParameters())
+        finding = NoGradient().from_crash(crash, NoPathToParameters()).for_library("keras")
         assert finding.message == (
-            "No variable got a gradient: the loss was computed without a path to any variable that should learn. "
-            "Somewhere between the model's output and the loss the path is cut."
+            "No variable got a gradient: the loss depends on no trainable variable. The graph is broken "
+            "between the model's output and the loss."
         )
         assert finding.fix == (
-            "compute the loss from the model's own output with keras.ops: no .numpy(), argmax or stop_gradient on "
-            "the way"
+            "compute the loss from the model's own output with keras.ops, without .numpy(), argmax or "
+            "stop_gradient in between"
         )
 
 
@@ -92,16 +94,19 @@ class TestAdapters:
     MODEL = ModelFacts("PeftModel", "transformers", 1000, 0, adapters=True)
 
     def test_all_frozen_is_told_how_the_adapters_learn(self):
-        fix = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0), self.MODEL).fix
+        finding = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0), self.MODEL)
+        fix = " ".join((finding.fix, *finding.alternatives))
         assert "is_trainable=True" in fix
         assert "requires_grad" not in fix
 
     def test_a_cut_path_is_told_of_gradient_checkpointing(self):
-        fix = NoGradient().from_gradients(GradientFacts(False, {}, {"lora_A": 8}, 8), self.MODEL).fix
+        finding = NoGradient().from_gradients(GradientFacts(False, {}, {"lora_A": 8}, 8), self.MODEL)
+        fix = " ".join((finding.fix, *finding.alternatives))
         assert "model.enable_input_require_grads()" in fix
 
     def test_a_crash_with_such_a_model_in_its_frames(self):
-        fix = NoGradient().from_crash(CRASH, NoPathToParameters(adapters=True)).fix
+        finding = NoGradient().from_crash(CRASH, NoPathToParameters(adapters=True))
+        fix = " ".join((finding.fix, *finding.alternatives))
         assert "model.enable_input_require_grads()" in fix
         assert "requires_grad=True" not in fix
 

@@ -10,8 +10,8 @@ MIB, GIB = 2**20, 2**30
 CRASH = CrashFacts("OutOfMemoryError", "", (FrameFacts("train.py", 31, "<module>", yours=True),), live=False)
 OTHERS = (Holder(4711, 20 * GIB, "ada", ("TensorFlow",)), Holder(12, GIB))
 FIX = (
-    "end the processes that are not needed any more (a notebook holds its memory until its kernel is shut down), "
-    "or choose another card: CUDA_VISIBLE_DEVICES=1"
+    "end processes that are no longer needed: a notebook holds its memory until its kernel is shut down",
+    "use another GPU: CUDA_VISIBLE_DEVICES=1",
 )
 
 
@@ -26,10 +26,11 @@ class TestFromCrash:
         finding = RULE.from_crash(CRASH, symptom())
         assert finding.severity == "error"
         assert finding.message == (
-            "Other processes hold 21.0 GiB of the 24.0 GiB of GPU 0: process 4711 (ada, TensorFlow): 20.0 GiB, "
-            "process 12: 1.0 GiB. Without them this request would have fitted: the batch is not the cause."
+            "Other processes hold 21.0 GiB of the 24.0 GiB of GPU 0: process 4711 (ada, TensorFlow): "
+            "20.0 GiB, process 12: 1.0 GiB. Without them this request would fit: the batch is not the "
+            "cause."
         )
-        assert finding.fix == FIX
+        assert (finding.fix, *finding.alternatives) == FIX
         assert finding.evidence == {
             "held_elsewhere_bytes": 21 * GIB,
             "capacity_bytes": 24 * GIB,
@@ -38,8 +39,8 @@ class TestFromCrash:
 
     def test_says_when_the_driver_names_nobody(self):
         assert RULE.from_crash(CRASH, symptom(others=())).message == (
-            "Other processes hold 21.0 GiB of the 24.0 GiB of GPU 0. The driver does not say which. Without them "
-            "this request would have fitted: the batch is not the cause."
+            "Other processes hold 21.0 GiB of the 24.0 GiB of GPU 0. The driver does not list them. "
+            "Without them this request would fit: the batch is not the cause."
         )
 
     def test_is_silent_where_this_process_holds_most(self):
@@ -50,7 +51,9 @@ class TestFromCrash:
 
     @pytest.mark.parametrize("unfit", [symptom(device="CPU"), symptom(elsewhere=None)], ids=["host", "unknown"])
     def test_cannot_be_judged_without_a_card_and_its_holders(self, unfit):
-        with pytest.raises(NotApplicable, match="needs a card's memory that ran out"):
+        with pytest.raises(
+            NotApplicable, match="needs a GPU out-of-memory error, and the memory that other processes hold"
+        ):
             RULE.from_crash(CRASH, unfit)
 
 
@@ -59,11 +62,11 @@ class TestFromCard:
         finding = RULE.from_card(CardFacts(0, "NVIDIA A10", 24 * GIB, GIB, OTHERS))
         assert finding.severity == "warning"
         assert finding.message == (
-            "2 processes share GPU 0 (NVIDIA A10) and leave 1.0 GiB of its 24.0 GiB free: process 4711 (ada, "
-            "TensorFlow): 20.0 GiB, process 12: 1.0 GiB. A training that starts now will hardly find room, and "
-            "those that run cannot grow."
+            "2 processes share GPU 0 (NVIDIA A10) and leave 1.0 GiB of its 24.0 GiB free: process 4711 "
+            "(ada, TensorFlow): 20.0 GiB, process 12: 1.0 GiB. A new training run hardly fits, and the "
+            "running ones may run out of memory."
         )
-        assert finding.fix == FIX
+        assert (finding.fix, *finding.alternatives) == FIX
 
     @pytest.mark.parametrize(
         "card",

@@ -32,14 +32,19 @@ class TestFromCrash:
         finding = RULE.from_crash(LIVE, symptom)
         assert finding.severity == "error"
         assert finding.message == (
-            "The memory of GPU 0 ran out: 512.0 MiB more was asked for. Of 8.0 GiB there was 100.0 MiB free. "
-            "Training DistilBertForSequenceClassification takes 1.0 GiB before any batch: 256.0 MiB of weights, "
-            "256.0 MiB of gradients and 512.0 MiB of AdamW's two moments. The batch of 256 rows of 128 tokens had "
-            "added 6.0 GiB by then, and adds activations in proportion with its rows."
+            "The memory of GPU 0 ran out: 512.0 MiB more was requested. 100.0 MiB of 8.0 GiB was free. "
+            "Training DistilBertForSequenceClassification needs 1.0 GiB before any batch: 256.0 MiB for "
+            "weights, 256.0 MiB for gradients and 512.0 MiB for AdamW's two moments. The batch of 256 "
+            "rows of 128 tokens had added 6.0 GiB by then; activations grow in proportion to its rows."
         )
-        assert finding.fix == (
-            f"128 rows instead of 256, and step the optimizer once in two batches: the same step. {SEARCH}. Or "
-            f"{LESS}"
+        assert (finding.fix, *finding.alternatives) == (
+            "128 rows instead of 256, and step the optimizer every two batches: the same gradient",
+            "search for the largest batch that fits: diagnostics.largest_batch(step)",
+            "torch.autocast, which halves the activations",
+            (
+                "activation checkpointing (model.gradient_checkpointing_enable() in transformers), which "
+                "recomputes activations instead of storing them"
+            ),
         )
         assert finding.evidence == {
             "framework": "PyTorch",
@@ -60,41 +65,55 @@ class TestFromCrash:
 
     def test_says_what_the_text_holds_and_no_more(self):
         finding = RULE.from_crash(TEXT, OutOfMemoryCrash("PyTorch", "CPU", 1_600_000_000))
-        assert finding.message == "The host's memory ran out: 1.5 GiB more was asked for."
-        assert finding.fix == (
-            f"half the batch size, and step the optimizer once in two batches: the same step. {SEARCH}. Or {LESS}"
+        assert finding.message == "The host's memory ran out: 1.5 GiB more was requested."
+        assert (finding.fix, *finding.alternatives) == (
+            "half the batch size, and step the optimizer every two batches: the same gradient",
+            "search for the largest batch that fits: diagnostics.largest_batch(step)",
+            "torch.autocast, which halves the activations",
+            (
+                "activation checkpointing (model.gradient_checkpointing_enable() in transformers), which "
+                "recomputes activations instead of storing them"
+            ),
         )
 
     def test_says_that_no_batch_helps_a_model_that_fills_the_memory_by_itself(self):
         finding = RULE.from_crash(LIVE, OutOfMemoryCrash("PyTorch", "GPU 0", MIB, GIB + 50 * MIB, 0, need=ADAM))
-        assert finding.fix == (
-            "no batch is small enough: train fewer of the weights (freeze the rest, or LoRA), hold them in half "
-            "precision, use an optimizer with less state, or take a smaller model or a larger card"
+        assert (finding.fix, *finding.alternatives) == (
+            "no batch is small enough: train fewer of the weights (freeze the rest, or use LoRA)",
+            "store the weights in half precision",
+            "use an optimizer with less state",
+            "use a smaller model or a larger GPU",
         )
 
     def test_knows_memory_that_is_there_in_pieces(self):
         symptom = OutOfMemoryCrash("PyTorch", "GPU 0", 100 * MIB, 8 * GIB, 10 * MIB, 6 * GIB, 7 * GIB, others=())
         finding = RULE.from_crash(TEXT, symptom)
         assert finding.message == (
-            "The memory of GPU 0 ran out: 100.0 MiB more was asked for. Of 8.0 GiB there was 10.0 MiB free. "
-            "PyTorch itself holds 1.0 GiB that no tensor uses, which would be enough, but in pieces that are each "
-            "too small."
+            "The memory of GPU 0 ran out: 100.0 MiB more was requested. 10.0 MiB of 8.0 GiB was free. "
+            "PyTorch itself holds 1.0 GiB that no tensor uses. That would be enough, but it is "
+            "fragmented into blocks that are too small."
         )
-        assert finding.fix == (
-            "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before torch is imported, which keeps the "
-            "pieces together; or a smaller batch"
+        assert (finding.fix, *finding.alternatives) == (
+            (
+                "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before torch is imported, which avoids "
+                "the fragmentation"
+            ),
+            "use a smaller batch",
         )
 
     def test_knows_pieces_of_what_is_free_within_tensorflows_pool(self):
         symptom = OutOfMemoryCrash("TensorFlow", "GPU 0", 64 * MIB, 300 * MIB, 160 * MIB, 140 * MIB, 300 * MIB)
         finding = RULE.from_crash(TEXT, symptom)
         assert finding.message == (
-            "The memory of GPU 0 ran out: 64.0 MiB more was asked for. Of 300.0 MiB there was 160.0 MiB free. "
-            "That would be enough, but TensorFlow holds it in pieces that are each too small."
+            "The memory of GPU 0 ran out: 64.0 MiB more was requested. 160.0 MiB of 300.0 MiB was free. "
+            "That would be enough, but TensorFlow's memory is fragmented into blocks that are too small."
         )
-        assert finding.fix == (
-            "set TF_GPU_ALLOCATOR=cuda_malloc_async in the environment, which has CUDA itself manage the pieces; "
-            "or a smaller batch"
+        assert (finding.fix, *finding.alternatives) == (
+            (
+                "set TF_GPU_ALLOCATOR=cuda_malloc_async in the environment: CUDA's allocator avoids the "
+                "fragmentation"
+            ),
+            "use a smaller batch",
         )
 
     def test_names_the_others_and_sends_to_them_where_they_hold_most(self):
@@ -104,10 +123,12 @@ class TestFromCrash:
         )
         finding = RULE.from_crash(TEXT, symptom)
         assert finding.message == (
-            "The memory of GPU 0 ran out: 1.0 GiB more was asked for. Of 8.0 GiB there was 0 B free. Other "
+            "The memory of GPU 0 ran out: 1.0 GiB more was requested. 0 B of 8.0 GiB was free. Other "
             "processes hold part of it: process 4711 (ada, PyTorch): 3.0 GiB, process 12: 3.0 GiB."
         )
-        assert finding.fix == "make room first: most of the card is other processes'. `diagnose gpu` lists them"
+        assert finding.fix == (
+            "free memory first: other processes hold most of the GPU, and `diagnose gpu` lists them"
+        )
 
     def test_speaks_keras_of_keras(self):
         need = ModelMemory("Sequential", MIB, MIB, "SGD", MIB, library="keras")
@@ -116,38 +137,58 @@ class TestFromCrash:
         )
         finding = RULE.from_crash(LIVE, symptom)
         assert finding.message == (
-            "The memory of GPU 0 ran out: 305.2 MiB more was asked for, for a tensor of shape (40000, 2000) of "
-            "float. Training Sequential takes 3.0 MiB before any batch: 1.0 MiB of weights, 1.0 MiB of gradients "
-            "and 1.0 MiB of SGD's state."
+            "The memory of GPU 0 ran out: 305.2 MiB more was requested for a tensor of shape (40000, "
+            "2000) of float. Training Sequential needs 3.0 MiB before any batch: 1.0 MiB for weights, "
+            "1.0 MiB for gradients and 1.0 MiB for SGD's state."
         )
-        assert finding.fix == (
-            "half the batch size, and build the optimizer with gradient_accumulation_steps=2: the same step. "
-            f'{SEARCH}. Or keras.mixed_precision.set_global_policy("mixed_float16") for half-sized activations'
+        assert (finding.fix, *finding.alternatives) == (
+            (
+                "half the batch size, and create the optimizer with gradient_accumulation_steps=2: the same "
+                "gradient"
+            ),
+            "search for the largest batch that fits: diagnostics.largest_batch(step)",
+            ('keras.mixed_precision.set_global_policy("mixed_float16"), which halves the activations'),
         )
 
     def test_speaks_of_training_arguments_to_the_users_of_a_trainer(self):
         frames = (*FRAMES, FrameFacts("transformers/trainer.py", 1650, "training_step"))
         crash = CrashFacts("OutOfMemoryError", "CUDA out of memory.", frames, live=False)
-        assert RULE.from_crash(crash, OutOfMemoryCrash("PyTorch", "GPU 0", MIB)).fix == (
-            "half the batch size, and TrainingArguments(gradient_accumulation_steps=2), or twice what it is now: "
-            f"the same step. {SEARCH}. Or TrainingArguments(bf16=True) for half-sized activations; "
-            "gradient_checkpointing=True, which computes them again instead of keeping them"
+        finding = RULE.from_crash(crash, OutOfMemoryCrash("PyTorch", "GPU 0", MIB))
+        assert (finding.fix, *finding.alternatives) == (
+            (
+                "half the batch size, and TrainingArguments(gradient_accumulation_steps=2), or twice its "
+                "current value: the same gradient"
+            ),
+            "search for the largest batch that fits: diagnostics.largest_batch(step)",
+            "TrainingArguments(bf16=True), which halves the activations",
+            (
+                "TrainingArguments(gradient_checkpointing=True), which recomputes activations instead of "
+                "storing them"
+            ),
         )
 
     def test_does_not_halve_a_single_row(self):
         need = ModelMemory("GPT2LMHeadModel", MIB, MIB, batch_rows=1, batch_length=4096)
         finding = RULE.from_crash(LIVE, OutOfMemoryCrash("PyTorch", "GPU", None, need=need))
         assert finding.message == (
-            "The GPU's memory ran out. Training GPT2LMHeadModel takes 2.0 MiB before any batch: 1.0 MiB of "
-            "weights and 1.0 MiB of gradients. The batch of 1 row of 4096 tokens adds activations in proportion "
-            "with its rows."
+            "The GPU's memory ran out. Training GPT2LMHeadModel needs 2.0 MiB before any batch: 1.0 MiB "
+            "for weights and 1.0 MiB for gradients. The batch of 1 row of 4096 tokens adds activations, "
+            "in proportion to its rows."
         )
-        assert finding.fix == f"shorter rows (a smaller max_length), then {LESS}"
+        assert (finding.fix, *finding.alternatives) == (
+            "shorter rows (a smaller max_length)",
+            "torch.autocast, which halves the activations",
+            (
+                "activation checkpointing (model.gradient_checkpointing_enable() in transformers), which "
+                "recomputes activations instead of storing them"
+            ),
+        )
 
     def test_says_that_a_simulated_card_is_one(self):
         crash = CrashFacts("OutOfMemoryError", "CUDA out of memory. (GPU 0 is simulated.)", FRAMES, live=True)
         assert RULE.from_crash(crash, OutOfMemoryCrash("PyTorch", "GPU 0", MIB)).message == (
-            "A simulated card: PyTorch's words, no card. The memory of GPU 0 ran out: 1.0 MiB more was asked for."
+            "A simulated GPU: PyTorch's error message, no GPU. The memory of GPU 0 ran out: 1.0 MiB more "
+            "was requested."
         )
 
     def test_says_what_a_kill_means(self):
@@ -155,20 +196,28 @@ class TestFromCrash:
             CrashFacts("SIGKILL", "Killed", (), live=False), OutOfMemoryCrash(None, "CPU", killed=True)
         )
         assert finding.message == (
-            "The process was ended from outside by signal 9 (SIGKILL), which leaves no time for an exception. "
-            "When nobody sent it by hand, it was the operating system or the container, and nearly always because "
-            "the memory of the host, not of a card, had run out. A job scheduler does the same at its own limit."
+            "The process was killed by signal 9 (SIGKILL), which allows no exception. Unless somebody "
+            "sent it by hand, the operating system or the container sent it, nearly always because host "
+            "memory (not GPU memory) ran out. A job scheduler does the same at its own limit."
         )
-        assert finding.fix.startswith("make sure with `dmesg | grep -i kill`; then fewer workers (num_workers)")
+        assert (finding.fix, *finding.alternatives) == (
+            "confirm the cause: `dmesg | grep -i kill`",
+            "use fewer workers (num_workers): each holds a copy of the dataset's data in memory",
+            "read the data from disk row by row",
+            "use a smaller batch",
+        )
         worker = RULE.from_crash(TEXT, OutOfMemoryCrash(None, "CPU", killed=True, worker=True))
-        assert worker.message.startswith("A worker of the data loader was ended from outside by signal 9")
+        assert worker.message.startswith(
+            "A worker of the data loader was killed by signal 9 (SIGKILL), which allows no exception."
+        )
 
     def test_knows_the_shared_memory_of_workers(self):
         finding = RULE.from_crash(TEXT, OutOfMemoryCrash("PyTorch", "shared memory", worker=True))
         assert finding.message == (
-            "A worker of the data loader ran out of shared memory: workers hand their batches over through "
-            "/dev/shm, and that is full. Containers give it 64 MiB unless told otherwise."
+            "A worker of the data loader ran out of shared memory: workers pass their batches through "
+            "/dev/shm, which is full. In a container it has 64 MiB by default."
         )
-        assert finding.fix == (
-            "start the container with --shm-size=8g (or --ipc=host), or load with fewer workers, or none"
+        assert (finding.fix, *finding.alternatives) == (
+            "start the container with --shm-size=8g (or --ipc=host)",
+            "use fewer workers, or num_workers=0",
         )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts, ShapesDiffer
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.model.broadcast_loss import BroadcastLoss
 
 RULE = BroadcastLoss()

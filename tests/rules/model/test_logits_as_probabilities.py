@@ -4,7 +4,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts, NotProbabilities
-from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.logits_as_probabilities import LogitsAsProbabilities
 
 RULE = LogitsAsProbabilities()

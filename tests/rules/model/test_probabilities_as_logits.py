@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.probabilities_as_logits import ProbabilitiesAsLogits
 
 RULE = ProbabilitiesAsLogits()

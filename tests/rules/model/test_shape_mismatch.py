@@ -108,10 +108,8 @@ class TestFromLayer:
         assert finding.fix == f"{symptom.rebuilt.format(symptom.got)} for {symptom.path}"
 
     def test_a_batch_as_large_as_the_layer_is_wide_may_be_chance(self):
-        assert (
-            RULE.from_layer(CRASH, linear(64, 50, (64, 50))).fix,
-            *RULE.from_layer(CRASH, linear(64, 50, (64, 50))).alternatives,
-        ) == (
+        finding = RULE.from_layer(CRASH, linear(64, 50, (64, 50)))
+        assert (finding.fix, *finding.alternatives) == (
             "nn.Linear(50, 10) for model.fc",
             "x.T before it, if its rows are the features",
         )
@@ -171,7 +169,7 @@ class TestFromAxes:
             ),
             (
                 AxesMisfit("4", 2, "BatchNorm2d", None, (8, 3), 3),
-                ("reshape it to 4 axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"),
+                "reshape it to 4 axes: x.unsqueeze(...) adds an axis, x.view(...) splits one",
             ),
             (
                 AxesMisfit("at least 4", 3, "Conv2D", "conv", (None, 28, 28), library="keras"),
@@ -228,7 +226,8 @@ class TestFromOperands:
 
     def test_of_a_concatenation_along_the_wrong_axis(self):
         symptom = OperandsMisfit("concatenation", 4, 5, 1, (), {"parts[0]": (4, 3), "parts[1]": (5, 3)})
-        assert (RULE.from_operands(CRASH, symptom).fix, *RULE.from_operands(CRASH, symptom).alternatives) == (
+        finding = RULE.from_operands(CRASH, symptom)
+        assert (finding.fix, *finding.alternatives) == (
             "concatenate them along axis 0, the only one that differs",
             "make that axis equal",
         )

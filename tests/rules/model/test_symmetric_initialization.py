@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import GradientFacts, ModelFacts
+from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.model.symmetric_initialization import SymmetricInitialization
 

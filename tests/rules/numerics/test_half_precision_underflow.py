@@ -29,9 +29,9 @@ class TestFires:
         finding = RULE.from_underflow(underflow([0.31, 0.42, 0.0], zeros=[0.15, 0.21, 1.0]))
         assert (finding.rule, finding.severity, finding.step) == ("half-precision-underflow", "warning", 0)
         assert finding.message == (
-            "In 'layers.1', 42 % of the gradient's numbers that are not 0 are exactly 5.96e-08, where float16 "
-            "ends, and 21 % are 0, in 6 of the 6 steps looked at. What is smaller was rounded to 0. The same in "
-            "'layers.0'. 1 layer gets no gradient but 0."
+            "In 'layers.1', 42 % of the non-zero gradient values are exactly 5.96e-08, the smallest "
+            "number of float16, and 21 % are 0, in 6 of 6 sampled steps. Smaller values were rounded to "
+            "0. The same in 'layers.0'. The gradient of 1 layer is entirely 0."
         )
         assert finding.fix.startswith("scaler = torch.amp.GradScaler(...)")
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
@@ -57,7 +57,7 @@ class TestSilent:
 
 
 def test_not_applicable_before_three_steps_were_looked_at():
-    with pytest.raises(NotApplicable, match="needs 3 steps in float16 that were looked at"):
+    with pytest.raises(NotApplicable, match="needs 3 sampled steps in float16"):
         RULE.from_underflow(underflow([0.4], steps=2))
 
 

@@ -24,14 +24,15 @@ class TestFires:
         assert (finding.rule, finding.stage) == ("cannot-overfit-one-batch", "optimizer")
         assert finding.severity == "warning"
         assert finding.message == (
-            "A copy of the model, trained on nothing but this batch of 8 examples (30 steps; learning rates "
-            "0.001, 0.0001 and 0.01), got the loss no lower than 1.097. One and the same answer for every "
-            "example would reach 1.082. Any working model can learn so few examples by heart, so what tells "
-            "them apart does not reach the loss, or the gradient does not reach the weights."
+            "A copy of the model was trained on this batch of 8 examples alone (30 steps; learning rates "
+            "0.001, 0.0001 and 0.01), and the loss never fell below 1.097. A constant prediction would "
+            "score 1.082. A working model should memorise a batch this small: either the differences "
+            "between the examples get lost before the loss, or the gradient does not reach the weights."
         )
         assert finding.fix == (
-            "mend what else this report names first; then walk one batch through the model and look for the "
-            "layer after which the examples no longer differ, or whose weights get no gradient"
+            "fix the other findings first; then pass one batch through the model layer by layer, and "
+            "look for the layer after which the examples no longer differ, or whose weights get no "
+            "gradient"
         )
         assert finding.evidence == {
             "lowest_loss": 1.097,
@@ -74,7 +75,7 @@ class TestStaysSilent:
 class TestNotApplicable:
     @pytest.mark.parametrize("loss", [LossFacts(3.0, "other", 1.0), LossFacts(3.0, "cross_entropy", None)])
     def test_where_the_best_constant_answer_is_not_known(self, loss):
-        with pytest.raises(NotApplicable, match="needs a loss whose best constant answer is known"):
+        with pytest.raises(NotApplicable, match="needs a loss whose best constant prediction is known"):
             CannotOverfitOneBatch().from_overfit(overfit(STALLED), loss, BATCH)
 
     @pytest.mark.parametrize(
@@ -111,7 +112,9 @@ class TestNotApplicable:
 
     def test_to_a_head_on_a_frozen_backbone(self):
         mostly_frozen = ModelFacts("BertForSequenceClassification", "transformers", 80_000, 1_300)
-        with pytest.raises(NotApplicable, match="needs a model most of which learns: a head alone may"):
+        with pytest.raises(
+            NotApplicable, match="needs a model that is mostly trainable: a head alone may take thousands of steps"
+        ):
             CannotOverfitOneBatch().from_overfit(overfit(STALLED), LOSS, BATCH, mostly_frozen)
 
     def test_while_the_loss_is_still_on_its_way(self):

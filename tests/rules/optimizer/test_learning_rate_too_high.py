@@ -36,7 +36,7 @@ class TestFires:
             "unchanged, the loss fell to 0.51 in 7 steps. At your rate a step changed the weights by up to 4.5% "
             "of their norm; about 0.1% is typical. Such updates overshoot."
         )
-        assert finding.fix == ("optimizer=keras.optimizers.Adam(learning_rate=5e-05)")
+        assert finding.fix == "optimizer=keras.optimizers.Adam(learning_rate=5e-05)"
         assert finding.evidence == {
             "learning_rate": 1e-3,
             "first_loss": 1.13,

@@ -20,9 +20,9 @@ class TestAnotherModel:
         assert (finding.rule, finding.stage) == ("optimizer-misses-parameters", "optimizer")
         assert finding.severity == "error"
         assert finding.message == (
-            "The optimizer (AdamW) holds none of the model's 2 trainable parameters. It holds 4 tensors of "
-            "something else: another model, or this one before it was replaced. Its steps cannot change this "
-            "model."
+            "The optimizer (AdamW) holds none of the model's 2 trainable parameters. It holds 4 tensors "
+            "from elsewhere: of another model, or of this one before it was replaced. Its steps cannot "
+            "change this model."
         )
         assert finding.fix == "optimizer = AdamW(model.parameters(), ...)  # after the model is complete"
         assert finding.evidence == {
@@ -37,8 +37,8 @@ class TestAnotherModel:
         finding = judge({"weight": 1000}, held=0, foreign=0)
         assert finding.severity == "error"
         assert finding.message == (
-            "The optimizer (AdamW) holds none of the model's 1 trainable parameter. It holds nothing at all. "
-            "Its steps cannot change this model."
+            "The optimizer (AdamW) holds none of the model's 1 trainable parameter. It holds no "
+            "parameters at all. Its steps cannot change this model."
         )
 
 
@@ -51,9 +51,9 @@ class TestSomeParametersMissing:
             "100 of 1,000 trainable scalars (10 %), and no step will change them. It also holds 2 tensors that "
             "the model does not have: was a layer replaced after the optimizer was built?"
         )
-        assert finding.fix == (
-            "optimizer = AdamW(model.parameters(), ...)  # after the model is complete; if they should not "
-            "learn: parameter.requires_grad_(False)"
+        assert (finding.fix, *finding.alternatives) == (
+            "optimizer = AdamW(model.parameters(), ...)  # after the model is complete",
+            "if they should stay frozen: parameter.requires_grad_(False)",
         )
 
     def test_a_small_head_replaced_after_the_optimizer_was_built_is_a_warning(self):
