@@ -1,4 +1,4 @@
-"""Says what is wrong with a training run, where, on what evidence, and what to change.
+"""Finds bugs in deep-learning training: what is wrong, where, the evidence, and what to change.
 
 report = diagnostics.examine(trainer)                             # Hugging Face Trainer, before train()
 report = diagnostics.examine(model, loader, loss_fn, optimizer)   # plain PyTorch
@@ -6,12 +6,12 @@ report = diagnostics.examine(model, dataset)                      # Keras on Ten
 with diagnostics.watch(model, optimizer) as watch: ...            # plain PyTorch, while training
 trainer.add_callback(diagnostics.TrainerCallback())               # the same for a Trainer
 model.fit(dataset, callbacks=[diagnostics.KerasCallback()])       # and for Keras
-x = diagnostics.probe(x, "after attention")                       # a tensor inside a forward that is watched
-report = diagnostics.explain(exception)                           # after it blew up
-search = diagnostics.largest_batch(step)                          # which batch fits, by trying
+x = diagnostics.probe(x, "after attention")                       # a tensor inside a watched forward
+report = diagnostics.explain(exception)                           # after an exception
+search = diagnostics.largest_batch(step)                          # the largest batch that fits
 """
 
-# Before all else: it takes the working directory off the path, where others could be taken for what we import.
+# Imported first: it removes the working directory from the path, whose modules could replace those imported here.
 from . import launch as launch
 
 # isort: split
@@ -45,8 +45,8 @@ __all__ = [
     "watch",
 ]
 
-# Each is a subclass of what its framework calls, and so is made where it is asked for: `import diagnostics`
-# imports no framework. Not in `__all__`, for `from diagnostics import *` would ask for both.
+# Each is a subclass of a class of its framework, and is imported on first use: `import diagnostics` imports no
+# framework. Not in `__all__`, because `from diagnostics import *` would import both.
 _CALLBACKS = {"KerasCallback": "keras_callback", "TrainerCallback": "trainer_callback"}
 
 

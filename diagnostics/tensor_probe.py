@@ -1,4 +1,4 @@
-"""`probe`: a tensor inside a `forward`, looked at while someone watches."""
+"""`probe`: records a tensor inside a `forward` while the model is watched."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ T = TypeVar("T")
 Listener = Callable[[Any, str], None]
 
 _listeners: list[Listener] = []
-_on = False  # a plain value, so that torch.compile has to hold against nothing else
+_on = False  # a plain value, so that it is the only guard that torch.compile needs
 _compiling: Callable[[], bool] = bool
 
 
 def probe(tensor: T, name: str) -> T:
-    """Let `watch` see a tensor that is computed between two modules; returns it as it is.
+    """Record a tensor that is computed between two modules, for `watch`; returns it unchanged.
 
         def forward(self, x):
             x = x + self.attention(x)
             x = diagnostics.probe(x, "after attention")
             return x * self.gate(x)
 
-    While nothing watches, this costs one look at a flag. While a `watch` does, in the steps that it looks at more
-    closely and in those that it traces, the range of the tensor is noted down under this name; and where a broken
-    step is run again, a NaN or inf that was made before this place is not blamed on what comes after it. Within a
-    function that `torch.compile` has compiled nothing is noted.
+    Without a `watch`, this only checks a flag. With one, the range of the tensor is recorded under this name in
+    sampled and traced steps; and when a failed step is replayed, a NaN or inf that occurred before this place is
+    not attributed to the code after it. Nothing is recorded within a function compiled by `torch.compile`.
 
     Args:
         tensor: any tensor, or dict, list, tuple or dataclass of tensors.
-        name: how it is called in the report. Used in several places, it stands for all of them together.
+        name: for the report. If it is used in several places, their values are combined.
 
     Returns:
         The same object.
@@ -42,7 +41,7 @@ def probe(tensor: T, name: str) -> T:
 
 @contextmanager
 def listening(listener: Listener, compiling: Callable[[], bool]) -> Iterator[None]:
-    """Hear of every call of `probe`.
+    """Call a listener at every call of `probe`.
 
     Args:
         listener: called with the value and its name. Must not raise.

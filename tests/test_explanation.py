@@ -17,13 +17,13 @@ def out_of_range():
 
 
 NAMED = (
-    "The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. 1 of the 3 "
-    "labels in this batch carries label 2."
+    "The labels run from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 1 of the "
+    "3 labels in this batch is out of range (2)."
 )
 NAMED_FROM_TEXT = (
-    "Label 2 is past the last class that the model has. Classes are counted from 0, so the model needs at least "
-    "one output more than the largest label. How many outputs it has, and which examples carry that label, cannot "
-    "be known from the text: pass the exception itself to diagnostics.explain."
+    "Label 2 is beyond the model's last class. Classes are counted from 0, so the model needs at least "
+    "one output more than the largest label. How many outputs it has, and which examples have that "
+    "label, cannot be read from the traceback's text: pass the exception to diagnostics.explain."
 )
 
 
@@ -112,7 +112,9 @@ class TestLiveException:
         lines = str(report).splitlines()
         assert lines[1] == "  IndexError: index 5 is out of bounds for dimension 0 with size 2"
         assert "in pick: torch.zeros(2, 3)[5]" in lines[3]
-        assert lines[-1] == "No rule recognises this failure. The line above is the last of your own that ran."
+        assert lines[-1] == (
+            "No rule recognises this failure. The line above is the last line of your code that ran."
+        )
 
     def test_leaves_the_exception_as_it_is(self):
         error = failure(out_of_range)

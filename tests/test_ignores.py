@@ -18,8 +18,8 @@ class TestFromOption:
         with pytest.raises(InvalidInput) as raised:
             from_option("loss-plato")
         assert str(raised.value) == (
-            "--ignore names 'loss-plato', and there is no such rule. "
-            "Did you mean loss-plateau or loss-oscillation?"
+            "--ignore names 'loss-plato', but there is no such rule. Did you mean loss-plateau or "
+            "loss-oscillation?"
         )
 
 
@@ -57,25 +57,27 @@ class TestFromPyproject:
 
     def test_a_reason_is_asked_for(self, project):
         assert self.refused(project('[tool.diagnostics.ignore]\ndead-units = " "\n')) == (
-            f"[tool.diagnostics.ignore] in DIR/pyproject.toml gives no reason for dead-units. Say why it is "
-            f"ignored:\n{EXAMPLE}"
+            "[tool.diagnostics.ignore] in DIR/pyproject.toml gives no reason for dead-units. Write why it is "
+            'ignored:\n[tool.diagnostics.ignore]\nsorted-by-label = "the stream is in order of time on purpose"'
         )
 
     def test_a_list_has_no_reasons(self, project):
         assert self.refused(project('[tool.diagnostics]\nignore = ["dead-units"]\n')) == (
-            "[tool.diagnostics.ignore] in DIR/pyproject.toml is a list. It takes rules, each with the reason:\n"
-            + EXAMPLE
+            "[tool.diagnostics.ignore] in DIR/pyproject.toml is a list. It takes rule names, each with a "
+            'reason:\n[tool.diagnostics.ignore]\nsorted-by-label = "the stream is in order of time on purpose"'
         )
 
     def test_an_unknown_rule(self, project):
         assert self.refused(project('[tool.diagnostics.ignore]\nnonsense = "x"\n')) == (
-            "[tool.diagnostics.ignore] in DIR/pyproject.toml names 'nonsense', and there is no such rule. "
-            "`diagnose rules` lists them."
+            "[tool.diagnostics.ignore] in DIR/pyproject.toml names 'nonsense', but there is no such "
+            "rule. `diagnose rules` lists all rules."
         )
 
     def test_an_unknown_key(self, project):
         assert self.refused(project("[tool.diagnostics]\nskip = []\n")) == (
-            f"[tool.diagnostics] in DIR/pyproject.toml holds skip. It takes a table ignore:\n{EXAMPLE}"
+            "[tool.diagnostics] in DIR/pyproject.toml holds skip. It takes a table "
+            '`ignore`:\n[tool.diagnostics.ignore]\nsorted-by-label = "the stream is in order of time on '
+            'purpose"'
         )
 
     def test_a_broken_file(self, project):

@@ -188,33 +188,20 @@ class TestJson:
         assert evidence["findings"][0]["evidence"] == {"loss": "inf", "gap": ["nan", 1.5]}
 
 
-TEXT = """\
-examined a Sequential with a DataLoader
-✓  dataset           163 parameters; 40 rows, 40 read
--  batch             no data
-✗  forward and loss  outputs (32, 2)
-·  not reached       backward, optimizer step
-
-error: labels-out-of-range                                                       train.py:31 in main
-  The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. 11
-  of the 32 labels in this batch carry label 2.
-  fix: AutoModelForSequenceClassification.from_pretrained(..., num_labels=3)
-  read: diagnose rules labels-out-of-range
-
-warning: unreached-parameters                                                                 step 7
-  3 of the 40 trainable parameters get no gradient.
-  fix: use their result in the loss
-  read: diagnose rules unreached-parameters
-
-note: mostly-padding
-  61% is padding.
-  fix: pad less
-  read: diagnose rules mostly-padding
-
-1 error, 1 warning, 1 note.
-Could not be judged here: class-imbalance, ragged-batch.
-A fault of diagnostics itself, not of your program: the rule ignores-input failed:
-ZeroDivisionError: division by zero"""
+TEXT = (
+    "examined a Sequential with a DataLoader\n✓  dataset           163 parameters; 40 rows, 40 read\n-  batch  "
+    "           no data\n✗  forward and loss  outputs (32, 2)\n·  not reached       backward, optimizer "
+    "step\n\nerror: labels-out-of-range                                                       train.py:31 in "
+    "main\n  The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. "
+    "11\n  of the 32 labels in this batch carry label 2.\n  fix: "
+    "AutoModelForSequenceClassification.from_pretrained(..., num_labels=3)\n  read: diagnose rules "
+    "labels-out-of-range\n\nwarning: unreached-parameters                                                      "
+    "           step 7\n  3 of the 40 trainable parameters get no gradient.\n  fix: use their result in the "
+    "loss\n  read: diagnose rules unreached-parameters\n\nnote: mostly-padding\n  61% is padding.\n  fix: pad "
+    "less\n  read: diagnose rules mostly-padding\n\n1 error, 1 warning, 1 note.\nNot judged: class-imbalance, "
+    "ragged-batch.\nError in diagnostics itself, not in your program: the rule ignores-input failed: "
+    "ZeroDivisionError:\ndivision by zero"
+)
 
 
 class TestText:
@@ -251,7 +238,7 @@ class TestText:
             (Report("examined"), "Nothing found."),
             (
                 Report("explained", crash=CRASH),
-                "No rule recognises this failure. The line above is the last of your own that ran.",
+                ("No rule recognises this failure. The line above is the last line of your code that ran."),
             ),
             (
                 Report("explained", crash=CrashFacts("KeyError", "'a'", (), True)),
@@ -259,7 +246,7 @@ class TestText:
             ),
             (
                 Report("examined", stages=(StageResult("batch", "failed", "The data is empty."),)),
-                "No rule has anything to say, but the examination could not go on, for the reason above.",
+                "No findings, but the examination stopped early for the reason above.",
             ),
             (Report("examined", (WARNING, WARNING)), "2 warnings."),
         ],

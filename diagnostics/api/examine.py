@@ -1,4 +1,4 @@
-"""`examine`: walks a training pipeline before it trains, stage by stage."""
+"""`examine`: checks a training pipeline before it trains, stage by stage."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def examine(
     evaluation: Any = None,
     check_reproducible: bool = False,
 ) -> Report:
-    """Look at a training pipeline before it trains, and say what is wrong with it.
+    """Check a training pipeline before it trains, and report what is wrong with it.
 
-    Walks dataset, batch, forward and loss, backward, optimizer step, an overfit of one batch, and the evaluation
-    metric, in this order, and stops at the first error: what comes after it would make no sense. Weights,
-    optimizer state, order of the data and random states stay bit for bit as they are: whatever must be run or
-    trained is run and trained on a copy. At most 512 rows and a few batches are read, one of them three times to
-    see whether reading changes it, on copies of the data; and, where there is an evaluation set, as many training
-    rows as two seconds allow (20,000 at most), to see whether they stand there too.
+    Checks dataset, batch, forward and loss, backward, optimizer step, an overfit of one batch, and the evaluation
+    metric, in this order, and stops at the first error, because later results would be meaningless. Weights,
+    optimizer state, data order and random states stay bit for bit unchanged: everything is run and trained on a
+    copy. At most 512 rows and a few batches are read, one of them three times to check whether reading changes it,
+    on copies of the data; and, if there is an evaluation set, as many training rows as two seconds allow (20,000
+    at most), to compare them with it.
 
         report = diagnostics.examine(trainer)
         report = diagnostics.examine(model, loader, loss_fn, optimizer)
@@ -53,20 +53,20 @@ def examine(
         loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches.
             A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
             model: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays ``(x, y)`` or ``(x, y, sample_weight)``,
-            or a list of batches. A dataset made by `from_generator` is refused: to read it might take rows away
-            from training. Pass some of its batches, ``list(dataset.take(4))``, where it begins anew each time.
+            or a list of batches. A dataset made by `from_generator` is refused, because reading it may remove rows
+            from training. Pass some of its batches, ``list(dataset.take(4))``, if it starts anew each time.
         loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.
-        optimizer: for a module: read, never stepped. None leaves its rules unjudged.
-        evaluation: the evaluation data, of the same kind as `loader`, to be held against the training data. A
-            Trainer brings its own.
-        check_reproducible: also make one step twice from the same state and seeds, on copies, and say what differs
-            first. PyTorch only.
+        optimizer: for a module: read, never stepped. None: its rules are not judged.
+        evaluation: the evaluation data, of the same kind as `loader`, to compare with the training data. A Trainer
+            has its own.
+        check_reproducible: also run one step twice from the same state and seeds, on copies, and report the first
+            difference. PyTorch only.
 
     Returns:
-        A `Report`. What the user's own code raises on the way is explained in it, not raised.
+        A `Report`. Exceptions of the user's code are explained in it, not raised.
 
     Raises:
-        InvalidInput: the arguments are not something that can be examined.
+        InvalidInput: the arguments cannot be examined.
     """
     from diagnostics.report.build import finished
 
@@ -74,24 +74,25 @@ def examine(
 
 
 def walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    """Evaluate the rules on what a pipeline shows, stage by stage; the findings are not yet grouped."""
+    """Evaluate the rules on a pipeline, stage by stage, without grouping the findings."""
     with own_run(), pipeline.untouched():
         report = _walk(pipeline, check_reproducible)
     if not all(result.status in ("passed", "not judged") for result in report.stages):
-        # An exception and the frames it went through refer to each other, so the copy and the batch in them would
-        # stay until the next collection; and memory may be what was short.
+        # An exception and its frames refer to each other, so the copy and the batch would stay in memory until the
+        # next garbage collection; and memory may be what ran out.
         del pipeline
         gc.collect()
     return report
 
 
 def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evaluation: Any) -> Pipeline:
-    # An object of a framework can only exist if its framework was imported; nothing is imported to find out.
+    # An object of a framework exists only if the framework was imported, so nothing is imported here.
     trainers, torch = sys.modules.get("transformers.trainer"), sys.modules.get("torch")
     if trainers is not None and isinstance(target, getattr(trainers, "Trainer", ())):
         if any(argument is not None for argument in (loader, loss_fn, optimizer, evaluation)):
             raise InvalidInput(
-                "examine() was given a Trainer and more. A Trainer brings its data, loss and optimizer along: "
+                "examine() was given a Trainer and further arguments. A Trainer has its own data, loss and "
+                "optimizer: "
                 "examine(trainer)."
             )
         from diagnostics.collectors.transformers.pipeline import TrainerPipeline
@@ -104,8 +105,9 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
     if torch is not None and isinstance(target, torch.nn.Module):
         if loader is None:
             raise InvalidInput(
-                f"examine() was given the model {type(target).__name__} and no data. Pass what the training loop "
-                "reads its batches from: examine(model, loader, loss_fn, optimizer)."
+                f"examine() was given the model {type(target).__name__} and no data. Pass the loader of the "
+                "training "
+                "loop: examine(model, loader, loss_fn, optimizer)."
             )
         from diagnostics.collectors.pytorch.data import not_batches
 
@@ -118,7 +120,7 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
             )
         if isinstance(loss_fn, type) and issubclass(loss_fn, torch.nn.Module):
             raise InvalidInput(
-                f"examine() was given {what(loss_fn)}, as loss_fn. Make one first: {loss_fn.__name__}()."
+                f"examine() was given {what(loss_fn)}, as loss_fn. Create one first: {loss_fn.__name__}()."
             )
         if optimizer is not None and not hasattr(optimizer, "param_groups"):
             raise InvalidInput(
@@ -169,9 +171,9 @@ def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
 def _run_stage(
     name: str, stage: Callable[[], Iterator[Fact]], evaluator: Evaluator, to_the_end: bool = False
 ) -> tuple[StageResult, list[Finding], CrashFacts | None]:
-    """Run one stage until it is through or an error is found; return how it went, what was found, any crash.
+    """Run one stage to its end or to the first error; return its outcome, the findings, and a crash if any.
 
-    With `to_the_end` it goes on after an error: another rule may see more of the same mistake.
+    With `to_the_end` it continues after an error: another rule may find more about the same bug.
     """
     from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
     from diagnostics.report.stage_summary import detail
@@ -198,9 +200,9 @@ def _run_stage(
         crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
         findings += evaluator.add(crash, *symptoms)
         status, seen = "failed", [f"{crash.exception}: {crash.first_line}"]
-    except Exception as fault:  # ours: a line in the report, never an exception in the user's program
+    except Exception as fault:  # an error of this library: a line in the report, never raised
         evaluator.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
-        seen = ["a fault of diagnostics itself; see below"]
+        seen = ["an error in diagnostics itself; see below"]
         return StageResult(name, "not judged", *seen), [*findings, *evaluator.close_phase()], None
     findings += evaluator.close_phase()
     if _has_error(findings) and (status != "failed" or crash is not None):
@@ -214,7 +216,7 @@ def _has_error(findings: list[Finding]) -> bool:
 
 @contextmanager
 def _shown(stage: str) -> Iterator[None]:
-    """Say on a terminal which stage is being looked at; print nothing anywhere else."""
+    """Show the current stage on a terminal; print nothing elsewhere."""
     if not sys.stderr.isatty():
         yield
         return

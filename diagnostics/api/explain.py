@@ -1,4 +1,4 @@
-"""`explain`: says what an exception, or the text of one, comes from."""
+"""`explain`: finds the cause of an exception, live or as text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from diagnostics.errors import InvalidInput, what
 from diagnostics.report.report import Report
+from diagnostics.text.join import count_of
 
 if TYPE_CHECKING:
     from diagnostics.collectors.crash.frames import Crash
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def explain(failure: Any) -> Report:
-    """Say what a failure comes from, where, on what evidence, and what to change.
+    """Report the cause of a failure, where it is, the evidence, and what to change.
 
-    From a live exception the tensors in the frames of its traceback are read: which labels, how many outputs,
-    which lengths. From text only the text is known, and the report says what it therefore leaves open.
+    From a live exception the tensors in the frames of its traceback are read: labels, number of outputs, lengths.
+    From a text only the text is known, and the report says what it does not show.
 
     The text may be a whole log. Tracebacks are read as Python, IPython, Jupyter, Colab, pytest, rich and loguru
     print them, behind the prefixes of loggers and launchers, with or without colours. Of several failures in one
-    process the last that a rule knows is explained; of several processes' the one that came first. The title says
+    process the last one that a rule knows is explained; of several processes the first failure. The title says
     which.
 
         try:
@@ -30,13 +31,13 @@ def explain(failure: Any) -> Report:
             print(diagnostics.explain(error))
 
     Args:
-        failure: an exception that was caught, or a text that holds a traceback.
+        failure: a caught exception, or a text with a traceback.
 
     Returns:
         A `Report`; without findings if no rule recognises the failure.
 
     Raises:
-        InvalidInput: neither an exception, nor a text that holds a traceback or what is left of one.
+        InvalidInput: neither an exception nor a text with a traceback or part of one.
     """
     from diagnostics.report.build import finished
 
@@ -44,7 +45,7 @@ def explain(failure: Any) -> Report:
 
 
 def explanation_of(failure: Any) -> Report:
-    """Do what `explain` does; the findings are not yet grouped."""
+    """Do the same as `explain`, without grouping the findings."""
     if isinstance(failure, str):
         title, crash, *symptoms = _of_text(failure)
     elif isinstance(failure, BaseException):
@@ -52,8 +53,7 @@ def explanation_of(failure: Any) -> Report:
         crash, *symptoms = facts_of_exception(failure)
     else:
         raise InvalidInput(
-            f"explain() was given {what(failure)}. It takes an exception that was caught, or the text of "
-            "a traceback."
+            f"explain() was given {what(failure)}. It takes a caught exception, or the text of a traceback."
         )
     from diagnostics.facts.crash import CrashFacts, Symptom
     from diagnostics.report.build import evaluated, new_evaluator
@@ -64,7 +64,7 @@ def explanation_of(failure: Any) -> Report:
 
 
 def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:
-    """Read a live exception; if nothing is recognised in it, then what it is made of, or what it came of."""
+    """Read a live exception; if it is not recognised, its causes and the exceptions in its group."""
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import within
 
@@ -97,32 +97,32 @@ def _read(error: BaseException) -> Crash:
 
 
 def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
-    """Read the text of a traceback; of several, the likeliest origin in which something is recognised.
+    """Read the text of a traceback; of several, the most likely origin that is recognised.
 
-    Exceptions that came of each other count as one failure, as in `facts_of_exception`.
+    Chained exceptions count as one failure, as in `facts_of_exception`.
 
     Raises:
-        InvalidInput: the text holds no traceback.
+        InvalidInput: the text has no traceback.
     """
     _, *facts = _of_text(text)
     return facts[0], *facts[1:]
 
 
 def _of_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
-    """Return what was read, in words, and the facts."""
+    """Return the title of the report, and the facts."""
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash, within
     from diagnostics.collectors.tracebacks.no_traceback import last_words
     from diagnostics.collectors.tracebacks.parse import Failure, failures
     from diagnostics.collectors.tracebacks.rank import in_order, title
 
-    told = failures(text)
-    if not told:
+    found_failures = failures(text)
+    if not found_failures:
         ended = last_words(text)
         if ended is None:
             raise InvalidInput(_nothing_in(text))
-        told = [Failure((ended,), 1)]
-    ordered = in_order(told, text)
+        found_failures = [Failure((ended,), 1)]
+    ordered = in_order(found_failures, text)
     for failure in ordered:
         last, *before = reversed(failure.chain)
         whole = Crash(last, log=text)
@@ -130,19 +130,17 @@ def _of_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
             if facts is not None:
                 whole = within(whole, Crash(facts))
             if found := symptoms(whole):
-                return title(told, failure), whole.facts, *found
-    return title(told, ordered[0]), ordered[0].last
+                return title(found_failures, failure), whole.facts, *found
+    return title(found_failures, ordered[0]), ordered[0].last
 
 
 def _nothing_in(text: str) -> str:
     from diagnostics.collectors.tracebacks.parse import is_cut_off
 
     wanted = (
-        "It takes what Python printed, from 'Traceback (most recent call last):' to the line that names the "
-        "exception."
+        "It takes a whole traceback, from 'Traceback (most recent call last):' to the line with the exception."
     )
     if is_cut_off(text):
-        return f"explain() was given a traceback whose last line, which names the exception, is missing. {wanted}"
-    count = len(text.splitlines())
-    lines = f"{count} {'line' if count == 1 else 'lines'} without a traceback"
+        return f"explain() was given a traceback without its last line, which has the exception. {wanted}"
+    lines = f"{count_of(len(text.splitlines()), 'line')} without a traceback"
     return f"explain() was given {lines if text.strip() else 'an empty text'}. {wanted}"

@@ -1,4 +1,4 @@
-"""`largest_batch`: tries batch sizes, each in a child process of its own, until the largest that fits is known."""
+"""`largest_batch`: searches for the largest batch that fits, trying each size in its own child process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchSearch:
-    """What `largest_batch` found.
+    """The result of `largest_batch`.
 
     Attributes:
         largest: the largest size that fits; 0 if not even a single row does.
-        too_large: the smallest size that was seen not to fit; None if all that were tried fit.
-        trials: in the order in which they were made.
+        too_large: the smallest size that did not fit; None if all sizes that were tried fit.
+        trials: in order of time.
     """
 
     largest: int
@@ -28,10 +28,10 @@ class BatchSearch:
     trials: tuple[Trial, ...]
 
     def __str__(self) -> str:
-        """Render the trials, smallest first, and the answer."""
+        """Render the trials, smallest first, and the result."""
         lines = [str(trial) for trial in sorted(self.trials, key=lambda trial: trial.size)]
         if self.too_large is None:
-            answer = f"Batches of {self.largest} fit, the largest that was tried."
+            answer = f"Batches of {self.largest} fit, the largest size that was tried."
         elif not self.largest:
             answer = "Not even a single row fits."
         else:
@@ -50,13 +50,13 @@ def largest_batch(
 ) -> BatchSearch:
     """Search for the largest batch that fits into memory, by trying.
 
-    Every size is tried in a new process, so that one that does not fit, or that the system kills, harms nobody and
-    leaves nothing behind. The size is doubled until it does not fit, then the gap is halved.
+    Every size is tried in a new process, so that a size that does not fit, or that the system kills, has no side
+    effects. The size is doubled until it does not fit, then the gap is halved.
 
         # search.py
         def step(batch_size):
             model, optimizer = build()
-            for _ in range(2):  # an optimizer makes its state in the first step, and is largest in the second
+            for _ in range(2):  # an optimizer creates its state in the first step; the second needs most memory
                 loss = model(**random_batch(batch_size)).loss
                 loss.backward()
                 optimizer.step()
@@ -65,18 +65,18 @@ def largest_batch(
             print(diagnostics.largest_batch(step, start=8))
 
     Args:
-        step: builds the model and trains it on batches of the size that it is given. It must stand at the top
-            level of a file, so that another process can import it. Let its rows be as long as the longest.
+        step: builds the model and trains it on batches of the given size. It must be at the top level of a file,
+            so that another process can import it. Use rows as long as the longest.
         start: the size to try first.
         limit: the largest size to try; None for no limit.
-        within: how far the smallest size that does not fit may lie above the largest that fits, as a share of the
-            latter. 0 finds the very number.
-        seconds: how long one trial may take, imports included.
-        show: whether to print each trial, on standard error.
+        within: how far the smallest size that does not fit may be above the largest that fits, as a share of the
+            latter. 0 finds the exact number.
+        seconds: how long one trial may take, including imports.
+        show: whether to print each trial to standard error.
 
     Raises:
-        InvalidInput: an argument is of no use, `step` cannot be imported, or it fails for another reason than
-            memory; its traceback is then in the notes of the exception.
+        InvalidInput: an argument is wrong, `step` cannot be imported, or it fails for another reason than memory;
+            its traceback is then in the notes of the exception.
     """
     from .largest_batch_trial import check_importable
 
@@ -108,14 +108,14 @@ def _check(step: Any, start: Any, limit: Any, within: Any, seconds: Any) -> None
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise InvalidInput(f"largest_batch({name}={value!r}): expected a whole number of rows, at least 1.")
     if limit is not None and limit < start:
-        raise InvalidInput(f"largest_batch(start={start}, limit={limit}): the search would begin past its end.")
+        raise InvalidInput(f"largest_batch(start={start}, limit={limit}): start must not be above limit.")
     for name, value, least in (("within", within, 0), ("seconds", seconds, 1)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
             raise InvalidInput(f"largest_batch({name}={value!r}): expected a number, at least {least}.")
 
 
 def _next(fits: int, fails: int | None, limit: int | None, within: float) -> int | None:
-    """Choose the size to try now; None if the answer is known."""
+    """Return the next size to try; None if the result is known."""
     if fails is None:
         following = 2 * fits if limit is None else min(2 * fits, limit)
         return following if following > fits else None

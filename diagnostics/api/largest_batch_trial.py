@@ -1,4 +1,4 @@
-"""One batch size, tried in a child process: it may run out of memory, or be killed, and harms nobody."""
+"""Tries one batch size in a child process, which may run out of memory or be killed without side effects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Step = Callable[[int], object]
 Outcome = Literal["fits", "does not fit", "failed"]
 
-CLEANUP_S = 5.0  # a killed child is gone at once; this only keeps a broken system from hanging us
+CLEANUP_S = 5.0  # a killed child exits at once; the limit only prevents hanging on a broken system
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Trial:
 
     Attributes:
         size: rows in the batch.
-        peak: bytes of memory used at most; None if the process could not tell any more.
-        where: whose memory that is: ``GPU`` or ``host``.
+        peak: peak memory in bytes; None if the process ended without reporting it.
+        where: which memory that is: ``GPU`` or ``host``.
         reason: why it does not fit; empty if it does.
     """
 
@@ -52,14 +52,14 @@ class Trial:
 
 
 def check_importable(step: Step) -> None:
-    """Make sure that a child process can import the step.
+    """Check that a child process can import the step.
 
     Raises:
-        InvalidInput: it cannot, or this is such a child, importing the file that searches.
+        InvalidInput: it cannot, or this is such a child process, which imports the calling file.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise InvalidInput(
-            "largest_batch() was called while its own child process imported this file, and would go on for ever. "
+            "largest_batch() was called while its own child process imported this file, which would never end. "
             'Put the call under: if __name__ == "__main__":'
         )
     main = sys.modules.get("__main__")
@@ -67,27 +67,27 @@ def check_importable(step: Step) -> None:
     try:
         pickle.dumps(step)
         lost = getattr(step, "__module__", "") == "__main__" and not hasattr(main, "__file__")
-    except Exception:  # what pickle raises depends on what it meets
+    except Exception:  # pickle raises various exceptions
         lost = True
     if lost:
         raise InvalidInput(
-            f"largest_batch() cannot hand {name} to another process: only a function at the top level of a file "
-            "can be imported there, not a lambda, an inner function or a notebook's. Write it into a file and "
+            f"largest_batch() cannot pass {name} to another process, which can import only functions at the top "
+            "level of a file, not a lambda, an inner function or a function in a notebook. Move it to a file and "
             "import it."
         )
 
 
 def try_batch(step: Step, size: int, seconds: float, *, smaller_fits: bool) -> Trial:
-    """Try one size in a process of its own, which is gone when this returns, however it returns.
+    """Try one size in its own process, which has ended when this returns or raises.
 
     Raises:
         InvalidInput: the step took longer than `seconds`, or failed for another reason than memory.
     """
-    context = multiprocessing.get_context("spawn")  # a forked child could not use a card that its parent has used
+    context = multiprocessing.get_context("spawn")  # a forked child could not use a GPU that its parent has used
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_run, args=(step, size, sender), name=f"batches of {size}")
     started = time.monotonic()
-    said: tuple[Outcome, str, str, int | None, str] | None = None
+    result: tuple[Outcome, str, str, int | None, str] | None = None
     try:
         child.start()
         sender.close()
@@ -95,9 +95,9 @@ def try_batch(step: Step, size: int, seconds: float, *, smaller_fits: bool) -> T
             raise InvalidInput(
                 f"step({size}) took longer than {seconds:g} s; largest_batch(seconds=...) allows more."
             )
-        said = receiver.recv()
+        result = receiver.recv()
         child.join()
-    except EOFError:  # it ended without a word
+    except EOFError:  # it ended without a result
         child.join()
     finally:
         if child.is_alive():
@@ -105,36 +105,35 @@ def try_batch(step: Step, size: int, seconds: float, *, smaller_fits: bool) -> T
             child.join(CLEANUP_S)
         receiver.close()
     elapsed = time.monotonic() - started
-    if said is None:
+    if result is None:
         return Trial(size, False, elapsed, reason=_ended(size, child.exitcode, smaller_fits))
-    outcome, reason, trace, peak, where = said
+    outcome, reason, trace, peak, where = result
     if outcome == "failed":
-        error = InvalidInput(f"step({size}) failed, and not for want of memory: {reason}")
+        error = InvalidInput(f"step({size}) failed, but not because of memory: {reason}")
         error.add_note(trace)
         raise error
     return Trial(size, outcome == "fits", elapsed, peak, where, reason)
 
 
 def _ended(size: int, code: int | None, smaller_fits: bool) -> str:
-    """Say how a process ended that could not say so itself.
+    """Return why a process ended without a result.
 
     Raises:
-        InvalidInput: memory is not to blame.
+        InvalidInput: memory is not the cause.
     """
     if code is not None and code < 0:
         name = signal.Signals(-code).name
-        # Some kernels do not survive a refusal of memory: they abort, or write where nothing is.
+        # Some kernels abort or crash when an allocation fails.
         if name == "SIGKILL" or smaller_fits:
             return f"the process was ended by {name}"
         raise InvalidInput(f"step({size}) ended its process by {name}, and no smaller size is known to fit.")
     raise InvalidInput(
-        f"The process that should run step({size}) ended by itself (exit code {code}) and gave no answer. What it "
-        "said stands above."
+        f"The process of step({size}) ended by itself (exit code {code}) without a result. Its output is above."
     )
 
 
 def _run(step: Step, size: int, sender: Connection) -> None:
-    """Run in the child: try, and report."""
+    """Try the size and send the result; runs in the child process."""
     from diagnostics.collectors.system.process_memory import peak_memory
 
     threading.Thread(target=_leave_with_parent, daemon=True).start()
@@ -159,12 +158,12 @@ def _why(error: BaseException) -> tuple[Outcome, str]:
     refused = next((symptom for symptom in symptoms if isinstance(symptom, OutOfMemoryCrash)), None)
     if refused is None:
         return "failed", f"{type(error).__name__}: {crash.first_line}"
-    tried = "" if refused.tried is None else f"{in_bytes(refused.tried)} more was asked for"
+    tried = "" if refused.tried is None else f"{in_bytes(refused.tried)} more was requested"
     return "does not fit", tried
 
 
 def _leave_with_parent() -> None:
-    """End this process when its parent has ended without ending it."""
+    """End this process once its parent has ended."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

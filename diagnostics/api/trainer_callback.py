@@ -1,4 +1,4 @@
-"""Rides along with a Hugging Face `Trainer`: what `watch` does in a loop, at the events of a callback."""
+"""Watches a Hugging Face `Trainer` through a callback, as `watch` does a loop."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ FRAMES = 12  # between the Trainer that trains and the callback that it calls; t
 
 
 class _Observer(Protocol):
-    """Looks on at one `training_step`."""
+    """Observes one `training_step`."""
 
     def close(self) -> None:
-        """Take all hooks off; the step is over, or has failed."""
+        """Remove all hooks; the step is over, or has failed."""
 
     def done(self, loss: Any) -> None:
-        """Take what the step returned."""
+        """Receive the loss that the step returned."""
 
 
 class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
-    """Watch a Trainer train, and say at which step, in which layer and why it went bad; see `watch`.
+    """Watch a Trainer train, and report at which step, in which layer and why training failed; see `watch`.
 
     callback = diagnostics.TrainerCallback()
     trainer.add_callback(callback)
     trainer.train()
     print(callback.report())
 
-    It changes no result and ends no run: a fault of its own is a line in the report. A step is a step of the
-    optimizer, counted from 0 where `train` begins. Its loss is the sum over the batches of one step of what
-    `training_step` returns, the very number that was differentiated, whoever computed it: the model, label
-    smoothing or a `compute_loss` of your own. (What the Trainer logs is a mean over `logging_steps` steps, and
-    leaves NaN out.) With several processes each watches its own share.
+    It changes no result and ends no run: its own errors are lines in the report. A step is a step of the
+    optimizer, counted from 0 where `train` begins. Its loss is the sum over the batches of one step of the value
+    that `training_step` returns, the number that is differentiated, whether from the model, label smoothing or a
+    custom `compute_loss`. (The Trainer logs a mean over `logging_steps` steps, without NaN.) With several
+    processes each watches its own share.
 
     Not covered: several GPUs in one process (`DataParallel`), and optimizers without PyTorch's hooks, such as
     those of DeepSpeed.
@@ -51,13 +51,13 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     Args:
         every: steps between two reads from the device, as for `watch`.
         stop_after: steps after which to stop watching. Training goes on.
-        quiet: never to print. Otherwise a report with an error or a warning goes to stderr when training ends,
-            in the main process.
-        trace_steps: steps of which every module's call is recorded, as for `watch`.
-        logger: what is read is also handed to it, in the main process, as for `watch`.
+        quiet: never print. Otherwise a report with an error or a warning goes to stderr when training ends, in the
+            main process.
+        trace_steps: steps in which every module call is recorded, as for `watch`.
+        logger: also receives the recorded values, in the main process, as for `watch`.
 
     Raises:
-        InvalidInput: `every`, `stop_after` or `trace_steps` are no numbers of steps, or `logger` is no logger.
+        InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, or `logger` is not a logger.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._why_not = "training has not begun"
         self._guard = FaultGuard(message="watching the Trainer failed ({part}): {fault}")
         self._safely = self._guard.run
-        self._losses: list[Any] = []  # of the batches of the step that is under way
+        self._losses: list[Any] = []  # of the batches of the current step
         self._eval_name: str | None = None
         self._release: Callable[[], None] | None = None
         self._on_first_step: Callable[[Any, Any], _Observer | None] | None = None

@@ -1,4 +1,4 @@
-"""`watch`: rides along while a model trains."""
+"""`watch`: observes a model while it trains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USAGE = "It takes a PyTorch model and its optimizer, or a list of them: watch(mo
 
 
 class Watch:
-    """A run that is being watched; made by `watch`, used as a context manager or as it is.
+    """A watched run; made by `watch`, used as a context manager or directly.
 
     with diagnostics.watch(model, optimizer) as watch:
         for batch, target in loader:
@@ -52,22 +52,22 @@ class Watch:
 
     @without_user_modes()
     def step(self, loss: Any = None, labels: Any = None) -> None:
-        """Tell that a pass of the loop is over, and its loss. Call it once a pass, at the end.
+        """Record the end of an iteration of the loop, and its loss. Call it once per iteration, at the end.
 
-        Without this call all is watched but the loss. With gradient accumulation call it for each of the small
-        batches: their losses are averaged.
+        Without this call everything but the loss is watched. With gradient accumulation call it for each
+        micro-batch: their losses are averaged.
 
         Args:
-            loss: a number, or a tensor () on any device, which is not waited for.
-            labels: of the batch, a tensor of integers (examples,) on any device; only needed where a classifier's
-                loss is none that gives them away, as cross entropy does, and the model is not called with them.
+            loss: a number, or a tensor () on any device; does not synchronise.
+            labels: of the batch, a tensor of integers (examples,) on any device; only needed if they cannot be
+                read from the loss, as from cross entropy, and the model is not called with them.
         """
         self._probe.step(loss, labels)
         if self._stop_after is not None and self._probe.steps >= self._stop_after:
             self.close()
 
     def evaluated(self, loss: float) -> None:
-        """Hand over the loss of an evaluation, to be held against the training loss.
+        """Record the loss of an evaluation, to compare with the training loss.
 
         Args:
             loss: over the evaluation set.
@@ -75,7 +75,7 @@ class Watch:
         self._probe.evaluated(loss)
 
     def close(self) -> None:
-        """Stop watching: all hooks are gone. The report can still be had."""
+        """Stop watching and remove all hooks. The report stays available."""
         if self._closed:
             return
         self._closed = True
@@ -85,7 +85,7 @@ class Watch:
 
     @without_user_modes()
     def report(self) -> Report:
-        """Say what was seen so far. Reads what is still on the device."""
+        """Return the report of the run so far. Reads pending values from the device."""
         from diagnostics.report.build import finished
 
         return finished(self._report())
@@ -100,10 +100,10 @@ class Watch:
             return dataclasses.replace(report, traces=self._probe.traces(), failed=self._probe.batch())
 
     def release(self) -> Report:
-        """Stop watching, and let go of the model and all that was seen at once.
+        """Stop watching, and release the model and all recorded data at once.
 
         Returns:
-            The last report, its findings not yet grouped.
+            The last report, without grouping the findings.
         """
         self.close()
         report = self._report()
@@ -129,12 +129,12 @@ def watch(
     trace_steps: Iterable[int] = (),
     logger: Any = None,
 ) -> Watch:
-    """Watch a model train, and say at which step, in which layer and why it went bad.
+    """Watch a model train, and report at which step, in which layer and why training failed.
 
-    Hooks on the model and on its optimizers note down what each step did, on the device itself; nothing is read
-    back from an accelerator more often than every so many steps. Weights, random states and results stay bit for
-    bit what they would be without. Once a NaN or inf is seen, that one step is run again on a copy of the model,
-    with the weights, the batch and the random state it had, to find the module that made it.
+    Hooks on the model and on its optimizers record what each step did, on the device itself; values are read from
+    an accelerator only every few steps. Weights, random states and results stay bit for bit the same as without.
+    Once a NaN or inf occurs, that step is replayed on a copy of the model, with its weights, batch and random
+    state, to find the module where it began.
 
         with diagnostics.watch(model, optimizer) as watch:
             for batch in loader:
@@ -143,34 +143,33 @@ def watch(
         report = watch.report()
         report.save("report.html")    # or print(report)
 
-    `diagnostics.probe` shows it a tensor between two modules, and `Report.batch` gives back the batch that broke.
+    `diagnostics.probe` records a tensor between two modules, and `Report.batch` returns the batch that failed.
 
-    A model under `torch.compile` is watched as it is called: hand over the compiled one. Not covered: what happens
-    within one step of LBFGS, whose closure runs several passes; sparse gradients; forward passes that go past
-    the model that was handed over.
+    Pass a model under `torch.compile` in its compiled form. Not covered: the passes within one step of LBFGS,
+    whose closure runs several; sparse gradients; forward passes that do not call the given model.
 
     Args:
         model: a `torch.nn.Module`, the one that the loop calls.
         optimizer: a `torch.optim.Optimizer`, or a list of several. A step of the run is a step of the one that
-            steps first. None: a step is a call of `Watch.step`, made while the gradients are still there.
-        every: steps between two reads from the device; weights, updates and activations are looked at in one of
-            as many, in a long run in one of eight times as many. 1 looks at all steps, and finds a NaN at once.
-        stop_after: steps after which to stop watching, counted at `Watch.step`; None to watch to the end.
-        trace_steps: steps, counted from 0, of which every module's call is recorded: the smallest and largest
+            steps first. None: a step is a call of `Watch.step`, before the gradients are zeroed.
+        every: steps between two reads from the device; weights, updates and activations are sampled at the same
+            interval, in a long run at eight times the interval. 1 samples all steps, and finds a NaN at once.
+        stop_after: steps after which to stop watching, counted by `Watch.step`; None to watch to the end.
+        trace_steps: steps, counted from 0, in which every module call is recorded: the smallest and largest
             absolute value of its weights, inputs and outputs, in the first forward pass. They are in the printed
-            report and in ``report.traces``. Such a step waits for the device at every module.
-        logger: what is read is also handed to it: a function, called as ``logger({"watch/loss": 0.7, …}, step)``;
+            report and in ``report.traces``. Such a step synchronises with the device at every module.
+        logger: also receives the recorded values: a function, called as ``logger({"watch/loss": 0.7, …}, step)``;
             a TensorBoard ``SummaryWriter``; or a Weights & Biases run. `diagnostics.report.loggers` lists the
-            names. If it raises, that is a line in the report, and it is left alone.
+            names. If it raises, the error is a line in the report, and it is not called again.
 
     Returns:
-        A `Watch`. Memory stays constant over runs of any length: on an accelerator the weights are held twice
-        more, if they take at most 512 MiB and a quarter of what is free holds three of them. Inputs are held of
-        the last steps, at most 256 MiB: on a CPU beyond the latest step a sixteenth of what the process holds.
-        Of models with more than 8 million weights a sample is compared before and after a step.
+        A `Watch`. Memory stays constant over runs of any length: on an accelerator two more copies of the weights
+        are kept, if they need at most 512 MiB and three of them fit into a quarter of the free memory. The inputs
+        of the last steps are kept, at most 256 MiB: on a CPU, beyond the latest step, a sixteenth of the memory of
+        the process. In models with more than 8 million weights a sample is compared before and after a step.
 
     Raises:
-        InvalidInput: the arguments are nothing that can be watched.
+        InvalidInput: the arguments cannot be watched.
     """
     check_rhythm("watch", every, stop_after)
     traced = check_traced("watch", trace_steps)
@@ -190,7 +189,7 @@ def watch(
 
 
 def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
-    """Refuse what is no number of steps; `name` is that of the function or class that was called."""
+    """Check that both are numbers of steps; `name` is that of the called function or class."""
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise InvalidInput(f"{name}() was given every={every!r}. It takes a number of steps, 1 or more.")
     if stop_after is not None and (not isinstance(stop_after, int) or stop_after < 1):
@@ -198,12 +197,11 @@ def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
 
 
 def check_traced(name: str, steps: Any) -> frozenset[int]:
-    """Refuse what are no numbers of steps; `name` is that of the function or class that was called."""
+    """Check that these are step numbers; `name` is that of the called function or class."""
     given = list(steps) if isinstance(steps, Iterable) and not isinstance(steps, str) else None
     if given is None or not all(isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in given):
         raise InvalidInput(
-            f"{name}() was given trace_steps={steps!r}. It takes numbers of steps, "
-            "counted from 0: trace_steps=[1, 3]."
+            f"{name}() was given trace_steps={steps!r}. It takes step numbers, counted from 0: trace_steps=[1, 3]."
         )
     return frozenset(given)
 
@@ -227,8 +225,9 @@ def _check_model(model: Any) -> None:
         raise InvalidInput(f"watch() was given {what(model)} as model. {USAGE}")
     if isinstance(model, torch.jit.ScriptModule):
         raise InvalidInput(
-            "watch() was given a model that torch.jit.script or torch.jit.trace has made, which takes no hooks. "
-            "Train the module that it was made from."
+            "watch() was given a model made by torch.jit.script or torch.jit.trace, which takes no hooks. "
+            "Train the "
+            "module that it was made from."
         )
     from diagnostics.collectors.pytorch.model import check_runnable
     from diagnostics.collectors.shared.pipeline import StageFailed

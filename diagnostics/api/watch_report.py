@@ -1,4 +1,4 @@
-"""From what a watcher saw to the report that the reader gets; the same for a loop and for callbacks."""
+"""Builds the report of a watched run; the same for a loop and for callbacks."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from diagnostics.facts.training import (
 )
 from diagnostics.report.build import evaluated, new_evaluator
 from diagnostics.report.report import Report, StageResult
+from diagnostics.text.join import count_of
 
-NO_LOSS = "the loop handed over none: watch.step(loss)"
+NO_LOSS = "the loop passed none: call watch.step(loss)"
 
 
 class Watcher(Protocol):
-    """What a report needs of a probe that rides along, whatever its framework.
+    """What a report needs from a watcher of any framework.
 
     Attributes:
-        faults: by part, what went wrong in the watcher itself.
+        faults: by part, errors in the watcher itself.
         uncovered: by part, why it could not be watched.
-        forwards: forward passes with gradients that were seen; 0 if none was.
+        forwards: number of forward passes with gradients.
     """
 
     faults: dict[str, str]
@@ -40,22 +41,22 @@ class Watcher(Protocol):
         """Where the first NaN or inf came from; None while there is none."""
 
     def read(self) -> None:
-        """Bring everything that is pending to the host."""
+        """Read all pending values from the device."""
 
     def history(self) -> TrainingHistory:
         """Return the run so far."""
 
     def ranges(self) -> RangeFacts | None:
-        """Return how large the activations became; None if they were not seen."""
+        """Return the activation ranges; None if they are not known."""
 
 
 def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Report:
-    """Evaluate the rules on the run so far; the findings are not yet grouped.
+    """Evaluate the rules on the run so far, without grouping the findings.
 
     Args:
         probe: is read first.
-        name: of what was watched, for the title.
-        facts: what else is known: of the model, the optimizer, the data.
+        name: of the model, for the title.
+        facts: further facts: of the model, the optimizer, the data.
     """
     probe.read()
     history, ranges = probe.history(), probe.ranges()
@@ -65,7 +66,7 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
     findings += evaluator.close_phase()
     count = history.steps.total_steps
     return evaluated(
-        f"watched {count:,} {'step' if count == 1 else 'steps'} of {name}",
+        f"watched {count_of(count, 'step')} of {name}",
         evaluator,
         findings,
         (*WATCHED, *(type(fact) for fact in facts)),
@@ -78,12 +79,12 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
 
 
 def _parts(history: TrainingHistory, probe: Watcher) -> list[StageResult]:
-    """Say, part by part, what was watched, and of what could not be, why."""
+    """Return, part by part, what was watched, or why it was not."""
     uncovered: Mapping[str, str] = probe.uncovered
     remarks: Mapping[str, str] = getattr(probe, "remarks", {})  # by part, how exact what was seen is
 
     def part(name: str, seen: str, otherwise: str) -> StageResult:
-        why = (probe.faults.get(name) and "a fault of diagnostics itself; see below") or uncovered.get(name)
+        why = (probe.faults.get(name) and "an error in diagnostics itself; see below") or uncovered.get(name)
         if seen and not why:
             return StageResult(name, "passed", "; ".join(filter(None, (seen, remarks.get(name)))))
         return StageResult(name, "not judged", why or otherwise)
@@ -91,11 +92,11 @@ def _parts(history: TrainingHistory, probe: Watcher) -> list[StageResult]:
     size = int(history.steps.batch_sizes.max(initial=0))
     passes = f"{probe.forwards:,}" + (f", batches of up to {size:,}" if size else "") if probe.forwards else ""
     return [
-        part("forward passes", passes, "none was seen: hand over the model that the loop calls"),
+        part("forward passes", passes, "none was seen: pass the model that the loop calls"),
         part("loss", _range(history.losses), NO_LOSS),
-        part("gradients", _norms(history.gradients), "no gradient was there when an optimizer stepped"),
-        part("updates", _updates(history.updates), "no step was looked at"),
-        part("weights", "kept, to run a broken step again", ""),
+        part("gradients", _norms(history.gradients), "no parameter had a gradient when an optimizer stepped"),
+        part("updates", _updates(history.updates), "no step was sampled"),
+        part("weights", "kept, to replay a failed step", ""),
         *([part("trace", "", "")] if "trace" in uncovered else []),
     ]
 
@@ -114,7 +115,7 @@ def _norms(gradients: GradientHistory | None) -> str:
     finite = norms[np.isfinite(norms)]
     seen = f"norm {finite.min():.3g} to {finite.max():.3g}" if finite.size else "never finite"
     then = ", then not finite" if 0 < finite.size < norms.size else ""
-    return f"{seen} over {count} {'layer' if count == 1 else 'layers'}{then}"
+    return f"{seen} over {count_of(count, 'layer')}{then}"
 
 
 def _updates(updates: UpdateHistory | None) -> str:

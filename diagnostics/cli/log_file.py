@@ -1,4 +1,4 @@
-"""Reads what was pasted into a file, or comes down a pipe, in whatever encoding: the end of it, if it is huge."""
+"""Reads a log from a file or a pipe, in any encoding; of a huge one only the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from diagnostics.errors import InvalidInput
 
-MOST_BYTES = 8 * 2**20  # from the end, where the failure stands that ended the program
+MOST_BYTES = 8 * 2**20  # from the end, which has the failure that ended the program
 _CHUNK = 2**20
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8"),
@@ -28,7 +28,7 @@ class Log:
     """The text of a log.
 
     Attributes:
-        name: of its file, as a person would say it.
+        name: of its file, or "standard input".
         size: bytes of all of it.
         skipped: bytes at the beginning that were not read.
     """
@@ -40,20 +40,20 @@ class Log:
 
     @property
     def note(self) -> str | None:
-        """What the reader has to know of the reading; None if there is nothing."""
+        """A remark for the user if the log was not read completely, else None."""
         if not self.skipped:
             return None
         return (
             f"{self.name} has {self.size / 2**20:.0f} MB; only the last {MOST_BYTES / 2**20:.0f} MB were read. "
-            "If it failed before that, cut that part out and pass it alone."
+            "If the failure is before that, pass that part alone."
         )
 
 
 def read_log(file: str) -> Log:
-    """Read a file, or standard input if `file` is ``-``: its last `MOST_BYTES`. A notebook's errors are taken out.
+    """Read the last `MOST_BYTES` of a file, or of standard input if `file` is ``-``; of a notebook its errors.
 
     Raises:
-        InvalidInput: it cannot be read, or is no text.
+        InvalidInput: it cannot be read, or is not text.
     """
     if file == "-":
         raw = getattr(sys.stdin, "buffer", None)
@@ -65,7 +65,7 @@ def read_log(file: str) -> Log:
         with Path(file).open("rb") as stream:
             end = _end_of(stream)
     except IsADirectoryError:
-        raise InvalidInput(f"{file} is a directory; name the file in it that holds the traceback.") from None
+        raise InvalidInput(f"{file} is a directory; pass the file with the traceback.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidInput(f"{file} cannot be read: {reason}.") from None
@@ -73,7 +73,7 @@ def read_log(file: str) -> Log:
 
 
 def _end_of(stream: BinaryIO) -> tuple[bytes, bytes, int]:
-    """Return the first bytes, the last `MOST_BYTES`, and how many there are in all."""
+    """Return the first bytes, the last `MOST_BYTES`, and the total size."""
     head, kept, size = b"", bytearray(), 0
     while chunk := stream.read(_CHUNK):
         head = head or chunk[:4]
@@ -89,15 +89,15 @@ def _log(name: str, head: bytes, raw: bytes, size: int) -> Log:
     text = _decoded(raw, head, name)
     skipped = size - len(raw)
     if skipped:
-        text = text.partition("\n")[2]  # the first line is only the end of one
+        text = text.partition("\n")[2]  # the first line is incomplete
     return Log(name, _of_notebook(text) if name.endswith(".ipynb") else text, size, skipped)
 
 
 def _decoded(raw: bytes, head: bytes, name: str) -> str:
-    """Decode what a program or an editor wrote: UTF-8, UTF-16 (PowerShell's), else Windows' own.
+    """Decode UTF-8, UTF-16 (PowerShell) or else Windows' own encoding.
 
     Raises:
-        InvalidInput: it is no text.
+        InvalidInput: it is not text.
     """
     for magic, command in _COMPRESSED.items():
         if head.startswith(magic):
@@ -112,8 +112,9 @@ def _decoded(raw: bytes, head: bytes, name: str) -> str:
             return raw.decode("utf-16-be" if even > odd else "utf-16-le", errors="replace")
     if 0 in raw and b"Traceback" not in raw:
         raise InvalidInput(
-            f"{name} is no text but a file of another kind. diagnose explain reads what was printed: a log, or a "
-            "traceback that was copied into a file."
+            f"{name} is not a text file. diagnose explain reads printed output: a log, or a traceback that "
+            "was copied "
+            "into a file."
         )
     text = raw.decode("utf-8", errors="replace")
     broken = text.count("\ufffd")
@@ -123,7 +124,7 @@ def _decoded(raw: bytes, head: bytes, name: str) -> str:
 
 
 def _of_notebook(text: str) -> str:
-    """Return the tracebacks that a notebook's cells ended in, in the cells' order; else the text as it is."""
+    """Return the tracebacks of a notebook's cells, in order; or the text unchanged if it is not a notebook."""
     with suppress(ValueError, TypeError, KeyError, AttributeError):
         outputs = [output for cell in json.loads(text)["cells"] for output in cell.get("outputs", ())]
         return "\n".join("\n".join(o["traceback"]) for o in outputs if o["output_type"] == "error")

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from diagnostics.errors import DiagnosticsError, InvalidInput
+from diagnostics.text.join import listed
 
 from .run import add_to as add_run
 from .run import run_script, split
@@ -23,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `diagnose`.
 
     Returns:
-        0 if nothing of severity warning or above was found, 1 if something was, 2 for a mistake in the call; for
-        `diagnose run` see `diagnostics.cli.run`.
+        0 without findings of severity warning or above, 1 with some, 2 for wrong arguments; for `diagnose run` see
+        `diagnostics.cli.run`.
     """
     mine, of_the_script = split(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(mine)
@@ -34,11 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DiagnosticsError as error:
         print(f"diagnose: {error}", file=sys.stderr)
         return USAGE
-    except BrokenPipeError:  # the reader (`| head`) has seen enough
+    except BrokenPipeError:  # the reader (`| head`) has closed the pipe
         sys.stderr.close()
         return CLEAN
     except KeyboardInterrupt:
-        if options.command is run_script:  # the script was interrupted, and ends by SIGINT as under `python`
+        if options.command is run_script:  # the script was interrupted and ends by SIGINT as under `python`
             raise
         print("diagnose: interrupted", file=sys.stderr)
         return 130
@@ -48,32 +49,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="diagnose",
-        description="Says what is wrong with a training run, where, on what evidence, and what to change.",
-        epilog="Exit codes: 0 nothing of severity warning or above, 1 findings, 2 a mistake in the call.",
+        description="Finds bugs in a training run: what is wrong, where, the evidence, and what to change.",
+        epilog="Exit codes: 0 no finding of severity warning or above, 1 findings, 2 wrong arguments.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     add_run(commands)
 
-    explain = commands.add_parser("explain", help="say what the traceback in a file comes from")
-    explain.add_argument("file", metavar="FILE", help="a file that holds a traceback, or - for standard input")
+    explain = commands.add_parser("explain", help="find the cause of the traceback in a file")
+    explain.add_argument("file", metavar="FILE", help="a file with a traceback, or - for standard input")
     explain.add_argument("--format", choices=("text", "json"), default="text")
     explain.set_defaults(command=_explain)
 
     rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
-    rules.add_argument("name", metavar="NAME", nargs="?", help="a rule, as a report names it")
+    rules.add_argument("name", metavar="NAME", nargs="?", help="the name of a rule, as in a report")
     rules.add_argument("--format", choices=("text", "json"), default="text")
     rules.set_defaults(command=_rules)
 
-    gpu = commands.add_parser("gpu", help="say who holds each NVIDIA card")
+    gpu = commands.add_parser("gpu", help="list the processes on each NVIDIA GPU")
     gpu.add_argument("--format", choices=("text", "json"), default="text")
     gpu.set_defaults(command=_gpu)
     return parser
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for: reading the metadata of packages takes its time."""
+    """Looks up the version only on request, because reading package metadata is slow."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from importlib.metadata import PackageNotFoundError, version
@@ -127,7 +128,7 @@ def _rules(options: argparse.Namespace) -> int:
         return CLEAN
     if options.name not in rules:
         near = difflib.get_close_matches(options.name, rules, n=3)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "`diagnose rules` lists them."
+        hint = f"Did you mean {listed(near, 'or')}?" if near else "`diagnose rules` lists all rules."
         raise InvalidInput(f"there is no rule {options.name!r}. {hint}")
     rule = rules[options.name]
     page = inspect.getdoc(rule) or ""

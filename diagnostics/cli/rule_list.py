@@ -1,4 +1,4 @@
-"""The list of rules in a terminal: by stage, at most two lines a rule."""
+"""Lists the rules in a terminal: by stage, at most two lines per rule."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rich.text import Text
 
 from diagnostics.engine.rule import Rule
 
-TEXT_WIDTH = 120  # columns; a longer line is hard to read, however wide the window is
+TEXT_WIDTH = 120  # columns; longer lines are hard to read
 _COLOUR = {"error": "red", "warning": "yellow", "note": "cyan"}
 Layout = Callable[[Rule], list[str]]
 
 
 def rule_list(rules: Sequence[Rule], width: int) -> Iterator[Text]:
-    """Yield the lines for a window of `width` columns, in the widest layout that needs no third line for a rule.
+    """Yield the lines for a window of `width` columns, in the first layout with at most two lines per rule.
 
-    Name and summary in columns, the summary right behind the name, or, where neither has room, the name alone.
+    The layouts: name and summary in columns; the summary directly after the name; the name alone.
     """
     width = min(width, TEXT_WIDTH)
     name = max(len(rule.name) for rule in rules)
@@ -49,6 +49,6 @@ def rule_list(rules: Sequence[Rule], width: int) -> Iterator[Text]:
 
 
 def _fill(text: str, indent: int, width: int) -> list[str]:
-    if indent + 20 > width:  # one word a line is no list; more than two lines, so that it is not chosen
+    if indent + 20 > width:  # too narrow: return more than two lines, so that this layout is not chosen
         return [text] * 3
     return textwrap.wrap(text, width, subsequent_indent=" " * indent, break_on_hyphens=False)

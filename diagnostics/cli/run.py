@@ -1,4 +1,4 @@
-"""`diagnose run`: examines, watches and explains a script that nobody changed."""
+"""`diagnose run`: examines, watches and explains an unmodified script."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from diagnostics.run.session import FAIL_ON, RunOptions, RunSession
 FORMATS = ("text", "json", "html")
 
 DESCRIPTION = """\
-Runs a script as `python` would, with nothing added to it, and says at its end what is wrong with its training:
-what was seen before it began, while it ran, and in the exception that ended it. Output, results and exit code are
-the script's own; the report goes to standard error, or to a file.
+Runs an unmodified script as `python` would, and reports at its end what is wrong with its training: findings from
+before training, from the run itself, and from the exception that ended it. Output, results and exit code are those
+of the script; the report goes to standard error, or to a file.
 """
 EPILOG = """\
-Options stand before the script; what follows it is the script's own. Exit code: the script's own if it is not 0;
-else 1 if there are findings of the severity of --fail-on or above; else 0.
+Options come before the script; arguments after it belong to the script. Exit code: that of the script if it is not
+0; else 1 if there are findings of the severity of --fail-on or above; else 0.
 
 Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. The exit
-code is then the script's own on every rank, rank 0 prints the report, and what only other ranks found is told in a
-line each. With --output report.json rank 1 writes report.rank1.json, and so on.
+code is then that of the script on every rank, rank 0 prints the report, and each finding of other ranks only is
+printed as one line. With --output report.json rank 1 writes report.rank1.json, and so on.
 """
 
 
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
     """Add `run` to the subparsers of `diagnose`."""
     run = commands.add_parser(
         "run",
-        help="run a script as python would, and say what is wrong with its training",
+        help="run a script as python would, and report what is wrong with its training",
         usage="diagnose run [options] SCRIPT | -m MODULE [arguments]",
         description=DESCRIPTION,
         epilog=EPILOG,
@@ -48,22 +48,22 @@ def add_to(commands: Any) -> None:
     run.add_argument("script", metavar="SCRIPT", nargs="?", help="the script")
     run.add_argument("--format", choices=FORMATS, help="of the report (default: by the name of FILE, else text)")
     run.add_argument("--output", metavar="FILE", type=Path, help="write the report there; - is standard output")
-    run.add_argument("--fail-on", choices=FAIL_ON, default="warning", help="the findings that make it fail")
-    run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules that shall say nothing")
-    run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after so many optimizer steps")
-    run.add_argument("--time-limit", metavar="S", type=_seconds, help="stop the script after so many seconds")
+    run.add_argument("--fail-on", choices=FAIL_ON, default="warning", help="severity that makes the run fail")
+    run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules to ignore")
+    run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after N optimizer steps")
+    run.add_argument("--time-limit", metavar="S", type=_seconds, help="stop the script after S seconds")
     run.add_argument(
         "--replay-on-cpu",
         action="store_true",
-        help="if a GPU fails, run the script once more on the CPU, for the line that truly failed",
+        help="if a GPU fails, run the script once more on the CPU, to find the line that failed",
     )
     run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # between a first run and its second
-    run.add_argument("--quiet", action="store_true", help="print no report if there is nothing to fail on")
+    run.add_argument("--quiet", action="store_true", help="print no report unless the run fails")
     run.set_defaults(command=run_script)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Part `diagnose`'s arguments from those of the script that it is to run, which may look like its own."""
+    """Separate `diagnose`'s arguments from those of the script, which may look the same."""
     given = list(arguments)
     if not given or given[0] != "run":
         return given, []
@@ -84,7 +84,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def run_script(options: argparse.Namespace) -> int:
     """Run the script; see `RunSession.make`."""
     if (options.script is None) == (options.module is None):
-        raise InvalidInput("nothing to run was named. Name a script, or a module after -m: diagnose run train.py")
+        raise InvalidInput("nothing to run. Pass a script, or a module after -m: diagnose run train.py")
     script = Script(options.module or options.script, options.arguments, module=options.module is not None)
     if is_shadowed(script.folder):
         return int(under_alias("cli.run").run_script(options))
@@ -109,7 +109,7 @@ def _format(options: argparse.Namespace) -> str:
         ending = "" if options.output is None else options.output.suffix.lstrip(".")
         return ending if ending in FORMATS else "text"
     if options.format == "html" and options.output is None:
-        raise InvalidInput("a report in HTML needs a file: --output report.html")
+        raise InvalidInput("an HTML report needs a file: --output report.html")
     return str(options.format)
 
 
@@ -120,20 +120,20 @@ def _output(given: Path | None, rank: Rank | None) -> Path | None:
 
 
 def _checked(output: Path) -> Path:
-    """Refuse a file that cannot be written before the script has run for hours."""
+    """Refuse a file that cannot be written, before the script runs for hours."""
     if output.is_dir():
-        raise InvalidInput(f"--output was given {output}, which is a folder. Name a file in it.")
+        raise InvalidInput(f"--output was given {output}, which is a folder. Pass a file name.")
     target = output.absolute()  # the script may change the working directory
     if not target.parent.is_dir():
-        raise InvalidInput(f"--output was given {output}, and there is no folder {target.parent}.")
+        raise InvalidInput(f"--output was given {output}, but there is no folder {target.parent}.")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise InvalidInput(f"--output was given {output}, which must not be written to.")
+        raise InvalidInput(f"--output was given {output}, which is not writable.")
     return target
 
 
 def _whole(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of steps, 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, 1 or more")
     return int(text)
 
 
@@ -143,5 +143,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds

@@ -1,1 +1,1 @@
-"""What a rule is, how rules are evaluated, and what they find."""
+"""Rules, their evaluation, and findings."""

@@ -1,7 +1,7 @@
-"""Which findings follow from which: a report names the cause, and lists under it what came of it.
+"""Groups findings by cause: a report names the cause and lists its consequences under it.
 
-Each rule declares in `Rule.causes` what follows from it at once; consequences may have consequences of their own.
-Only what explains another finding wholly stands there: a doubtful pair is better reported as two findings.
+Each rule declares its direct consequences in `Rule.causes`; these can have further consequences. A pair is
+declared only if one finding fully explains the other: doubtful pairs are reported as two findings.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from .finding import SEVERITIES, Finding
 if TYPE_CHECKING:
     from .rule import Rule
 
-# What almost every silent bug ends in: the loss does not fall, and the model has nothing to say.
+# The symptoms of almost every silent bug: the loss does not fall, and the predictions are useless.
 NO_LEARNING = ("loss-plateau", "constant-predictions", "cannot-overfit-one-batch")
 NAN = ("non-finite-activations", "non-finite-loss", "non-finite-gradients")
 TOO_LARGE_STEPS = ("exploding-gradients", "loss-divergence", "loss-oscillation", *NO_LEARNING, *NAN)
 
 
 class Causality:
-    """What follows from what, by the declarations of some rules."""
+    """Which rules' findings follow from which, as declared by the rules."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._causes = {rule.name: rule.causes for rule in rules}
         self._all: dict[str, frozenset[str]] = {}
 
     def follows(self, rule: str, cause: str) -> bool:
-        """Whether what `rule` finds follows from what `cause` finds, at once or by steps between.
+        """Whether the findings of `rule` follow from those of `cause`, directly or indirectly.
 
-        Where two cause each other, neither follows: they are reported as two.
+        If two rules cause each other, neither follows: both are reported.
         """
         return rule in self._caused_by(cause) and cause not in self._caused_by(rule)
 
     def explains(self, cause: Finding, finding: Finding) -> bool:
-        """Whether one finding follows from another of the same training, as far as what was measured allows it."""
+        """Whether one finding follows from another of the same training, given the measured numbers."""
         if not self.follows(finding.rule, cause.rule):
             return False
         if (cause.rule, finding.rule) == ("growing-memory", "out-of-memory"):
@@ -44,7 +44,7 @@ class Causality:
         return True
 
     def grouped(self, findings: Sequence[Finding]) -> list[Finding]:
-        """Put each finding of one training under the first other one that it follows from.
+        """Group each finding of one training under the first one that it follows from.
 
         A cause takes the severity of its worst consequence.
         """
@@ -81,9 +81,9 @@ def _with(cause: Finding, consequences: list[Finding]) -> Finding:
 
 
 def _ran_full(growth: Mapping[str, object], end: Mapping[str, object]) -> bool:
-    """Whether the memory that ran out is the one that grew, by what would have been enough for the request.
+    """Whether the memory that ran out is the memory that grew, and it grew by at least the size of the request.
 
-    Where it is known what is kept, the growth is not measured: then it goes on until the memory is full.
+    If it is known which objects are kept, the growth is not measured: then it continues until memory is full.
     """
     grew, tried = growth.get("grew_bytes"), end.get("tried_bytes")
     if not isinstance(grew, int | float):

@@ -1,4 +1,4 @@
-"""Evaluates rules on the facts as they come in."""
+"""Evaluates rules on facts, as soon as these are known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Evaluator:
     """Calls each check of each rule once, when the facts that it takes are known.
 
     Attributes:
-        faults: what went wrong in the rules themselves.
+        faults: errors in the rules themselves.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -34,12 +34,12 @@ class Evaluator:
         self.faults: list[str] = []
 
     def add(self, *facts: Any) -> list[Finding]:
-        """Take more facts, and return the findings of the checks that now have all they take."""
+        """Add facts, and return the findings of the checks that now have all their facts."""
         self._facts.update((type(fact), fact) for fact in facts)
         return self._evaluate(lambda need: need.kind in self._facts)
 
     def close_phase(self) -> list[Finding]:
-        """Return the findings of the checks that do without what is not known by now."""
+        """Return the findings of the checks whose missing facts are all optional."""
         return self._evaluate(lambda need: need.kind in self._facts or not need.required)
 
     @property
@@ -48,10 +48,10 @@ class Evaluator:
         return frozenset(self._judged)
 
     def not_applicable(self, *kinds: type) -> dict[str, str]:
-        """Say why, by name, for each rule that could not be judged.
+        """Return the reason, by name, for each rule that could not be judged.
 
         Args:
-            kinds: the facts that this entry can give: rules that need any other are left out.
+            kinds: the facts that this entry point can give; rules that need others are omitted.
         """
         return {
             rule.name: self._reasons.get(rule.name) or self._unmet(rule, kinds)

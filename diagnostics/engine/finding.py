@@ -1,4 +1,4 @@
-"""What a rule says when it has found something."""
+"""The result of a rule that found its pattern."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 @dataclass(frozen=True)
 class Finding:
-    """One bad pattern, with what was seen and what to change.
+    """One bad pattern, with the evidence and the fix.
 
     Attributes:
         rule: name of the rule, as in the catalogue: ``labels-out-of-range``.
@@ -43,8 +43,8 @@ class Finding:
         alternatives: what else to try, the likeliest first.
         where: a line in the user's code, if one is known.
         step: the training step, counted from 0, if there is one.
-        consequences: what was found as well, and follows from this.
-        other_trainings: of the same script, in which the same rule spoke, too.
+        consequences: other findings that follow from this one.
+        other_trainings: number of other trainings of the same script with a finding of the same rule.
         fixes: fix and alternatives by library, for the evaluator to choose from.
     """
 
@@ -62,7 +62,7 @@ class Finding:
     fixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def for_library(self, library: str) -> Finding:
-        """Return the finding with the fix for a library; PyTorch's where there is none of its own."""
+        """Return the finding with the fix for a library; the one for PyTorch if there is no other."""
         if not (chosen := self.fixes.get(library)):
             return self
         return replace(self, fix=chosen[0], alternatives=chosen[1:])

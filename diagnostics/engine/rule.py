@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""The base class of all rules."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SECTIONS = (
 """The sections of a rule's docstring, in order. The docstring is the rule's page in the book."""
 
 Fix = str | Sequence[str]
-"""What to change; several are alternatives, the likeliest first."""
+"""A fix, or several alternatives, the most likely first."""
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class NotApplicable(Exception):
-    """Raised by a check whose evidence was not there; the message says what was missing."""
+    """Raised by a check without its evidence; the message says what is missing."""
 
 
 class Need(NamedTuple):
-    """A fact that a check takes, and whether it can do without it."""
+    """A fact that a check takes, and whether it is required."""
 
     kind: type
     required: bool
@@ -46,17 +46,18 @@ CheckMethod = TypeVar("CheckMethod", bound=Callable[..., Finding | None])
 
 
 def check(method: CheckMethod) -> CheckMethod:
-    """Mark a method of a rule as a check: it is called once, as soon as the facts that it names are known."""
+    """Mark a method of a rule as a check: it is called once, as soon as the facts that it takes are known."""
     method.__is_check__ = True  # type: ignore[attr-defined]
     return method
 
 
 class Rule:
-    """One bad pattern, found on facts alone.
+    """One bad pattern, found from facts alone.
 
-    The methods marked with `check` each name, by annotation, the facts that they take. They return a `Finding`,
-    or None for "clean", or raise `NotApplicable`. A parameter annotated ``X | None`` is waited for until the phase
-    is over (a stage of an examination, the report of a watched run), and is None if `X` is not known by then.
+    Each method marked with `check` declares by annotation which facts it takes. It returns a `Finding`, or None
+    for "clean", or raises `NotApplicable`. A check with a parameter annotated ``X | None`` waits until the phase
+    is over (a stage of an examination, the report of a watched run); the parameter is None if `X` is not known by
+    then.
 
         class StaleTokenizer(Rule):
             '''The tokenizer is older than the checkpoint.'''
@@ -68,15 +69,15 @@ class Rule:
             def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
                 ...
 
-    A rule of this library stands alone in `diagnostics/rules/<stage>/<name>.py` and takes its stage and its name
-    from there. Any other declares its stage; its name is that of the class, in lower case with hyphens, unless it
-    declares one. Rules in the entry point group ``diagnostics.rules`` are evaluated along with these.
+    A rule of this library has its own file `diagnostics/rules/<stage>/<name>.py`, which gives its stage and name.
+    Any other rule declares its stage; its name is that of the class, in lower case with hyphens, unless it
+    declares one. Rules in the entry point group ``diagnostics.rules`` are evaluated too.
 
     Attributes:
-        name: the only id: in reports, in ignores, of the page.
-        severity: of its findings, unless a finding says otherwise.
+        name: the id in reports, in ignores and of the page.
+        severity: the default for its findings.
         causes: rules whose findings follow from this one's: they are listed under it.
-        FIXES: by library (``torch``, ``transformers``, ``keras``), where the fix depends on nothing else.
+        FIXES: by library (``torch``, ``transformers``, ``keras``), if the fix depends on nothing else.
         no_exhibit: why no exhibit of the zoo shows this bug; empty if one does.
     """
 
@@ -92,7 +93,7 @@ class Rule:
         """Read name, stage and checks.
 
         Raises:
-            InvalidInput: the rule cannot work as it is declared.
+            InvalidInput: the declaration of the rule is wrong.
         """
         super().__init_subclass__()
         *_, folder, file = ("", "", *cls.__module__.split("."))
@@ -107,7 +108,7 @@ class Rule:
             _validate(cls)
 
     def checks(self) -> Mapping[str, Mapping[str, Need]]:
-        """Return the names of this rule's checks, each with the facts it takes, by parameter."""
+        """Return this rule's checks by name, each with its facts by parameter."""
         return self._needs
 
     def summary(self) -> str:
@@ -128,10 +129,10 @@ class Rule:
 
         Args:
             message: what was seen, with the numbers, and why that cannot work.
-            fix: what to change; by library where that differs; None for that of `FIXES`.
+            fix: what to change, or alternatives, or either by library; None for `FIXES`.
             evidence: the numbers by name; plain values that JSON can hold.
             where: a line in the user's code, if one is known.
-            severity: if it is not the rule's own.
+            severity: if it differs from the rule's.
             step: the training step, counted from 0, if there is one.
         """
         fixes = self.FIXES if fix is None else fix if isinstance(fix, Mapping) else {"torch": fix}
@@ -159,7 +160,7 @@ def hyphenated(name: str) -> str:
 def _is_check(cls: type[Rule], name: str, method: Any) -> bool:
     marked = getattr(method, "__is_check__", False)
     if not marked and name.startswith("from_") and inspect.isfunction(method):
-        raise InvalidInput(f"{cls.__name__}.{name} looks like a check and is not marked. Put @check above it.")
+        raise InvalidInput(f"{cls.__name__}.{name} looks like a check but is not marked. Put @check above it.")
     return bool(marked)
 
 
@@ -195,6 +196,6 @@ def _validate(cls: type[Rule]) -> None:
             was = "declares none" if given is None else f"declares {given!r}"
             raise InvalidInput(f"The rule {cls.__name__} {was} as its {attribute}. Choose: {', '.join(allowed)}.")
     if not (inspect.getdoc(cls) or "").strip() or inspect.getdoc(cls) == inspect.getdoc(Rule):
-        raise InvalidInput(f"The rule {cls.__name__} has no docstring. Its first sentence names the pattern.")
+        raise InvalidInput(f"The rule {cls.__name__} has no docstring. Its first sentence must name the pattern.")
     if not all(any(need.required for need in needs.values()) for needs in cls._needs.values()):
         raise InvalidInput(f"The rule {cls.__name__} has a check whose facts are all optional. Require one.")

@@ -1,4 +1,4 @@
-"""The way from facts to a report: evaluate the rules, group by cause, leave out what the project ignores."""
+"""Builds a report from facts: evaluates the rules, groups findings by cause, drops ignored ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .report import Report
 
 
 def new_evaluator() -> Evaluator:
-    """Return an evaluator of all rules, to which facts are added as they come."""
+    """Return an evaluator of all rules, without facts."""
     return Evaluator(all_rules())
 
 
@@ -30,14 +30,14 @@ def evaluated(
     other_faults: Iterable[str] = (),
     **seen: Any,
 ) -> Report:
-    """Make the report of what an evaluator found; neither grouped nor free of what is ignored: see `finished`.
+    """Return the report of an evaluator's findings, before grouping and ignoring; see `finished`.
 
     Args:
-        title: what was looked at.
-        evaluator: to which all facts have been added.
+        title: of the report.
+        evaluator: with all facts added.
         findings: that it returned.
-        kinds: of facts that this entry can give, see `Evaluator.not_applicable`.
-        other_faults: what went wrong in this library before the rules.
+        kinds: of facts that this entry point can give, see `Evaluator.not_applicable`.
+        other_faults: errors in this library before the rules.
         seen: further fields of the report.
     """
     return Report(
@@ -51,7 +51,7 @@ def evaluated(
 
 
 def finished(report: Report) -> Report:
-    """Group the findings of one training by cause, without those that the project's pyproject.toml ignores."""
+    """Drop the findings that the project's pyproject.toml ignores, and group the others by cause."""
     ignores, problems = _ignores_of_project()
     kept = [finding for finding in report.findings if finding.rule not in ignores]
     found = {finding.rule for finding in report.findings}
@@ -64,7 +64,7 @@ def finished(report: Report) -> Report:
 
 
 def _ignores_of_project() -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return rule to reason, and what is wrong with the table; that must not cost anybody the report."""
+    """Return rule to reason, and the errors in the table, which must not prevent the report."""
     try:
         return from_pyproject(Path.cwd()), ()
     except InvalidInput as reason:

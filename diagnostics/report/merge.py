@@ -1,4 +1,4 @@
-"""Makes one report of all that was said of a script: one finding for one cause, its consequences under it."""
+"""Merges the reports of a script: one finding per cause, with its consequences."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from diagnostics.rules.registry import all_rules, causality_of
 
 from .report import Report, StageResult, Status
 
-LINES = 8  # trainings of one script that have a line of their own
+LINES = 8  # trainings of one script that have their own line
 WORST: tuple[Status, ...] = ("failed", "stopped", "not judged", "not reached", "passed")
 
 
 @dataclass(frozen=True)
 class TrainingReports:
-    """What was said of one training.
+    """The reports of one training.
 
     Attributes:
-        examined: before it, or of its first step.
-        watched: of its course.
+        examined: of the examination before it, or of its first step.
+        watched: of the watched run.
     """
 
     examined: Report | None
@@ -28,7 +28,7 @@ class TrainingReports:
 
     @property
     def both(self) -> list[Report]:
-        """What there is of the two, in the order of time."""
+        """Those of the two that exist, in order of time."""
         return [report for report in (self.examined, self.watched) if report is not None]
 
 
@@ -40,18 +40,18 @@ def merged(
     ignores: Mapping[str, str] | None = None,
     faults: Iterable[str] = (),
 ) -> Report:
-    """Make one report of many.
+    """Merge several reports into one.
 
-    What the same training shows twice, before it and while it runs, is told once. A finding that follows from
-    another of the same training is listed under it, and lends it its severity if that is worse. An exception
-    belongs to the last training.
+    A finding of the same training that occurs twice, before it and while it runs, is reported once. A finding that
+    follows from another of the same training is listed under it, and the cause takes the worse severity. An
+    exception belongs to the last training.
 
     Args:
-        title: what was looked at.
+        title: of the merged report.
         trainings: in the order in which they began.
-        explained: what was said of the exception that ended it all.
-        ignores: rule to reason; of rules whose findings are left out before anything else.
-        faults: what else went wrong in this library.
+        explained: the report of the exception that ended the script.
+        ignores: rule to reason; findings of these rules are dropped first.
+        faults: further errors in this library.
     """
     ignores = ignores or {}
     parts = [training.both for training in trainings] or [[]]
@@ -61,9 +61,9 @@ def merged(
     found = {finding.rule for report in reports for finding in report.findings}
     causality, findings = causality_of(all_rules()), list[Finding]()
     for part in parts:
-        told = [finding for report in part for finding in report.findings if finding.rule not in ignores]
-        for finding in causality.grouped(_each_once(told)):
-            _tell(findings, finding)
+        kept = [finding for report in part for finding in report.findings if finding.rule not in ignores]
+        for finding in causality.grouped(_each_once(kept)):
+            _add(findings, finding)
     main = max((t.watched for t in trainings if t.watched is not None), key=_weight, default=Report(title))
     return Report(
         title=title,
@@ -84,10 +84,7 @@ def merged(
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:
-    """Tell what one rule found twice once, with the line and the step that either knows.
-
-    It is told as it was when it was worst, and of those first: a crash may name what a watch saw the effects of.
-    """
+    """Keep one finding per rule, the first of the worst severity, with the line and step of either."""
     once: dict[str, Finding] = {}
     for finding in findings:
         first = once.setdefault(finding.rule, finding)
@@ -99,8 +96,8 @@ def _each_once(findings: list[Finding]) -> list[Finding]:
     return list(once.values())
 
 
-def _tell(findings: list[Finding], finding: Finding) -> None:
-    """Add what one training shows; of a rule that spoke of an earlier one the number of trainings is told."""
+def _add(findings: list[Finding], finding: Finding) -> None:
+    """Add a finding of one training, or count it for an earlier training's finding of the same rule."""
     for number, earlier in enumerate(findings):
         if earlier.rule == finding.rule:
             findings[number] = replace(
@@ -115,12 +112,12 @@ def _worse(one: Finding, other: Finding) -> Severity:
 
 
 def _weight(report: Report) -> tuple[bool, int]:
-    """Of several courses that one is drawn in which something went wrong, or else the longest."""
+    """Rank the watched runs for the charts: first those with findings, then the longest."""
     return bool(report.findings), 0 if report.history is None else report.history.steps.total_steps
 
 
 def _stages(trainings: Sequence[TrainingReports]) -> list[StageResult]:
-    """Show the walk through the only training, or one line for each."""
+    """Return the stages of the only training, or one line for each of several."""
     if len(trainings) == 1:
         return [stage for report in trainings[0].both for stage in report.stages]
     lines = [

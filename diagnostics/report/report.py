@@ -1,4 +1,4 @@
-"""What the reader gets: findings, the stages that were walked, and what could not be judged."""
+"""The report: findings, stages, and the rules that could not be judged."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Status = Literal["passed", "stopped", "failed", "not judged", "not reached"]
 
 @dataclass(frozen=True)
 class StageResult:
-    """How one stage of the walk went.
+    """The outcome of one stage of an examination.
 
     Attributes:
-        status: ``passed``; ``stopped``: a finding of severity error ends the walk here; ``failed``: it could
-            not run at all, for a reason that no rule knows; ``not judged``: left out, for the stated reason;
+        status: ``passed``; ``stopped``: a finding of severity error ends the examination here; ``failed``: it
+            could not run, for a reason that no rule knows; ``not judged``: skipped, for the stated reason;
             ``not reached``.
-        detail: what was seen, or why not.
+        detail: a summary, or the reason.
     """
 
     name: str
@@ -45,24 +45,24 @@ class StageResult:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found, in the order of importance.
+    """All findings, in order of importance.
 
     Attributes:
-        title: what was looked at.
+        title: what was examined, watched or explained.
         findings: errors first, then warnings, then notes; within each, in the order of the pipeline.
-        stages: the walk through the pipeline, if there was one.
-        not_applicable: why, by rule, for the rules whose evidence was not there.
-        judged: the rules that had their evidence; those of them without a finding found all well.
+        stages: of an examination, or the parts of a watched run.
+        not_applicable: the reason, by rule, for the rules without their evidence.
+        judged: the rules that had their evidence; those without a finding are clean.
         crash: the exception that was explained, if there was one.
-        faults: what went wrong in this library itself; training is never disturbed by it.
-        script: what was run, if it was run by `diagnose run`.
+        faults: errors in this library itself; they never affect training.
+        script: the script that `diagnose run` ran.
         exit_code: of that script.
-        ignored: rule to reason, of rules that found something which is not told.
-        ignored_in_vain: rules that were to be ignored, and found nothing.
-        history: the course of a watched run, step by step; not in the JSON report, and neither is what follows.
+        ignored: rule to reason, of ignored rules that had a finding.
+        ignored_in_vain: ignored rules without a finding.
+        history: of a watched run, step by step; not in the JSON report, and neither are the following.
         origin: where its first NaN or inf came from.
-        ranges: how large its activations became.
-        traces: every module's call in the steps that were to be traced.
+        ranges: of its activations.
+        traces: every module call in the traced steps.
         failed: the batch in which NaN or inf first appeared; see `batch`.
     """
 
@@ -115,16 +115,16 @@ class Report:
 
             batch = report.batch()
             model(*batch.args, **batch.kwargs)      # once more
-            batch.save("batch.pt")                  # for another day; nothing is written otherwise
+            batch.save("batch.pt")                  # nothing is written otherwise
 
         Raises:
             InvalidInput: all stayed finite, or the report is not of a watched run.
         """
         if self.failed is None:
             raise InvalidInput(
-                "batch() knows of no batch: no loss and no gradient of this run was seen to be NaN or infinite."
+                "batch() has no batch: every known loss and gradient of this run was finite."
                 if self.history is not None
-                else "batch() is for the report of a watched run, and this one is not."
+                else "batch() needs the report of a watched run, and this report is not one."
             )
         return self.failed
 
@@ -157,8 +157,8 @@ class Report:
     def save(self, path: str | Path) -> Path:
         """Write the report to a file: ``.json`` for programs, ``.txt`` for people, ``.html`` with charts.
 
-        The HTML is one file that fetches nothing, to be opened in any browser or sent to a colleague. A file of
-        that name is replaced whole, or stays as it was.
+        The HTML is a single file without external resources, to open in a browser or send to a colleague. An
+        existing file is replaced atomically.
 
         Raises:
             OSError: the file cannot be written.
@@ -190,7 +190,7 @@ class Report:
 
 
 def _plain(value: Any) -> Any:
-    """Turn a value into what JSON can hold."""
+    """Convert a value to one that JSON can hold."""
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A few words on each fact, for the line of its stage in a report."""
+"""Summarises each fact for the line of its stage in a report."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from diagnostics.facts.pipeline import (
     OutputFacts,
 )
 from diagnostics.facts.trials import MetricFacts, OverfitFacts, ReproductionFacts
+from diagnostics.text.join import count_of
 
 
 def detail(fact: Fact) -> str:
-    """Return what was seen in a few words; empty where another fact of the same stage says it."""
+    """Return a short summary; empty if another fact of the same stage has it."""
     match fact:
         case ModelFacts():
             frozen = fact.num_parameters - fact.num_trainable
             return f"{fact.num_parameters:,} parameters" + (f", {frozen:,} frozen" if frozen else "")
         case DatasetFacts():
-            rows = "rows of unknown number" if fact.size is None else f"{fact.size:,} rows"
+            rows = "unknown number of rows" if fact.size is None else f"{fact.size:,} rows"
             first = "" if fact.spread_out else "the first "
             columns = f", with {', '.join(fact.columns)}" if fact.columns else ""
             return f"{rows}, {first}{fact.rows_read:,} read{columns}"
@@ -32,7 +33,7 @@ def detail(fact: Fact) -> str:
             ]
             if fact.labels is not None:
                 shapes.append(f"{_name(fact.labels_name)} {fact.labels.shape}")
-            return f"{fact.size} {'example' if fact.size == 1 else 'examples'}: {', '.join(shapes)}"
+            return f"{count_of(fact.size, 'example')}: {', '.join(shapes)}"
         case OutputFacts():
             return f"outputs {fact.shape}" if fact.shape else ""
         case LossFacts():
@@ -45,15 +46,15 @@ def detail(fact: Fact) -> str:
             rates = ", ".join(f"{rate:g}" for rate in sorted(set(fact.learning_rates)))
             return f"{fact.name} with learning rate {rates}"
         case OverfitFacts():
-            scaled = ", its targets scaled to 1" if fact.rescaled else ""
+            scaled = ", with targets scaled to 1" if fact.rescaled else ""
             fell = f"loss {fact.losses[0]:.4g} to {min(fact.losses):.4g}"
             return f"{fell} in {len(fact.losses)} steps on a copy{scaled}"
         case MetricFacts():
-            return "asked about predictions that are all correct"
+            return "called with predictions that are all correct"
         case ReproductionFacts():
             if fact.differing:
-                return f"{fact.differing:,} of {fact.compared:,} tensors of a step made twice differ"
-            return f"{fact.compared:,} tensors of a step made twice are the same"
+                return f"{fact.differing:,} of {fact.compared:,} tensors differ between two runs of a step"
+            return f"{fact.compared:,} tensors are equal in two runs of a step"
     return ""
 
 

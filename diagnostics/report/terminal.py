@@ -1,4 +1,4 @@
-"""A report as a person sees it in a terminal."""
+"""Renders a report for a terminal."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
 TRACED = 60  # module calls of one step; the report's page holds all
-FEW = 12  # rules that could not be judged, which are named even after a failure
-TEXT_WIDTH = 100  # columns; a longer line is hard to read, however wide the window is
+FEW = 12  # rules that could not be judged and are named even after a failure
+TEXT_WIDTH = 100  # columns; longer lines are hard to read
 
 _COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _MARK = {"passed": "✓", "stopped": "✗", "failed": "✗", "not judged": "-", "not reached": "·"}
@@ -51,12 +52,12 @@ def as_text(report: Report) -> str:
 
 
 def render(report: Report, width: int) -> Iterator[RenderableType]:
-    """Yield the parts of a report, top to bottom; no control character of the user's strings is among them."""
+    """Yield the parts of a report, top to bottom, without control characters of the user's strings."""
     yield from map(_Visible, _parts(report, width))
 
 
 class _Visible:
-    """Shows what it is given with control and direction characters as escapes."""
+    """Renders a part with control and direction characters as escapes."""
 
     def __init__(self, part: RenderableType) -> None:
         self._part = part
@@ -108,7 +109,7 @@ def _crash(crash: CrashFacts) -> Padding:
         code = next((f.code for f in reversed(crash.frames) if f.yours), None)
         lines.append(f"\nyour line   {crash.where}" + (f": {code}" if code else ""), style="dim")
     if crash.unhide is not None:
-        lines.append(f"\nThe graph hides the line that failed; {crash.unhide} shows it.", style="dim")
+        lines.append(f"\nThe graph hides the failing line; {crash.unhide} shows it.", style="dim")
     return Padding(lines, (0, 0, 1, 2))
 
 
@@ -132,8 +133,7 @@ def _finding(finding: Finding, width: int) -> Padding:
     if finding.consequences:
         rows.append(("also caused: ", "; ".join(map(in_short, finding.consequences)), ""))
     if finding.other_trainings:
-        trainings = "training" if finding.other_trainings == 1 else "trainings"
-        rows.append(("also: ", f"in {finding.other_trainings} other {trainings} of this script", ""))
+        rows.append(("also: ", f"in {count_of(finding.other_trainings, 'other training')} of this script", ""))
     for label, text, style in (*rows, ("read: ", f"diagnose rules {finding.rule}", "dim")):
         row = Table.grid()
         row.add_column(no_wrap=True)
@@ -149,24 +149,24 @@ def in_short(finding: Finding) -> str:
 
 
 def _laid_out(message: str, width: int) -> str:
-    """Take apart the table of ranges in a message if it is wider than the window: values below their name."""
-    said, *table = message.split("\n")
+    """Lay out a message's table of ranges again if it is wider than the window: values below their name."""
+    text, *table = message.split("\n")
     if "\nsmallest to largest" not in message or all(len(line) <= width for line in table):
         return message
-    if not table[0].endswith(":"):  # not taken apart yet
+    if not table[0].endswith(":"):  # still in columns
         head, *rows = [re.split(" {2,}", line.strip()) for line in table]
         table = [f"{head[0]}:"]
         for first, *cells in rows:
             named = [f"{name} {cell}" for name, cell in zip(head[1:], cells, strict=False) if cell != "-"]
             table += [first, f"    {'; '.join(named)}"]
-    return "\n".join([said, *(textwrap.fill(line, width, subsequent_indent="    ") for line in table)])
+    return "\n".join([text, *(textwrap.fill(line, width, subsequent_indent="    ") for line in table)])
 
 
 def _trace(trace: TraceFacts, width: int) -> Padding:
     from diagnostics.text.nonfinite import frame_lines
 
     frames = trace.frames[:TRACED]
-    text = Text(f"step {trace.step}, every module in the order in which it ended", style="bold")
+    text = Text(f"step {trace.step}, every module in the order of completion", style="bold")
     for line in frame_lines(frames, width - 2, shorten=True):
         text.append(f"\n  {line}", style="not bold")
     if len(trace.frames) > len(frames):
@@ -177,32 +177,32 @@ def _trace(trace: TraceFacts, width: int) -> Padding:
 
 def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     counts = [
-        f"{count} {severity}{'s' if count > 1 else ''}"
+        count_of(count, severity)
         for severity in ("error", "warning", "note")
         if (count := sum(finding.severity == severity for finding in report.findings))
     ]
     if counts:
         yield Text(", ".join(counts) + ".")
     elif report.crash is not None:
-        own = " The line above is the last of your own that ran." if report.crash.where is not None else ""
+        own = " The line above is the last line of your code that ran." if report.crash.where is not None else ""
         yield Text(f"No rule recognises this failure.{own}")
     elif report.stages and all(stage.status == "not judged" for stage in report.stages):
-        yield Text("There was nothing to judge.")
+        yield Text("Nothing could be judged.")
     elif any(stage.status == "failed" for stage in report.stages):
-        yield Text("No rule has anything to say, but the examination could not go on, for the reason above.")
+        yield Text("No findings, but the examination stopped early for the reason above.")
     else:
         yield Text("Nothing found.", style="green")
     if report.failed is not None and not report.failed.why_not:
         step, ending = report.failed.step, report.failed.ending
-        yield Text(f"The batch of step {step} is at hand: report.batch().save('batch{ending}').")
+        yield Text(f"To save the batch of step {step}: report.batch().save('batch{ending}').")
     if report.stages and report.crash is not None and len(report.not_applicable) > FEW:
-        yield Text(f"{len(report.not_applicable)} rules could not be judged up to the failure.", style="dim")
+        yield Text(f"{len(report.not_applicable)} rules could not be judged before the failure.", style="dim")
     elif report.stages and report.not_applicable:
         names = ", ".join(sorted(report.not_applicable))
-        yield Text(f"Could not be judged here: {names}.", style="dim")
+        yield Text(f"Not judged: {names}.", style="dim")
     for rule, reason in report.ignored.items():
         yield Text(f"Ignored: {rule}" + (f" ({reason})" if reason else "") + ".", style="dim")
     for rule in report.ignored_in_vain:
         yield Text(f"Unused ignore: {rule}.", style="dim")
     for fault in report.faults:
-        yield Text(f"A fault of diagnostics itself, not of your program: {shortened(fault)}", style="magenta")
+        yield Text(f"Error in diagnostics itself, not in your program: {shortened(fault)}", style="magenta")

@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all."""
+"""Writes files atomically."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 
 def write_whole(path: Path, text: str) -> None:
-    r"""Replace a file by a text, in UTF-8, or leave it as it was.
+    r"""Replace a file with a text, in UTF-8, or leave it unchanged.
 
-    What cannot be encoded, as half of a surrogate pair, is written as an escape (``\ud800``). A link goes on
-    pointing to its file, and a file keeps its permissions. What is no ordinary file, as a pipe, is written to.
+    Characters that cannot be encoded, such as half of a surrogate pair, are written as escapes (``\ud800``). A
+    link keeps pointing to its file, and a file keeps its permissions. A special file, such as a pipe, is written
+    to.
 
     Raises:
         OSError: it cannot be written.

@@ -1,4 +1,4 @@
-"""Every rule: those of this library, and those that installed packages add."""
+"""All rules: those of this library, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def faults() -> tuple[str, ...]:
-    """Say which entry points could not be used, and why."""
+    """Return which entry points could not be used, and why."""
     return _everything()[1]
 
 
 @functools.cache
 def causality_of(of: tuple[Rule, ...]) -> Causality:
-    """Return what follows from what, by the declarations of these rules."""
+    """Return the causality that these rules declare."""
     return Causality(of)
 
 
@@ -68,12 +68,12 @@ def _of_entry_point(entry: EntryPoint) -> list[Rule]:
             raise InvalidInput("the module holds no rule")
         return found
     if not (inspect.isclass(loaded) and issubclass(loaded, Rule)):
-        raise InvalidInput(f"it names {what(loaded)}, and not a subclass of diagnostics.engine.rule.Rule")
+        raise InvalidInput(f"it names {what(loaded)}, not a subclass of diagnostics.engine.rule.Rule")
     return [loaded()]
 
 
 def _in_module(module: ModuleType) -> list[Rule]:
-    """Return the rules that a module defines; a class without checks is a base for others."""
+    """Return the rules that a module defines; a class without checks is a base class."""
     own = [member for member in vars(module).values() if inspect.isclass(member)]
     kinds = [member for member in own if member.__module__ == module.__name__ and issubclass(member, Rule)]
     return [kind() for kind in kinds if kind._needs]

@@ -1,4 +1,4 @@
-"""Runs a script that failed on a GPU once more, on the CPU, where the traceback ends at the line that failed."""
+"""Runs a script that failed on a GPU once more on the CPU, where the traceback ends at the failing line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# No card for either framework; and whatever plays one has its calls waited for.
+# No GPU for either framework; and blocking launches on a simulated one.
 ON_CPU: Mapping[str, str] = {"CUDA_VISIBLE_DEVICES": "", "CUDA_LAUNCH_BLOCKING": "1"}
 # Not `-m diagnostics`: a file of that name in the working directory would be run.
 START = (
@@ -23,14 +23,14 @@ START = (
 
 @dataclass(frozen=True)
 class SecondRun:
-    """What came of it.
+    """The result of the run on the CPU.
 
     Attributes:
-        told: in one sentence.
+        summary: in one sentence.
         failed: whether it failed as well.
     """
 
-    told: str
+    summary: str
     failed: bool
 
 
@@ -41,18 +41,18 @@ def run_again(
     patience: float,
     save_batches: Callable[[Path], int] = lambda path: 0,
 ) -> SecondRun:
-    """Run it in a fresh process, from its start, with the batches first that it had when it failed.
+    """Run it in a new process, from its start, beginning with the batches that it had when it failed.
 
-    If that brings no failure, it is run once more with its batches in their order, to one step past the one that
-    failed. The weights are those that the script starts with, and in the second case those that it comes to: what
-    was on the device cannot be read any longer. Its output goes nowhere; what it writes to files it writes again.
+    If that does not fail, it is run once more with its batches in their original order, to one step past the one
+    that failed. The weights are the initial ones, and in the second case those that the run reaches: the weights
+    on the device can no longer be read. Its output is discarded; files that it writes are written again.
 
     Args:
         command: the script and its arguments, as `diagnose run` takes them.
         folder: the working directory that it was started in.
-        steps: optimizer steps that it made before it failed.
-        patience: seconds after which each run is given up.
-        save_batches: writes the last batches before the failure to a file, and returns how many there are.
+        steps: optimizer steps before it failed.
+        patience: time limit of each run in seconds.
+        save_batches: writes the last batches before the failure to a file, and returns their number.
     """
     with tempfile.TemporaryDirectory(prefix="diagnose-") as scratch:
         batches = Path(scratch) / "batches.pt"
@@ -76,9 +76,9 @@ def _run_once(
     with tempfile.TemporaryDirectory(prefix="diagnose-") as scratch:
         output = Path(scratch) / "report.json"
         limits = ["--max-steps", str(steps), "--time-limit", f"{patience:.0f}"]
-        said = ["--output", str(output), "--fail-on", "never", "--quiet"]
+        report = ["--output", str(output), "--fail-on", "never", "--quiet"]
         process = subprocess.Popen(
-            [sys.executable, "-c", START, "run", *said, *limits, *options, *command],
+            [sys.executable, "-c", START, "run", *report, *limits, *options, *command],
             cwd=folder,
             env={**os.environ, **ON_CPU},
             stdin=subprocess.DEVNULL,
@@ -88,26 +88,27 @@ def _run_once(
         try:
             process.wait(patience * 2)
         except subprocess.TimeoutExpired:
-            return SecondRun(f"on the CPU it was not there after {patience * 2:.0f} s, and was given up", False)
+            return SecondRun(f"on the CPU it did not finish within {patience * 2:.0f} s", False)
         finally:
             process.kill()
             process.wait()
         if not output.exists():
             return SecondRun(f"on the CPU it ended with exit code {process.returncode}, without a report", True)
-        return _told(json.loads(output.read_text(encoding="utf-8")), steps)
+        return _result(json.loads(output.read_text(encoding="utf-8")), steps)
 
 
-def _told(report: Mapping[str, Any], steps: int) -> SecondRun:
+def _result(report: Mapping[str, Any], steps: int) -> SecondRun:
     crash = report["crash"]
     if crash is None:
         return SecondRun(
-            f"on the CPU it came past step {steps - 1} without an exception: the failure needs the device", False
+            f"on the CPU it passed step {steps - 1} without an exception: the failure occurs only on the device",
+            False,
         )
     own = [frame for frame in crash["frames"] if frame["yours"]]
-    said = f"{crash['exception']}: {crash['message'].splitlines()[0] if crash['message'] else ''}".rstrip(": ")
+    error = f"{crash['exception']}: {crash['message'].splitlines()[0] if crash['message'] else ''}".rstrip(": ")
     if not own:
-        return SecondRun(f"on the CPU it fails with {said}", True)
+        return SecondRun(f"on the CPU it fails with {error}", True)
     last = own[-1]
     where = "" if last["function"] == "<module>" else f" in {last['function']}"
     code = f", {last['code']}" if last["code"] else ""
-    return SecondRun(f"on the CPU it fails at {last['file']}:{last['line']}{where}{code}, with {said}", True)
+    return SecondRun(f"on the CPU it fails at {last['file']}:{last['line']}{where}{code}, with {error}", True)

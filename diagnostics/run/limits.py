@@ -1,4 +1,4 @@
-"""Stops a long run politely after enough was seen: as Ctrl-C would, so that the script can tidy up."""
+"""Stops a script at a limit of steps or seconds, as Ctrl-C would, so that it can clean up."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from typing import Any
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.text.join import count_of
 
 
 class Limits:
     """Counts optimizer steps and seconds from `__enter__` to `__exit__`; interrupts the script at the first limit.
 
-    A script that takes the KeyboardInterrupt for a wish to end its training early may go on with what comes
-    after; if it trains on, it is interrupted again.
+    A script that handles KeyboardInterrupt may continue after its training; if it trains on, it is interrupted
+    again.
 
     Attributes:
-        reached: which limit was, in words: ``500 steps``; None while none was.
-        steps: optimizer steps seen, of the optimizer that took the most.
+        reached: the limit that was reached: ``500 steps``; None while none was.
+        steps: the highest number of steps of one optimizer.
     """
 
     def __init__(self, max_steps: int | None, time_limit: float | None) -> None:
@@ -41,7 +42,7 @@ class Limits:
         self._at_exit.callback(self._patches.undo)
 
     def was_reached(self) -> bool:
-        """Whether a limit ended the script, or is about to."""
+        """Whether a limit ended the script, or is about to end it."""
         return self.reached is not None
 
     def __enter__(self) -> Limits:
@@ -68,7 +69,7 @@ class Limits:
     def _with_torch(self, _torch: Any) -> None:
         try:
             from torch.optim.optimizer import register_optimizer_step_post_hook
-        except ImportError:  # a `torch.py` of the script's own
+        except ImportError:  # the script has its own `torch.py`
             return
 
         counts: dict[int, int] = {}
@@ -92,7 +93,7 @@ class Limits:
     def _count(self, steps: int) -> None:
         self.steps = max(self.steps, steps)
         if self._max_steps is not None and steps >= self._max_steps:
-            self._reach(f"{self._max_steps:,} {'step' if self._max_steps == 1 else 'steps'}")
+            self._reach(count_of(self._max_steps, "step"))
 
     def _reach(self, limit: str) -> None:
         self.reached = self.reached or limit

@@ -1,4 +1,4 @@
-"""Looks on at a script that nobody changed: examines, watches, and keeps what was said."""
+"""Observes an unmodified script: examines and watches its trainings, and keeps the reports."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Training:
     """One training of the script.
 
     Attributes:
-        examined: what was said of it before it began, or of its first step; None if it was not examined.
-        watching: whatever has a report of its course; None if it is not watched.
-        awaits_batch: whether it is to be examined once it has drawn a batch.
+        examined: the report of the examination before it, or of its first step; None if it was not examined.
+        watching: an object with the report of the watched run; None if it is not watched.
+        awaits_batch: whether to examine it once it has drawn a batch.
     """
 
     examined: Report | None = None
@@ -54,17 +54,17 @@ class Training:
 
 @dataclass
 class _Over:
-    """Stands where somebody watched: holds what there was to say, and nothing of the training itself."""
+    """Replaces the watch of a training that is over: keeps its report and nothing else."""
 
-    said: Report
+    final: Report
 
     def _report(self) -> Report:
-        return self.said
+        return self.final
 
 
 @dataclass
 class _TapeWatch:
-    """Reports on a loop of the script's own around one of Keras' optimizers."""
+    """Reports on a custom loop around a Keras optimizer."""
 
     loop: TapeLoopWatcher
 
@@ -75,19 +75,19 @@ class _TapeWatch:
 
 
 class ScriptObserver:
-    """What the library sees of a script, from the moment when this is made until `close`.
+    """Observes the script from the creation of this object until `close`.
 
-    A Hugging Face `Trainer` is examined when `train` is called, and a compiled Keras model when `fit` is, or once
-    `fit` has drawn a batch, where its data cannot be read unnoticed; both are watched from then on. A loop of your
-    own around Keras' optimizers is watched from its first step on; a plain PyTorch loop from its first forward
-    pass on, and its first step is examined as it is made. No framework is imported that the script does not
-    import, and nothing that goes wrong in here is raised into the script.
+    A Hugging Face `Trainer` is examined when `train` is called. A compiled Keras model is examined when `fit` is
+    called, or once `fit` has drawn a batch if its data cannot be read without side effects. Both are watched from
+    then on. A custom loop around a Keras optimizer is watched from its first step on; a plain PyTorch loop from
+    its first forward pass on, and its first step is examined while it runs. No framework is imported that the
+    script does not import, and no error of this library is raised into the script.
 
-    What calls `train` or `fit` again and again is examined once, and watched the first few times.
+    A trainer or model that is trained repeatedly is examined once, and watched the first few times.
 
     Attributes:
         trainings: in the order in which they began.
-        faults: what went wrong in the library itself, as tracebacks.
+        faults: errors in the library itself, as tracebacks.
     """
 
     def __init__(
@@ -97,19 +97,19 @@ class ScriptObserver:
         keep_batches: bool = False,
         first_batches: Path | None = None,
     ) -> None:
-        """Look on from now on.
+        """Start to observe.
 
         Args:
-            on_examined: is called with each report of an examination, before the training that it is about.
-            keep_batches: whether the latest batches of PyTorch's loaders are kept, for `save_batches`.
-            first_batches: a file that `save_batches` wrote: what the first loader gives first.
+            on_examined: called with each report of an examination, before that training.
+            keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
+            first_batches: a file of `save_batches`, whose batches the first loader yields first.
         """
         self.trainings: list[Training] = []
         self.faults: list[str] = []
         self._on_examined = on_examined
         self._guard = FaultGuard(on_fault=self._fault)
         self._loops: LoopFinder[Watch] | None = None
-        self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by who watches
+        self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by watch
         self._tapes: TapeLoopFinder | None = None
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
@@ -131,26 +131,26 @@ class ScriptObserver:
         return [training.examined for training in self.trainings if training.examined is not None]
 
     def watched(self) -> list[Report]:
-        """Report on every training that was watched, as far as it has come."""
+        """Return a report of every watched training so far."""
         return [report for training in self.trainings if (report := self.course(training)) is not None]
 
     def course(self, training: Training) -> Report | None:
-        """Report on one training as far as it has come; None if it was not watched."""
+        """Return a report of one training so far; None if it was not watched."""
         report: Report | None = (
             None if training.watching is None else self._guard.attempt(training.watching._report)
         )
         return None if report is None else _unaided(report)
 
     def save_batches(self, path: Path) -> int:
-        """Write the latest batches to a file; return how many; 0 if there are none to be written."""
+        """Write the latest batches to a file, and return their number; 0 if there are none."""
         return 0 if self._kept is None else self._kept.save(path)
 
     def close(self) -> None:
-        """Take all hooks off. The reports can still be had."""
+        """Remove all hooks. The reports stay available."""
         self._at_close.close()
 
     def _with_torch(self, torch: ModuleType) -> None:
-        if hasattr(torch, "nn"):  # or it is a `torch.py` of the script's own
+        if hasattr(torch, "nn"):  # or the script has its own `torch.py`
             self._guard.attempt(self._find_loops)
 
     def _find_loops(self) -> None:
@@ -177,7 +177,7 @@ class ScriptObserver:
         from diagnostics.api.watch import watch
         from diagnostics.collectors.isolation.weak_twin import weak_twin
 
-        # A script that trains many models, one after the other, is to have room for the next.
+        # A script that trains many models, one after the other, must be able to free each of them.
         watching = watch(weak_twin(model), [weak_twin(optimizer) for optimizer in optimizers])
         self.trainings.append(Training(watching=watching))
         self._of_loops[watching] = self.trainings[-1]
@@ -195,7 +195,7 @@ class ScriptObserver:
         self._on_examined(training.examined)
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
-        """Put the rules to what comes to light only when a model is evaluated."""
+        """Evaluate the rules on facts that are known only when the model is evaluated."""
         training = self._of_loops[watching]
         if training.examined is not None:
             training.examined = _with_facts(training.examined, facts)
@@ -264,7 +264,7 @@ class ScriptObserver:
         return callback, arguments, options, leave
 
     def _look_at_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:
-        """Examine the first step as it happens, where a Trainer's code must not be called beside its training."""
+        """Examine the first step while it runs, where a Trainer's code must not be called outside its training."""
         from diagnostics.api.examine import walk
         from diagnostics.collectors.transformers.call_safety import objection
         from diagnostics.collectors.transformers.first_step import TrainerStepObserver
@@ -333,7 +333,7 @@ class ScriptObserver:
 
 
 def _unaided(report: Report) -> Report:
-    """Leave out the advice to hand over the loss, which is for who calls `watch`: the script does not."""
+    """Remove the advice to call `watch.step(loss)`, since the script does not call `watch`."""
     from diagnostics.api.watch_report import NO_LOSS
 
     stages = (
@@ -343,7 +343,7 @@ def _unaided(report: Report) -> Report:
 
 
 def _of_trainer(trainer: Any, *_: Any, **__: Any) -> Pipeline | None:
-    """Return what can be examined before the training; None if only its first step can be looked at."""
+    """Return the pipeline to examine before training; None if only its first step can be examined."""
     from diagnostics.collectors.transformers.call_safety import objection, objection_to_metric, objection_to_rows
     from diagnostics.collectors.transformers.pipeline import TrainerPipeline
 
@@ -375,7 +375,7 @@ def _given_to_fit(
 
 
 def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
-    """Return the pipeline of a `fit` whose data can be read unnoticed; None for any other."""
+    """Return the pipeline of a `fit` whose data can be read without side effects; None for any other."""
     import keras
 
     if keras.backend.backend() != "tensorflow":
@@ -394,7 +394,7 @@ def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
 
 
 def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
-    """Evaluate the rules on facts that came to light after an examination; show the first with a stage."""
+    """Evaluate the rules on facts that became known after an examination; show the first with a stage."""
     from diagnostics.report.build import new_evaluator
     from diagnostics.report.stage_summary import detail
 
@@ -404,8 +404,8 @@ def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Repo
     stages = list(report.stages)
     for place, result in enumerate(stages):
         if result.name == stage:
-            told_there = detail(facts[0])
-            stages[place] = replace(result, detail="; ".join(filter(None, (result.detail, told_there))))
+            added = detail(facts[0])
+            stages[place] = replace(result, detail="; ".join(filter(None, (result.detail, added))))
     return replace(
         report,
         findings=(*report.findings, *found),

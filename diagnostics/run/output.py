@@ -1,4 +1,4 @@
-"""Writes a report of `diagnose run` where it is wanted, whatever the script has done to the streams."""
+"""Writes the report of `diagnose run`, whatever the script has done to the streams."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def as_kind(report: Report, kind: str) -> str:
 
 
 def say(what: str | Report) -> None:
-    """Print to the standard error that the process was started with, if it is still there.
+    """Print to the standard error that the process was started with, if it is still open.
 
-    `sys.stderr` may be a file of the script's. The script may have closed both, and `| head` may have gone.
+    `sys.stderr` may be a file of the script. The script may have closed both, or `| head` the pipe.
     """
     stream = sys.__stderr__
     if stream is None:
@@ -47,12 +47,12 @@ def say(what: str | Report) -> None:
 
 
 def print_out(text: str) -> bool:
-    """Print to the standard output that the process was started with, after all that the script printed.
+    """Print to the standard output that the process was started with, after the script's own output.
 
-    Nothing is left in a buffer: what cannot be flushed at the interpreter's end changes the exit code.
+    Nothing is left in a buffer: a failed flush at the interpreter's end would change the exit code.
 
     Returns:
-        Whether that can be written to. A reader who has gone is no failure.
+        Whether it can be written to. A closed pipe is not a failure.
     """
     stream = sys.__stdout__
     with contextlib.suppress(Exception):  # one of the script's own, whatever it is
@@ -71,9 +71,9 @@ def print_out(text: str) -> bool:
 
 
 def rehearse(kind: str) -> None:
-    """Render a report of everything, so that nothing is left to be imported when the script has run.
+    """Render a report with all parts, so that every module is imported before the script runs.
 
-    By then the path may lead to modules of the script's, or nowhere.
+    Afterwards `sys.path` may lead to the script's modules, or nowhere.
     """
     try:
         raise RuntimeError("rehearsal")
@@ -87,7 +87,7 @@ def rehearse(kind: str) -> None:
 
 
 class _Escaping:
-    """A stream that writes what its encoding lacks as an escape, where the stream itself would raise."""
+    """A stream that escapes characters that its encoding lacks, where the stream itself would raise."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -1,7 +1,7 @@
-"""Keeps what this library has imported apart from a script's own modules of the same names.
+"""Separates the modules that this library has imported from a script's own modules of the same names.
 
-A script with a `rich.py` or `diagnostics.py` beside it gets that one, as under `python`, though `diagnose run` has
-imported the other before. Only names that the script's folder really holds are touched, and rich.
+A script with a `rich.py` or `diagnostics.py` in its folder imports that one, as under `python`, although
+`diagnose run` has already imported the other. Only names in the script's folder are affected, and rich.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import CodeType, ModuleType
 
-ALIAS = "_diagnostics_of_this_run"  # what our own package is called where the script has one of that name
+ALIAS = "_diagnostics_of_this_run"  # name of this package if the script has one of the same name
 _OURS = __name__.partition(".")[0]
 _ROOT = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(rf"^([ \t]*from ){_OURS}\b".encode(), re.MULTILINE)
-# It draws from the generator of `random` when it is imported, which a script that has seeded that notices.
+# Importing it draws from the generator of `random`, which changes a script that has seeded it.
 _DRAWS = frozenset({"rich"})
 # An interpreter has imported these before it comes to the script's folder.
 _STARTED_WITH = frozenset({"__main__", "encodings", "sitecustomize", "usercustomize", *sys.builtin_module_names})
@@ -35,7 +35,7 @@ _KINDS = (
 
 
 class OwnModules:
-    """The modules that a script's folder has others for: hidden while the script runs, shown for the report."""
+    """Modules of this library with the same name as the script's: hidden while it runs, shown for the report."""
 
     def __init__(self, folder: str | None) -> None:
         """Find them.
@@ -48,12 +48,12 @@ class OwnModules:
         self._ours: dict[str, ModuleType] = {}
 
     def hide(self) -> None:
-        """Let the script import its own from now on. What we import ourselves has to be imported by now."""
+        """Let the script import its own from now on. This library must have imported everything before."""
         self._ours = self._taken()
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """Within, ours are what an import finds, and the script's folder is not searched."""
+        """Within, imports find this library's modules, and the script's folder is not searched."""
         theirs, path = self._taken(), list(sys.path)
         sys.modules.update(self._ours)
         sys.path[:] = [entry for entry in path if entry != self._folder]
@@ -71,7 +71,7 @@ class OwnModules:
 
 
 def _shadowed(folder: str) -> Iterable[str]:
-    """Yield the imported modules that a folder holds others of the same name for."""
+    """Yield the imported modules for which a folder holds others of the same name."""
     finder: importlib.machinery.FileFinder | zipimport.zipimporter
     try:
         finder = zipimport.zipimporter(folder)
@@ -100,9 +100,9 @@ def is_shadowed(folder: str | None) -> bool:
 
 
 def under_alias(module: str) -> ModuleType:
-    """Import this library once more under another name, and leave its own name to the script's module.
+    """Import this library once more under another name, so that its own name is free for the script's module.
 
-    The exceptions, and what was decided when the process started, stay the same objects.
+    The exceptions, and the state from the start of the process, stay the same objects.
 
     Args:
         module: of this library, the one to return: ``run.session``.
@@ -134,7 +134,7 @@ class _AliasFinder(MetaPathFinder):
 
 
 class _AliasLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module of ours, whose absolute imports of our package go by the new name; caches no bytecode."""
+    """Loads a module of this library with its absolute imports renamed to the alias; caches no bytecode."""
 
     def get_code(self, fullname: str) -> CodeType:
         source = _IMPORT.sub(rb"\g<1>" + ALIAS.encode(), self.get_data(self.path))

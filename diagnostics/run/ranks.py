@@ -1,8 +1,8 @@
-"""One report for the processes that a launcher such as `torchrun` started together.
+"""Merges the findings of the ranks that a launcher such as `torchrun` started.
 
-Rank 0 prints its report as a single process does. The others leave their findings in a temporary folder of the
-host, without a collective and without waiting; the last of a host's processes to end prints what others found and
-rank 0 did not. After a process was killed nobody is the last, and rank 0's report stands alone.
+Rank 0 prints its report like a single process. The others write their findings to a temporary folder of the host,
+without a collective and without waiting; the last process of a host to end prints the findings that rank 0 does
+not have. After a process was killed no process is the last, and only rank 0's report is printed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _OF_THE_LAUNCH = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELA
 
 @dataclass(frozen=True)
 class Rank:
-    """One of several processes, as `RANK` and `WORLD_SIZE` in the environment say.
+    """The rank of this process, from `RANK` and `WORLD_SIZE` in the environment.
 
     Attributes:
         number: from 0.
-        world: how many there are.
-        local_world: how many of them run on this host.
+        world: number of ranks.
+        local_world: number of ranks on this host.
     """
 
     number: int
@@ -54,27 +54,27 @@ def rank_of_this_process(environment: Mapping[str, str] = os.environ) -> Rank | 
 
 
 class Exchange:
-    """What the ranks of one host leave for each other."""
+    """Exchanges findings between the ranks of one host, through files."""
 
     def __init__(self, rank: Rank, folder: Path | None = None) -> None:
-        """Remove what an earlier launch may have left.
+        """Remove files of an earlier launch.
 
         Args:
             rank: of this process.
-            folder: of the exchange; None for one that this launch has for itself.
+            folder: of the exchange; None for one of this launch alone.
         """
         self._rank = rank
         self._folder = _folder() if folder is None else folder
         with contextlib.suppress(OSError):
             self._file.unlink(missing_ok=True)
-            self._folder.joinpath("told").unlink(missing_ok=True)
+            self._folder.joinpath("printed").unlink(missing_ok=True)
 
     @property
     def _file(self) -> Path:
         return self._folder / f"{self._rank.number}.json"
 
     def is_first_to_crash(self) -> bool:
-        """Whether no other rank of this host but rank 0 has told its crash: often all have the same."""
+        """Whether no other rank of this host except rank 0 has printed its crash: often all have the same."""
         try:
             self._open()
             self._folder.joinpath("crash").touch(exist_ok=False)
@@ -85,8 +85,8 @@ class Exchange:
         return True
 
     def leave(self, report: Report) -> list[str]:
-        """Leave this rank's findings for the others; return what is left to tell, if this is the last to end."""
-        told = {
+        """Write this rank's findings for the others; if this is the last to end, return the lines to print."""
+        messages = {
             finding.rule: f"{finding.severity}: {finding.rule}: {finding.message.partition(chr(10))[0]}"
             for finding in report.findings
             if finding.severity != "note"
@@ -94,21 +94,21 @@ class Exchange:
         known = [one.rule for finding in report.findings for one in (finding, *finding.consequences)]
         try:
             self._open()
-            write_whole(self._file, json.dumps({"told": told, "known": known}))
+            write_whole(self._file, json.dumps({"messages": messages, "known": known}))
             left = {int(file.stem): json.loads(file.read_text("utf-8")) for file in self._folder.glob("*.json")}
             if len(left) < self._rank.local_world:
                 return []
-            self._folder.joinpath("told").touch(exist_ok=False)
+            self._folder.joinpath("printed").touch(exist_ok=False)
         except FileExistsError:  # another was the last
             return []
-        except (OSError, ValueError):  # nothing can be exchanged here
+        except (OSError, ValueError):  # the folder cannot be used
             number = self._rank.number
-            return [f"rank {number}: {said}" for said in told.values()] if number > 0 else []
+            return [f"rank {number}: {message}" for message in messages.values()] if number > 0 else []
         shutil.rmtree(self._folder, ignore_errors=True)
         return list(_beyond_rank_0(left))
 
     def _open(self) -> None:
-        """Make the folder, or refuse one that is somebody else's: its name can be guessed.
+        """Create the folder, or refuse one of another user, because its name can be guessed.
 
         Raises:
             OSError: it cannot be used.
@@ -117,24 +117,24 @@ class Exchange:
             self._folder.mkdir(mode=0o700)
         found = self._folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
-            raise PermissionError(f"{self._folder} is somebody else's")
+            raise PermissionError(f"{self._folder} belongs to another user")
 
 
 def _folder() -> Path:
-    """Name a folder that the processes of one launch agree on: they have one parent."""
+    """Return the same folder for all processes of one launch, which have the same parent."""
     launch = [str(os.getppid()), *(os.environ.get(name, "") for name in _OF_THE_LAUNCH)]
     name = hashlib.sha256("\0".join(launch).encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"diagnose-{name}"
 
 
 def _beyond_rank_0(left: Mapping[int, Mapping[str, Mapping[str, str]]]) -> Iterator[str]:
-    """Tell each finding that rank 0 has not once, with the ranks that have it."""
+    """Yield one line for each finding that rank 0 does not have, with the ranks that have it."""
     known = set(left[0]["known"]) if 0 in left else set()
     found: dict[str, list[int]] = {}
     for rank in sorted(left):
-        for rule in left[rank]["told"]:
+        for rule in left[rank]["messages"]:
             if rule not in known:
                 found.setdefault(rule, []).append(rank)
     for rule, ranks in found.items():
         others = f" and {len(ranks) - 1} more" if len(ranks) > 1 else ""
-        yield f"rank {ranks[0]}{others}: {left[ranks[0]]['told'][rule]}"
+        yield f"rank {ranks[0]}{others}: {left[ranks[0]]['messages'][rule]}"

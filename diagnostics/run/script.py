@@ -31,11 +31,11 @@ class Ending:
     """How a script ended.
 
     Attributes:
-        exit_code: what `python` would have returned; 130 after Ctrl-C.
+        exit_code: that `python` would have returned; 130 after Ctrl-C.
         error: the exception that ended it, with its traceback from the script's first line on, and without one if
             the script does not compile; None if it ended by itself, by `sys.exit` or by Ctrl-C.
         interrupted: whether Ctrl-C ended it.
-        forked: whether this is a child that the script forked, and that has come to the script's end.
+        forked: whether this is a child that the script forked, at the script's end.
     """
 
     exit_code: int
@@ -48,13 +48,13 @@ class Script:
     """A program to be run: a file, a folder or a zip file with a `__main__.py`, or a module.
 
     Attributes:
-        name: what to call it.
-        command: what starts it, after `python`.
-        folder: the folder or zip file that its imports search first; None if Python was told to search none.
+        name: for titles and messages.
+        command: the arguments that start it, after `python`.
+        folder: the folder or zip file that its imports search first; None with `python -P`.
     """
 
     def __init__(self, target: str, arguments: list[str], *, module: bool = False) -> None:
-        """Take what `python` would take, or `python -m` with `module`.
+        """Take the same target as `python`, or with `module` as `python -m`.
 
         Raises:
             InvalidInput: there is no such file.
@@ -78,13 +78,13 @@ class Script:
         return self._path if self._runs_as_module else os.path.dirname(os.path.realpath(self._path))
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> Ending:
-        """Run it to its end. What ends it is printed as `python` prints it, and not raised.
+        """Run it to its end. An exception that ends it is printed as by `python`, and not raised.
 
-        `sys.argv`, `sys.path` and `sys.modules["__main__"]` are the script's from then on. Threads that are no
-        daemons are waited for.
+        `sys.argv`, `sys.path` and `sys.modules["__main__"]` are the script's from then on. Non-daemon threads are
+        joined.
 
         Args:
-            stopped: says of a KeyboardInterrupt whether it was our own doing; then it is no failure.
+            stopped: whether a KeyboardInterrupt came from a limit; then it is not a failure.
 
         Raises:
             InvalidInput: there is no such module.
@@ -118,7 +118,7 @@ def _check_file(target: str) -> None:
     path = Path(target)
     if path.is_dir():
         if not (path / "__main__.py").is_file():
-            raise InvalidInput(f"{target} is a folder without a __main__.py. Name the script in it that trains.")
+            raise InvalidInput(f"{target} is a folder without a __main__.py. Pass the training script in it.")
     elif not path.exists():
         near = [p.name for p in sorted(path.parent.glob("*.py"))[:5]] if path.parent.is_dir() else []
         hint = f" In that folder: {', '.join(near)}." if near else ""
@@ -188,11 +188,11 @@ def _shut_down_threads() -> None:
     except BaseException as error:  # of an exit function, or Ctrl-C; the interpreter ignores it likewise
         trace = _of_the_script(error)
         if sys.unraisablehook is not sys.__unraisablehook__:
-            said = SimpleNamespace(
+            unraisable = SimpleNamespace(
                 exc_type=type(error), exc_value=error, exc_traceback=trace, err_msg=None, object=threading
             )
             with contextlib.suppress(BaseException):
-                sys.unraisablehook(said)
+                sys.unraisablehook(unraisable)
             return
         with contextlib.suppress(BaseException):
             print(f"Exception ignored in: {threading!r}", file=sys.stderr)
@@ -218,16 +218,16 @@ def _code_of(leaving: SystemExit) -> int:
         return int(leaving.code or 0)
     _flush(sys.stdout)
     try:
-        said = str(leaving.code)
+        text = str(leaving.code)
     except BaseException:
-        said = ""
+        text = ""
     with contextlib.suppress(Exception):
-        print(said, file=sys.stderr)
+        print(text, file=sys.stderr)
     return 1
 
 
 def _of_the_script(error: BaseException) -> TracebackType | None:
-    """Take our own frames out of an exception and of those that led to it, and return what is left of its own."""
+    """Remove this library's frames from an exception and its causes, and return its remaining traceback."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
@@ -265,7 +265,7 @@ def _file(trace: TracebackType) -> str:
 
 
 def _print(error: BaseException, trace: TracebackType | None) -> int | None:
-    """Show what ended the script, by its own hook if it has set one; return an exit code if the hook sets one."""
+    """Print the exception that ended the script, by its own hook if it has one; return the hook's exit code."""
     _flush(sys.stdout)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
     if sys.version_info >= (3, 12):
@@ -279,7 +279,7 @@ def _print(error: BaseException, trace: TracebackType | None) -> int | None:
         _flush(sys.stderr)
         print("Error in sys.excepthook:", file=sys.stderr)
         if fault.__context__ is error:
-            fault.__context__ = None  # it is told below
+            fault.__context__ = None  # it is printed below
         sys.__excepthook__(type(fault), fault, _of_the_script(fault))
         print("\nOriginal exception was:", file=sys.stderr)
         sys.__excepthook__(type(error), error, trace)

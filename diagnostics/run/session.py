@@ -25,31 +25,31 @@ from .termination import Termination
 
 FAIL_ON = ("error", "warning", "never")
 FOUND = 1
-PATIENCE_S, SLOWER = 60, 10  # a run on the CPU is given a minute, and ten times what the first took
+PATIENCE_S, SLOWER = 60, 10  # time limit of a run on the CPU: a minute plus ten times the first run
 NOTHING_TRAINED = StageResult(
     "training",
     "not judged",
-    "none was seen: no Trainer.train, no Keras fit, and no PyTorch optimizer that stepped with a model",
+    "none found: no Trainer.train, no Keras fit, and no PyTorch optimizer that stepped with a model",
 )
 
-ONE_OF_MANY = "needs a script of one process; this one waits for the other ranks"
+ONE_OF_MANY = "needs a script with one process; this one waits for the other ranks"
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is asked of a visit.
+    """The options of `diagnose run`.
 
     Attributes:
         kind: of the report: ``text``, ``json`` or ``html``.
         output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
-        fail_on: the least severity of a finding that makes the exit code 1, ``error`` or ``warning``; ``never``.
-        ignores: by rule that shall say nothing, why.
+        fail_on: the lowest severity that makes the exit code 1, ``error`` or ``warning``; ``never``.
+        ignores: ignored rules, each with the reason.
         max_steps: optimizer steps after which the script is stopped; None for no limit.
         time_limit: seconds after which it is stopped; None for no limit.
-        replay_on_cpu: whether it is run once more on the CPU if a GPU fails.
-        first_batches: a file with the batches that its first loader gives first; None for the loader's own.
-        quiet: whether to print no report if there is nothing to fail on.
-        rank: which of a launcher's processes this is, whose exit code is the script's own; None if it is not one.
+        replay_on_cpu: whether to run it once more on the CPU if a GPU fails.
+        first_batches: a file with the first batches for its first loader; None for the loader's own.
+        quiet: whether to print no report unless the run fails.
+        rank: of this process under a launcher, where the exit code is the script's; None without a launcher.
     """
 
     kind: str
@@ -73,13 +73,13 @@ class RunSession:
         self._limits = Limits(options.max_steps, options.time_limit)
         self._folder = str(Path.cwd())
         self._started = time.monotonic()
-        self._told = False
+        self._reported = False
 
     def make(self) -> int:
-        """Run the script, tell what was seen, and return the exit code.
+        """Run the script, write the report, and return the exit code.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C ended the script; it is to end this process, by SIGINT.
+            KeyboardInterrupt: Ctrl-C ended the script, and must end this process, by SIGINT.
         """
         rehearse(self._options.kind)
         self._ranks = None if self._options.rank is None else Exchange(self._options.rank)
@@ -92,7 +92,7 @@ class RunSession:
         with self._limits:
             ending = self._script.run(self._limits.was_reached)
         fails = False
-        if not ending.forked:  # else a child of the script's at its end; the report is its parent's business
+        if not ending.forked:  # a forked child of the script writes no report
             termination.set_aside()
             fails = self._conclude(ending)
         if ending.interrupted:
@@ -100,18 +100,18 @@ class RunSession:
         return ending.exit_code or (FOUND if fails and self._options.rank is None else 0)
 
     def _terminated(self, number: int) -> None:
-        if not self._told:
+        if not self._reported:
             self._conclude(Ending(128 + number))
 
     def _conclude(self, ending: Ending) -> bool:
-        """Tell what was seen, and return whether that makes the run fail. Nothing in here raises."""
+        """Write the report, and return whether its findings make the run fail. Never raises."""
         fails = False
         try:
             with self._modules.shown():
                 report = self._report(ending)
                 fails = self._fails(report)
-                self._tell(report)
-        except BaseException as fault:  # also Ctrl-C, and what the script left broken: its exit code stands
+                self._deliver(report)
+        except BaseException as fault:  # also Ctrl-C, and what the script has broken; its exit code is kept
             say(f"diagnose: making the report failed: {type(fault).__name__}: {message_of(fault)}")
         return fails
 
@@ -124,19 +124,19 @@ class RunSession:
                 explained = explanation_of(ending.error)
             except KeyboardInterrupt:
                 raise
-            except BaseException as fault:  # ours, and no reason to say nothing at all
+            except BaseException as fault:  # an error of this library must not prevent the report
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
         report = merged(self._title(ending), trainings, explained, ignores=self._options.ignores, faults=faults)
         stages = report.stages or (NOTHING_TRAINED,)
-        told = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
-        if self._options.replay_on_cpu and "asynchronous-error" in told:
+        found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
+        if self._options.replay_on_cpu and "asynchronous-error" in found:
             alone = self._options.rank is None or self._options.rank.world == 1
             again = self._again(trainings) if alone else StageResult("run again", "not judged", ONE_OF_MANY)
             stages = (*stages, again)
         return dataclasses.replace(report, stages=stages, script=self._script.name, exit_code=ending.exit_code)
 
     def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
-        """Run the script once more where its line can be trusted."""
+        """Run the script once more on the CPU, where the traceback ends at the failing line."""
         courses = [t.watched.history for t in trainings if t.watched is not None and t.watched.history is not None]
         steps = max((course.steps.total_steps for course in courses), default=0)
         patience = PATIENCE_S + SLOWER * (time.monotonic() - self._started)
@@ -144,22 +144,22 @@ class RunSession:
             again = run_again(self._script.command, self._folder, steps, patience, self._run.save_batches)
         except KeyboardInterrupt:
             return StageResult("run again", "not judged", "interrupted")
-        return StageResult("run again", "stopped" if again.failed else "passed", again.told)
+        return StageResult("run again", "stopped" if again.failed else "passed", again.summary)
 
     def _title(self, ending: Ending) -> str:
         if isinstance(ending.error, SyntaxError) and ending.error.__traceback__ is None:
             return f"{self._script.name} does not compile, and was not run"
         rank = self._options.rank
         of_ranks = [] if rank is None or rank.world == 1 else [f"rank {rank.number} of {rank.world}"]
-        said = [f"ran {self._script.name}", *of_ranks, _duration(time.monotonic() - self._started)]
+        parts = [f"ran {self._script.name}", *of_ranks, _duration(time.monotonic() - self._started)]
         if self._limits.reached is not None:
-            said.append(f"stopped after {self._limits.reached}, as asked")
+            parts.append(f"stopped after the limit of {self._limits.reached}")
         elif ending.exit_code:
-            said.append(f"exit code {ending.exit_code}")
-        return ", ".join(said)
+            parts.append(f"exit code {ending.exit_code}")
+        return ", ".join(parts)
 
-    def _tell(self, report: Report) -> None:
-        self._told = True
+    def _deliver(self, report: Report) -> None:
+        self._reported = True
         if self._ranks is None or self._options.rank is None or self._options.rank.number == 0:
             self._print(report)
         else:
@@ -176,7 +176,7 @@ class RunSession:
         if output == STANDARD_OUTPUT:
             if quiet or print_out(as_kind(report, kind)):
                 return
-            say("diagnose: standard output cannot be written to.")
+            say("diagnose: cannot write to standard output.")
         elif output is not None:
             try:
                 write_whole(output, as_kind(report, kind) + "\n")

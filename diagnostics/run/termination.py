@@ -1,4 +1,4 @@
-"""Gives a report also when a script is ended by SIGTERM, without the script seeing a handler."""
+"""Writes the report also when SIGTERM ends a script, without a handler that the script can see."""
 
 from __future__ import annotations
 

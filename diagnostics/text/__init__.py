@@ -1,1 +1,1 @@
-"""Words that rules and reports share."""
+"""Text that rules and reports share: joining words, naming parameters, escaping."""

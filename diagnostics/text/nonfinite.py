@@ -1,4 +1,4 @@
-"""Says where a NaN or inf came from, in words that several rules share."""
+"""Describes where a NaN or inf came from, for the rules that report it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
 
+from .join import listed
 from .names import describe_parameters
 
 FRAMES_SHOWN = 4  # in a message; the evidence holds them all
 WIDTH = 96  # columns that a message has
-SHORTEST = 28  # columns in which the name of a module can still be told
+SHORTEST = 28  # columns in which the name of a module is still recognisable
 LIMITS = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.40e38}  # largest finite values
 
 
@@ -24,7 +25,7 @@ def module(origin: OriginFacts) -> str:
 
 
 def parameters(origin: OriginFacts) -> str:
-    """Say which parameters are concerned: ``all 6 parameters``, ``1 of the 6 parameters (head.weight)``."""
+    """Name the affected parameters: ``all 6 parameters``, ``1 of the 6 parameters (head.weight)``."""
     count, whole = len(origin.parameters), origin.num_parameters
     if count == whole:
         return f"all {whole} parameters" if whole > 1 else origin.parameters[0]
@@ -32,11 +33,13 @@ def parameters(origin: OriginFacts) -> str:
 
 
 def how_known(origin: OriginFacts) -> str:
-    """Say how the origin was found out, in one sentence."""
+    """Describe in one sentence how the origin was found."""
     if origin.replayed:
-        return "Seen by running that step again on a copy, with the weights, batch and random state it had."
+        return "Found by replaying that step on a copy, with its weights, batch and random state."
     reason = f": {origin.reason}" if origin.reason else ""
-    return f"Seen by searching the model as it was at step {origin.noticed}, not as it was then{reason}."
+    return (
+        f"Found by searching the model as it was at step {origin.noticed}, without a replay of that step{reason}."
+    )
 
 
 def table(frames: Sequence[FrameFacts]) -> str:
@@ -65,19 +68,19 @@ def frame_lines(frames: Sequence[FrameFacts], width: int, shorten: bool = False)
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     lines = [f"{rows[0][0]}:"]
     for name, *values in rows[1:]:
-        told = [f"{column} {value}" for column, value in zip(rows[0][1:], values, strict=True) if value != "-"]
-        lines += [name, f"    {'; '.join(told)}"]
+        known = [f"{column} {value}" for column, value in zip(rows[0][1:], values, strict=True) if value != "-"]
+        lines += [name, f"    {'; '.join(known)}"]
     return lines
 
 
 def _shortened(names: Sequence[str], room: int) -> list[str]:
-    """Take the first letters of the leading parts of all paths until these fit: ``d.t.layer.0.ffn.lin1``."""
-    told = list(names)
+    """Abbreviate the leading parts of all paths until these fit: ``d.t.layer.0.ffn.lin1``."""
+    short = list(names)
     for depth in range(1, max(name.count(".") for name in names) + 1):
-        if max(len(name.partition(" ")[0]) for name in told) <= room:
+        if max(len(name.partition(" ")[0]) for name in short) <= room:
             break
-        told = [_initials(name, depth) for name in names]
-    return [name if len(name) <= room else f"{name[: room - 1]}\N{HORIZONTAL ELLIPSIS}" for name in told]
+        short = [_initials(name, depth) for name in names]
+    return [name if len(name) <= room else f"{name[: room - 1]}\N{HORIZONTAL ELLIPSIS}" for name in short]
 
 
 def _initials(name: str, depth: int) -> str:
@@ -124,16 +127,14 @@ def evidence(origin: OriginFacts) -> dict[str, object]:
 
 
 def overflowed(origin: OriginFacts) -> bool:
-    """Whether a number was too large for half precision, and fits into float32."""
+    """Whether a value overflowed in half precision and is finite in float32."""
     over = origin.overflow
     return over is not None and over.highest > over.limit
 
 
 def examples(origin: OriginFacts) -> str:
-    """Say which examples are concerned: `` It concerns 2 of the 32 examples (3 and 5, counted from 0).``."""
+    """Name the affected examples: `` Affected: 2 of the 32 examples (3 and 5, counted from 0).``."""
     rows, size = origin.rows, origin.batch_size
     if not rows or not size or len(rows) == size:
         return ""
-    named = [str(row) for row in rows[:8]] + ([f"{len(rows) - 8} more"] if len(rows) > 8 else [])
-    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
-    return f" It concerns {len(rows)} of the {size} examples ({listed}, counted from 0)."
+    return f" Affected: {len(rows)} of the {size} examples ({listed(rows, most=8)}, counted from 0)."

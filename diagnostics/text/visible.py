@@ -1,4 +1,4 @@
-"""Strings of the user's program, fit to be shown: nothing in them steers the terminal, and none is endless."""
+"""Makes strings of the user's program safe to show: without control sequences, and of limited length."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from html import escape
 
 MOST = 4_000  # characters of one string: two screens
-# Control characters but tab and newline, what turns the direction of writing (so that a path reads as another),
-# line separators, characters without width that hide in a name, and halves of surrogate pairs. Joiners (U+200C,
-# U+200D) stay: Persian and emoji need them.
+# Control characters except tab and newline, direction marks (with which a path looks like another), line
+# separators, zero-width characters, and halves of surrogate pairs. Joiners (U+200C, U+200D) stay: Persian and
+# emoji need them.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )

@@ -33,8 +33,8 @@ def functional(outputs):
 
 
 OUT_OF_RANGE = (
-    "The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. 2 of the 8 "
-    "labels in this batch carry label 2."
+    "The labels run from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 2 of the "
+    "8 labels in this batch are out of range (2)."
 )
 
 
@@ -50,8 +50,8 @@ class TestLabelBeyondOutputs:
     def test_labels_below_zero(self):
         for finding in explained(fit(sequential(3), X, LABELS - 1)):
             assert finding.message == (
-                "The labels run from -1 to 1, but classes are counted from 0: 2 of the 8 labels in this batch "
-                "carry label -1."
+                "The labels run from -1 to 1, but classes are counted from 0: 2 of the 8 labels in this "
+                "batch are out of range (-1)."
             )
 
     def test_in_a_step_of_the_users_own_the_line_is_that_of_the_loss(self):
@@ -85,15 +85,15 @@ class TestLabelBeyondOutputs:
 
 
 NO_TARGET = (
-    'The loss gets no target: "labels" sits among the inputs (x, labels), where only the model sees it. A loss '
-    "given to compile() compares the prediction with a target; without one there is no loss, and nothing to "
-    "compute a gradient from."
+    'The loss gets no target: "labels" is among the inputs (x and labels), which only the model gets. A '
+    "loss given to compile() compares the prediction with a target; without one there is no loss, and "
+    "nothing to compute a gradient from."
 )
 NO_TARGET_FROM_TEXT = (
-    "Most likely the loss got no target, because the labels sit among the inputs, where only the model sees them. "
-    "Whether it is that, and which of the inputs holds them, cannot be known from the text: pass the exception "
-    "itself to diagnostics.explain. A loss given to compile() compares the prediction with a target; without one "
-    "there is no loss, and nothing to compute a gradient from."
+    "The loss probably got no target, because the labels are among the inputs, which only the model "
+    "gets. Whether that is so, and which input holds the labels, cannot be read from the traceback's "
+    "text: pass the exception to diagnostics.explain. A loss given to compile() compares the prediction "
+    "with a target; without one there is no loss, and nothing to compute a gradient from."
 )
 
 
@@ -135,8 +135,10 @@ class TestNoTarget:
         live, _ = explained(fit(sequential(3), batches(X)))
         assert (live.rule, live.message) == (
             "labels-missing",
-            "The model was given inputs, but no labels, so the loss got no target. A loss given to compile() "
-            "compares the prediction with a target; without one there is nothing to minimise.",
+            (
+                "fit() got inputs, but no labels, so the loss has no target. A loss given to compile() "
+                "compares the prediction with a target; without one there is nothing to minimise."
+            ),
         )
 
     def test_batches_that_cannot_be_read_without_taking_one(self):
@@ -204,10 +206,10 @@ class TestShapesDiffer:
         for finding in explained(error):
             assert finding.rule == "broadcast-loss"
             assert finding.message == (
-                "The prediction has shape (None, 2) and the target (None, 3), and the loss cannot bring them "
-                "together: for each example there are 2 predictions and 3 targets. A loss wants one target for "
-                "each prediction, along the same axes; where the shapes happen to stretch to fit, it would "
-                "compare the wrong ones without a word."
+                "The loss cannot compare a prediction of shape (None, 2) with a target of shape (None, "
+                "3): there are 2 predictions and 3 targets per example. A loss needs one target per "
+                "prediction, along the same axes. Shapes that happen to broadcast give no error, and the "
+                "loss compares the wrong pairs."
             )
             assert finding.fix == "give the last layer 3 outputs, or mend the target"
 
@@ -260,8 +262,8 @@ class TestNothingToDifferentiate:
         error = fit(sequential(3), X, LABELS, loss=hits)
         assert recognised(error) == (NoPathToParameters(), NoPathToParameters())
         assert explained(error)[0].message == (
-            "No variable got a gradient: the loss was computed without a path to any variable that should learn. "
-            "Somewhere between the model's output and the loss the path is cut."
+            "No variable got a gradient: the loss depends on no trainable variable. The graph is broken "
+            "between the model's output and the loss."
         )
 
 

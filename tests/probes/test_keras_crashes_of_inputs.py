@@ -41,8 +41,10 @@ class TestTokenBeyondEmbedding:
         for finding in explained(failure(lambda: embedder(**mode).fit(IDS * 12, LABELS, verbose=0))):
             assert (finding.rule, finding.message) == (
                 "token-ids-out-of-range",
-                "An id in this batch is 12, but the embedding has 10 rows, for ids 0 to 9. If it is a token, the "
-                "tokenizer knows more of them than the model was built for.",
+                (
+                    "An id in this batch is 12, but the embedding has 10 rows, for ids 0 to 9. If it is a "
+                    "token, the tokenizer has a larger vocabulary than the model."
+                ),
             )
 
     def test_rows_of_another_table_are_another_matter(self):
@@ -56,8 +58,8 @@ class TestRaggedColumns:
         columns = {"input_ids": self.IDS, "attention_mask": [[1, 1, 1], [1, 1]]}
         live, text = explained(failure(lambda: tf.data.Dataset.from_tensor_slices((columns, [0, 1]))))
         assert live.message == (
-            "The 2 examples differ in length: 2 to 3 values in input_ids, attention_mask. A tensor is "
-            "rectangular, and nothing here pads the shorter ones."
+            "The 2 examples differ in length: 2 to 3 values in input_ids and attention_mask. A tensor is "
+            "rectangular, and nothing pads the shorter examples."
         )
         assert live.fix.endswith('keras.utils.pad_sequences(rows, padding="post")')
         assert text.message.startswith("Examples of different lengths cannot be stacked into one batch. A tensor")
@@ -118,9 +120,9 @@ class TestTextInInputs:
             ).findings
             assert finding.rule == "untokenized-dataset"
             assert finding.message == (
-                "The rows hold plain text where the model expects numbers. The model reads token ids and cannot "
-                "read a string: these rows were never tokenized, or the raw dataset was handed over instead of "
-                "the tokenized one."
+                "The rows hold plain text where the model expects numbers. The model reads token ids, "
+                "not strings: the dataset was never tokenized, or the raw one was passed instead of the "
+                "tokenized one."
             )
 
     def test_labels_or_categories_that_are_text_are_another_matter(self):

@@ -44,8 +44,8 @@ class TestLayers:
         model = keras.Sequential([layers.Input((784,)), layers.Dense(3)])
         for finding in explained(fit(model, ones(8, 28, 28), LABELS)):
             assert finding.message == (
-                "The model was built for 784 and got an input of shape (None, 28, 28), with 28 along axis 2. "
-                "Flattened, each example has 28 x 28 = 784 values."
+                "The model was built for 784, but its input has shape (None, 28, 28), with 28 along axis "
+                "2. Flattened, each example has 28 x 28 = 784 values."
             )
             assert finding.fix == "x.reshape(len(x), -1) before it, or keras.layers.Flatten() as its first layer"
 

@@ -50,8 +50,8 @@ class TestLinear:
         model = Net(nn.Linear(1352, 10), nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2))
         live, text = explained(failure(lambda: model(R(32, 1, 28, 28))))
         assert live.message == (
-            "model.head (Linear) was built with in_features=1352 and got an input of shape (32, 8, 13, 13), with "
-            "13 along axis 3. Flattened, each example has 8 x 13 x 13 = 1352 values."
+            "model.head (Linear) has in_features=1352, but its input has shape (32, 8, 13, 13), with 13 "
+            "along axis 3. Flattened, each example has 8 x 13 x 13 = 1352 values."
         )
         assert live.fix == "x.flatten(1) before it"
         assert text.message == (
@@ -210,9 +210,9 @@ class TestOperands:
         up, skip = R(1, 8, 56, 56), R(1, 8, 57, 56)
         live, _ = explained(failure(lambda: torch.cat([up, skip], 1)))
         assert live.message == (
-            "Tensors were to be joined along axis 1, and along another axis, where all must be equal, they have "
-            "sizes 56 and 57: up has shape (1, 8, 56, 56), skip has shape (1, 8, 57, 56). A map of an odd size, "
-            "halved by pooling and doubled again, comes back one short."
+            "Tensors cannot be concatenated along axis 1: along another axis, where all must be equal, "
+            "their sizes are 56 and 57. Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A feature map "
+            "of odd size is one smaller after pooling by 2 and upsampling by 2."
         )
         parts = [R(4, 3), R(5, 3)]
         live, _ = explained(failure(lambda: torch.cat(parts, 1)))
@@ -241,8 +241,9 @@ class TestWeights:
         error = failure(lambda: BertForSequenceClassification.from_pretrained(tmp_path, num_labels=5))
         (live,) = diagnostics.explain(error).findings
         assert live.message == (
-            "The checkpoint is of a BertForSequenceClassification with other sizes than this one: classifier.bias "
-            "is (3,) there and (5,) here; classifier.weight is (3, 16) there and (5, 16) here."
+            "The BertForSequenceClassification in the checkpoint and this one have weights of different "
+            "shapes: classifier.bias is (3,) in the checkpoint and (5,) in the model; classifier.weight "
+            "is (3, 16) in the checkpoint and (5, 16) in the model."
         )
         assert live.fix == "from_pretrained(..., ignore_mismatched_sizes=True), which makes these weights anew"
         table = (  # as transformers prints it

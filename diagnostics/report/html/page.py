@@ -1,4 +1,4 @@
-"""A report as one page of HTML: no script, and nothing that is fetched from anywhere."""
+"""Renders a report as a single page of HTML, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from diagnostics.report.terminal import SENTENCE, in_short
 from diagnostics.rules.registry import all_rules
+from diagnostics.text.join import count_of
 from diagnostics.text.nonfinite import words
 from diagnostics.text.visible import escaped, shortened
 
@@ -51,8 +52,8 @@ def page(report: Report) -> str:
 <body>
 <main>
 {body}
-<footer>Made by diagnostics. <code>diagnose rules NAME</code> shows the page of a rule. Nothing on this page comes
-from elsewhere.</footer>
+<footer>Made by diagnostics. <code>diagnose rules NAME</code> shows the page of a rule. This page loads no external
+resources.</footer>
 </main>
 </body>
 </html>
@@ -66,7 +67,7 @@ def _parts(report: Report) -> Iterator[str]:
     if report.findings:
         yield _section("Findings", "".join(map(_finding, report.findings)))
     if report.stages:
-        yield _section("What was looked at", _stages(report.stages))
+        yield _section("Stages", _stages(report.stages))
     if report.origin is not None and (report.origin.frames or report.failed is not None):
         yield _section("Up to the first NaN or infinity", _origin(report.origin, report.failed))
     if report.traces:
@@ -74,21 +75,21 @@ def _parts(report: Report) -> Iterator[str]:
     if report.history is not None and len(report.history.steps.steps):
         yield _section("Course of the run", _course(report, report.history))
     if report.ranges is not None and report.ranges.modules:
-        yield _section("How large the activations became", ranges_section(report.ranges))
+        yield _section("Activation ranges", ranges_section(report.ranges))
     if report.not_applicable:
-        yield _section("What could not be judged", _unjudged(report.not_applicable))
+        yield _section("Rules not judged", _unjudged(report.not_applicable))
     if report.ignored or report.ignored_in_vain:
         yield _section("Ignored", _ignored(report))
     if report.faults:
-        said = "These are faults of diagnostics itself, not of your program."
+        intro = "These are errors in diagnostics itself, not in your program."
         yield _section(
-            "Faults", f"<p>{said}</p><ul>{''.join(f'<li>{escaped(f)}</li>' for f in report.faults)}</ul>"
+            "Internal errors", f"<p>{intro}</p><ul>{''.join(f'<li>{escaped(f)}</li>' for f in report.faults)}</ul>"
         )
 
 
 def _ignored(report: Report) -> str:
     found = [f"{rule} ({reason})" if reason else rule for rule, reason in report.ignored.items()]
-    items = [*found, *(f"{rule}: not found" for rule in report.ignored_in_vain)]
+    items = [*found, *(f"{rule}: unused ignore" for rule in report.ignored_in_vain)]
     return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"
 
 
@@ -98,30 +99,30 @@ def _section(title: str, body: str) -> str:
 
 def _verdict(report: Report) -> str:
     counts = [
-        f"{count} {severity}{'s' if count > 1 else ''}"
+        count_of(count, severity)
         for severity in ("error", "warning", "note")
         if (count := sum(finding.severity == severity for finding in report.findings))
     ]
     tone: str
     if counts:
-        tone, said = report.findings[0].severity, ", ".join(counts)
+        tone, text = report.findings[0].severity, ", ".join(counts)
     elif report.crash is not None:
-        tone, said = "warning", "No rule recognises this failure"
+        tone, text = "warning", "No rule recognises this failure"
     elif not report.ok:
-        tone, said = "warning", "No rule has anything to say, but a stage could not run"
+        tone, text = "warning", "No findings, but a stage could not run"
     else:
-        tone, said = "good", "Nothing found"
+        tone, text = "good", "Nothing found"
     named = not report.script or report.script in report.title  # as `diagnose run` does
     script = "" if named else f" in {escaped(report.script or '')}"
     code = f", which ended with exit code {report.exit_code}" if report.exit_code and not named else ""
-    return f'<p class="verdict {tone}">{said}{script}{code}.</p>'
+    return f'<p class="verdict {tone}">{text}{script}{code}.</p>'
 
 
 def _finding(finding: Finding) -> str:
     place = "" if finding.where is None else str(finding.where)
     if finding.step is not None:
         place = f"step {finding.step:,}" + (f", {place}" if place else "")
-    said, _, table = finding.message.partition("\n")
+    message, _, table = finding.message.partition("\n")
     evidence = table_of(
         ("name", "value"),
         ((name, _plain(value)) for name, value in finding.evidence.items() if value not in (None, "", [])),
@@ -131,7 +132,7 @@ def _finding(finding: Finding) -> str:
     return (
         f'<article class="finding {finding.severity}"><header><h3><span class="severity">{finding.severity}:'
         f"</span> {escaped(finding.rule)}</h3>"
-        f'<span class="place">{escaped(place)}</span></header><p>{escaped(said)}</p>'
+        f'<span class="place">{escaped(place)}</span></header><p>{escaped(message)}</p>'
         + (f'<pre tabindex="0">{escaped(table)}</pre>' if table else "")
         + f'<p class="label">What to change</p><pre class="fix"><code>{escaped(finding.fix)}</code></pre>'
         + _alternatives(finding)
@@ -150,18 +151,18 @@ def _alternatives(finding: Finding) -> str:
 
 
 def _consequences(finding: Finding) -> str:
-    """List what follows from a finding, and say in how many other trainings the same was found."""
+    """List the consequences of a finding, and in how many other trainings it occurs."""
     rows = [
         f"<dt>{escaped(in_short(following))}</dt><dd>{escaped(following.message.partition(chr(10))[0])}</dd>"
         for following in finding.consequences
     ]
-    listed = f'<p class="label">It explains</p><dl>{"".join(rows)}</dl>' if rows else ""
-    others = f"<p>The same in {finding.other_trainings} other trainings of this script.</p>"
-    return listed + (others if finding.other_trainings else "")
+    caused = f'<p class="label">Also caused</p><dl>{"".join(rows)}</dl>' if rows else ""
+    others = f"<p>The same in {count_of(finding.other_trainings, 'other training')} of this script.</p>"
+    return caused + (others if finding.other_trainings else "")
 
 
 def _why(name: str) -> str:
-    """Quote from the rule's page why the pattern is bad; empty for a rule that is not the library's."""
+    """Quote from the rule's page why the pattern is bad; empty for a rule without such a page."""
     rule = next((rule for rule in all_rules() if rule.name == name), None)
     section = re.search(r"## Why it is bad\n(.*?)(?=\n## )", inspect.getdoc(rule) or "", re.DOTALL)
     if rule is None or section is None:
@@ -189,8 +190,8 @@ def table_of(
     Args:
         head: of the columns.
         rows: their cells; escaped here.
-        label: what it shows, for those who do not see it.
-        wide: the column whose text may be broken into lines.
+        label: a description for screen readers.
+        wide: the column whose text may wrap.
         last: class of the last row.
     """
     columns = "".join(f'<th scope="col">{escaped(name)}</th>' for name in head)
@@ -217,10 +218,10 @@ def _stages(stages: Sequence[StageResult]) -> str:
     rows = ""
     for stage in stages:
         mark, kind = _MARK[stage.status]
-        said = stage.detail or stage.status
+        text = stage.detail or stage.status
         rows += (
             f'<tr><td class="mark-{kind}" title="{stage.status}"><span role="img" aria-label="{stage.status}">'
-            f'{mark}</span></td><th scope="row">{escaped(stage.name)}</th><td>{escaped(said)}</td></tr>'
+            f'{mark}</span></td><th scope="row">{escaped(stage.name)}</th><td>{escaped(text)}</td></tr>'
         )
     return f'<table class="stages"><tbody>{rows}</tbody></table>'
 
@@ -231,7 +232,7 @@ def _crash(crash: CrashFacts) -> str:
         ((f"{f.file}:{f.line}", f.function, f.code or "") for f in crash.frames),
         "lines of the traceback, the outermost first",
     )
-    own = f"<p>The last line of your own: <code>{escaped(str(crash.where))}</code></p>" if crash.where else ""
+    own = f"<p>The last line of your code: <code>{escaped(str(crash.where))}</code></p>" if crash.where else ""
     folded = f"<details><summary>The traceback</summary>{frames}</details>" if crash.frames else ""
     sentence = shortened(crash.first_line, SENTENCE)
     return f'<pre class="said">{escaped(crash.exception)}: {escaped(sentence)}</pre>{own}{folded}'
@@ -240,13 +241,13 @@ def _crash(crash: CrashFacts) -> str:
 def _origin(origin: OriginFacts, failed: FailedBatch | None) -> str:
     last = f"{origin.module or 'the model itself'} ({origin.module_kind})"
     begins = {"forward": "it began in the last of them", "gradient": "it began in the backward pass of the last"}
-    said = (
-        f"The module calls of step {origin.step:,}, run again on a copy, in order of execution; "
+    caption = (
+        f"The module calls of step {origin.step:,}, replayed on a copy, in order of execution; "
         f"{begins[origin.kind]}, {last}."
         if origin.kind in ("forward", "gradient")
-        else f"The first module calls of step {origin.step:,}, run again on a copy."
+        else f"The first module calls of step {origin.step:,}, replayed on a copy."
     )
-    shown = f"<p>{escaped(said)}</p>{frames_table(origin.frames, 'origin')}" if origin.frames else ""
+    shown = f"<p>{escaped(caption)}</p>{frames_table(origin.frames, 'origin')}" if origin.frames else ""
     return shown + ("" if failed is None else f"<p>{escaped(_batch(failed))}</p>")
 
 
@@ -254,16 +255,16 @@ def _batch(failed: FailedBatch) -> str:
     known = [f"{failed.size:,} examples"] if failed.size else []
     known += [f"fingerprint {failed.fingerprint}"] if failed.fingerprint is not None else []
     if failed.rows:
-        known.append(f"concerned: {', '.join(map(str, failed.rows[:20]))}{', …' if failed.rows[20:] else ''}")
-    said = f"The batch of step {failed.step:,}" + (f" ({'; '.join(known)})" if known else "")
+        known.append(f"affected: {', '.join(map(str, failed.rows[:20]))}{', …' if failed.rows[20:] else ''}")
+    batch = f"The batch of step {failed.step:,}" + (f" ({'; '.join(known)})" if known else "")
     if failed.why_not:
-        return f"{said} was not kept: {failed.why_not}."
-    return f"{said} is kept as long as the watch is: report.batch().save('batch{failed.ending}')."
+        return f"{batch} was not kept: {failed.why_not}."
+    return f"{batch} is kept as long as the watch is: report.batch().save('batch{failed.ending}')."
 
 
 def _trace(trace: TraceFacts) -> str:
-    said = f"Step {trace.step:,}: {len(trace.frames):,} module calls, in the order in which they ended"
-    return f"<details open><summary>{said}</summary>{frames_table(trace.frames)}</details>"
+    summary = f"Step {trace.step:,}: {len(trace.frames):,} module calls, in the order of completion"
+    return f"<details open><summary>{summary}</summary>{frames_table(trace.frames)}</details>"
 
 
 def frames_table(frames: Sequence[FrameFacts], last: str = "") -> str:
@@ -284,15 +285,15 @@ def _course(report: Report, history: TrainingHistory) -> str:
     axis = Axis(int(steps[0]), max(int(steps[-1]), total - 1))
     marks = sorted({f.step for f in report.findings if f.step is not None and f.severity != "note"})
     charts = []
-    said = []
+    captions = []
     if len(steps) < total:
-        said.append(
-            f"Of the {total:,} steps, {len(steps):,} were kept: all of the latest, and fewer the longer ago."
+        captions.append(
+            f"Of the {total:,} steps, {len(steps):,} were kept: all recent ones, and fewer of the older ones."
         )
     if marks:
-        said.append(f"Dashed: the step of a finding ({', '.join(f'{step:,}' for step in marks[:6])}).")
-    if said:
-        charts.append(f'<p class="soft">{" ".join(said)}</p>')
+        captions.append(f"Dashed: the step of a finding ({', '.join(f'{step:,}' for step in marks[:6])}).")
+    if captions:
+        charts.append(f'<p class="soft">{" ".join(captions)}</p>')
     if (losses := history.losses) is not None:
         dots = None
         if history.evaluations is not None:
@@ -335,6 +336,6 @@ def _unjudged(reasons: Mapping[str, str]) -> str:
     table = table_of(("rule", "why"), sorted(reasons.items()), "rules that could not be judged", wide=1)
     count = len(reasons)
     return (
-        f"<details><summary>{count} {'rule' if count == 1 else 'rules'} lacked evidence; this is not the same as "
-        f"clean</summary>{table}</details>"
+        f"<details><summary>{count_of(count, 'rule')} lacked evidence; this is not the same as clean</summary>"
+        f"{table}</details>"
     )

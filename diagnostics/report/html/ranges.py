@@ -1,4 +1,4 @@
-"""How near the activations came to the limits of their dtype, as a table with bars for the HTML report."""
+"""Draws the activation ranges relative to the limits of their dtype, as a table with bars for the HTML report."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import numpy as np
 
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import RangeFacts
+from diagnostics.text.join import count_of
 from diagnostics.text.nonfinite import LIMITS
 from diagnostics.text.visible import escaped
 
-SHOWN = 20  # modules, those nearest to their limit; the others are folded away
+SHOWN = 20  # modules, those nearest to their limit; the others are collapsed
 SMALLEST = -4  # power of ten at which the bars begin
 NEAR = 0.1  # of the limit: from here on a bar is marked
 
 
 def ranges_section(ranges: RangeFacts) -> str:
-    """Draw the largest finite value of each module; those far from the limit are folded away."""
+    """Draw the largest finite value of each module; those far from the limit are collapsed."""
     values, steps = _largest(ranges)
     nearness = np.where(np.isnan(values), np.inf, values / ranges.limits)
     order = [int(n) for n in np.argsort(-nearness, kind="stable")]
     shown = sorted(order[:SHOWN])
     more = sorted(order[SHOWN:])
-    looked = f"{len(ranges.steps):,} {'step' if len(ranges.steps) == 1 else 'steps'}"
+    sampled = count_of(len(ranges.steps), "sampled step")
     wide = any(dtype in ("float32", "float64", "bfloat16") for dtype in ranges.dtypes)
-    said = (
-        f"The largest finite absolute value in each module's output, in the {looked} looked at. A bar is on a "
-        f"logarithmic scale from 10\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT FOUR} to the largest number of the dtype."
-        + (" The upright line is the largest number of float16, 65,504." if wide else "")
+    caption = (
+        f"The largest finite absolute value in each module's output, in {sampled}. The bars have a logarithmic "
+        f"scale from 10\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT FOUR} to the largest number of the dtype."
+        + (" The vertical line is the largest number of float16, 65,504." if wide else "")
     )
     rest = (
         f"<details><summary>{len(more)} more modules, further from their limits</summary>"
@@ -37,7 +38,7 @@ def ranges_section(ranges: RangeFacts) -> str:
         if more
         else ""
     )
-    return f'<p class="soft">{said}</p>{_table(ranges, values, steps, shown)}{rest}'
+    return f'<p class="soft">{caption}</p>{_table(ranges, values, steps, shown)}{rest}'
 
 
 def _largest(ranges: RangeFacts) -> tuple[Array, Array]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, LabelsInInputsCrash
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
-from diagnostics.facts import crash as crash_facts
-from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash import CrashFacts, LabelsInInputsCrash
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed, not_known
 

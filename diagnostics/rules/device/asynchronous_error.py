@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.crash import AsynchronousErrorCrash, CrashFacts, FrameFacts
 from diagnostics.engine.rule import Fix, Rule, check
-from diagnostics.facts.crash import AsynchronousError as Symptom
-from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash import AsynchronousErrorCrash, CrashFacts, FrameFacts
 from diagnostics.facts.where import Where
 
 MOST_LISTED = 6  # the last candidates; the evidence holds them all

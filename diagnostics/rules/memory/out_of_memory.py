@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.crash import CrashFacts, ModelMemory, OutOfMemoryCrash
 from diagnostics.engine.rule import Fix, Rule, check
-from diagnostics.facts.crash import CrashFacts, ModelMemory
-from diagnostics.facts.crash import OutOfMemory as Symptom
+from diagnostics.facts.crash import CrashFacts, ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes, listed
 from diagnostics.text import join
 

@@ -128,7 +128,9 @@ class TestFromCrash:
         )
 
     def test_says_that_a_simulation_is_one(self):
-        finding = RULE.from_crash(LIVE, AsynchronousErrorCrash("assert", SAID, SURFACED, CALLS, blocking=False, simulated=True))
+        finding = RULE.from_crash(
+            LIVE, AsynchronousErrorCrash("assert", SAID, SURFACED, CALLS, blocking=False, simulated=True)
+        )
         assert finding.message.startswith("A simulated device: CUDA's error messages, no GPU. The device reported")
 
     def test_does_not_list_a_trainer_as_its_own_cause(self):
