@@ -70,7 +70,7 @@ class TestLargestBatch:
         assert [line.split()[0] for line in table[:-1]] == ["1", "2", "4", "8", "9", "10", "12", "16"]
         assert table[-1] == "Batches of 8 fit, batches of 9 do not."
         assert "      9  does not fit" in done.stderr
-        assert "72.0 MiB more was asked for" in done.stderr
+        assert "72.0 MiB more was requested" in done.stderr
 
     def test_is_searched_downwards_where_the_first_does_not_fit(self, run):
         done = run("""
@@ -129,7 +129,7 @@ class TestLargestBatch:
             if __name__ == "__main__":
                 diagnostics.largest_batch(step, show=False)
             """)
-        assert "step(1) failed, and not for want of memory: KeyError: 'labels'" in done.stderr
+        assert "step(1) failed, but not because of memory: KeyError: 'labels'" in done.stderr
         assert 'raise KeyError("labels")' in done.stderr  # the child's traceback, in the notes
 
     def test_says_what_a_script_without_a_guard_lacks(self, run):
@@ -201,7 +201,7 @@ class TestBadInput:
             ),
             (
                 lambda: diagnostics.largest_batch(whole, start=8, limit=4),
-                "largest_batch(start=8, limit=4): the search would begin past its end.",
+                "largest_batch(start=8, limit=4): start must not be above limit.",
             ),
             (
                 lambda: diagnostics.largest_batch(whole, within=-0.1),
@@ -224,7 +224,7 @@ class TestBadInput:
             pass
 
         with pytest.raises(
-            InvalidInput, match=r"cannot hand .*step to another process: only a function at the top"
+            InvalidInput, match=r"cannot pass .*step to another process, which can import only functions at the top"
         ):
             diagnostics.largest_batch(step)
         with pytest.raises(InvalidInput, match=r"<lambda> to another process"):
@@ -233,7 +233,7 @@ class TestBadInput:
     def test_a_function_of_a_notebook_is_named(self):
         code = "import diagnostics\ndef step(n): pass\ndiagnostics.largest_batch(step)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        assert "cannot hand step to another process" in done.stderr
+        assert "cannot pass step to another process" in done.stderr
         assert "or a notebook's. Write it into a file and import it." in done.stderr
 
 

@@ -32,7 +32,7 @@ class TestLookAtCards:
         cards, report = look_at_cards(Recorded())
         assert [card.index for card in cards] == [0, 1]
         assert [(f.rule, f.evidence["gpu"]) for f in report.findings] == [("crowded-gpu", 0), ("crowded-gpu", 1)]
-        assert report.title == "looked at 2 cards"
+        assert report.title == "checked 2 GPUs"
 
     def test_says_what_could_not_be_judged_of_those_rules_alone(self):
         _, report = look_at_cards(Recorded())

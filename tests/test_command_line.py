@@ -194,7 +194,7 @@ class TestGpu:
         answers(CardFacts(0, "NVIDIA A10", 24 * GIB, 4 * GIB, (SLIVER,)), CardFacts(1, "NVIDIA A10", 24, 24))
         assert main(["gpu"]) == 0
         printed = capsys.readouterr().out
-        assert "nobody holds it" in printed
+        assert "no processes" in printed
         assert printed.endswith("Nothing found.\n")
 
     def test_prints_json_for_programs(self, answers, capsys):

@@ -183,7 +183,7 @@ class TestWalk:
         assert report.ok
         closing = " ".join(str(report).split())
         assert closing.endswith(
-            "A fault of diagnostics itself, not of your program: the rule faulty failed: ZeroDivisionError: a "
+            "Error in diagnostics itself, not in your program: the rule faulty failed: ZeroDivisionError: a "
             "fault of ours"
         )
 
@@ -197,7 +197,7 @@ class TestWalk:
         monkeypatch.setattr(PyTorchPipeline, "backward", fail)
         report = diagnostics.examine(classifier(), LOADER, LOSS)
         assert report.faults == ("the stage 'backward' failed: ZeroDivisionError: a fault of ours",)
-        assert stage(report, "backward") == ("not judged", "a fault of diagnostics itself; see below")
+        assert stage(report, "backward") == ("not judged", "an error in diagnostics itself; see below")
         assert stage(report, "one-batch overfit")[0] == "passed"
 
     def test_lets_an_interrupt_through(self):
@@ -229,7 +229,7 @@ class TestArguments:
         [
             (None, "None"),
             ("model.pt", "a str"),
-            (nn.Linear, "the class Linear, not an object of it"),
+            (nn.Linear, "the class Linear, not an instance of it"),
             (3, "an int"),
         ],
     )
@@ -299,7 +299,7 @@ class TestArguments:
         with pytest.raises(InvalidInput) as raised:
             diagnostics.examine(classifier(), LOADER, nn.CrossEntropyLoss)
         assert str(raised.value) == (
-            "examine() was given the class CrossEntropyLoss, not an object of it, as loss_fn. Make one first: "
+            "examine() was given the class CrossEntropyLoss, not an instance of it, as loss_fn. Create one first: "
             "CrossEntropyLoss()."
         )
 
@@ -315,6 +315,6 @@ class TestArguments:
         with pytest.raises(InvalidInput) as raised:
             diagnostics.examine(trainer, LOADER)
         assert str(raised.value) == (
-            "examine() was given a Trainer and more. A Trainer brings its data, loss and optimizer along: "
+            "examine() was given a Trainer and further arguments. A Trainer has its own data, loss and optimizer: "
             "examine(trainer)."
         )

@@ -334,7 +334,7 @@ class TestData:
     def test_an_endless_one(self):
         report = diagnostics.examine(mlp(), shuffled().repeat())
         assert rules(report) == []
-        assert report.stages[0].detail.startswith("515 parameters; rows of unknown number, the first ")
+        assert report.stages[0].detail.startswith("515 parameters; unknown number of rows, the first ")
         assert stages(report)["one-batch overfit"] == "passed"
 
     def test_one_that_raises(self):

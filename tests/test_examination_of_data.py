@@ -192,7 +192,7 @@ class TestWhatIsRead:
         loader = DataLoader(dataset, batch_size=8)
         report = diagnostics.examine(classifier(), loader, LOSS)
         assert report.ok, str(report)
-        assert stage(report, "dataset")[1] == "163 parameters; rows of unknown number, the first 40 read"
+        assert stage(report, "dataset")[1] == "163 parameters; unknown number of rows, the first 40 read"
         assert dataset.begun == 0  # a copy was read
         assert torch.equal(torch.cat([inputs for inputs, _ in loader]), INPUTS)
 
@@ -206,7 +206,7 @@ class TestWhatIsRead:
                     yield INPUTS[0], LABELS[0]
 
         report = diagnostics.examine(classifier(), DataLoader(Endless(), batch_size=8), LOSS)
-        assert stage(report, "dataset")[1] == "163 parameters; rows of unknown number, the first 64 read"
+        assert stage(report, "dataset")[1] == "163 parameters; unknown number of rows, the first 64 read"
         assert len(read) == 64 + 8
 
     @pytest.mark.parametrize("hand_over", [True, False], ids=["returns it", "reads from it"])

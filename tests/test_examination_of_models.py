@@ -232,7 +232,7 @@ class TestTrainer:
         report = diagnostics.examine(trainer_of(rows))
         assert report.ok, str(report)
         assert stage(report, "dataset")[1] == (
-            "163 parameters; rows of unknown number, the first 40 read, with inputs, labels"
+            "163 parameters; unknown number of rows, the first 40 read, with inputs, labels"
         )
         assert rows.state_dict() == state
         assert [row["labels"] for row in rows] == LABELS.tolist()

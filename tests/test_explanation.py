@@ -182,13 +182,18 @@ class TestText:
 class TestArguments:
     @pytest.mark.parametrize(
         ("given", "named"),
-        [(None, "None"), (3, "an int"), ({}, "a dict"), (ValueError, "the class ValueError, not an object of it")],
+        [
+            (None, "None"),
+            (3, "an int"),
+            ({}, "a dict"),
+            (ValueError, "the class ValueError, not an instance of it"),
+        ],
     )
     def test_neither_an_exception_nor_a_text(self, given, named):
         with pytest.raises(InvalidInput) as raised:
             diagnostics.explain(given)
         assert str(raised.value) == (
-            f"explain() was given {named}. It takes an exception that was caught, or the text of a traceback."
+            f"explain() was given {named}. It takes a caught exception, or the text of a traceback."
         )
 
     @pytest.mark.parametrize(
@@ -204,8 +209,8 @@ class TestArguments:
         with pytest.raises(InvalidInput) as raised:
             diagnostics.explain(text)
         assert str(raised.value) == (
-            f"explain() was given {given}. It takes what Python printed, from 'Traceback (most recent call "
-            "last):' to the line that names the exception."
+            f"explain() was given {given}. It takes a whole traceback, from 'Traceback (most recent call "
+            "last):' to the line with the exception."
         )
 
     def test_a_fault_of_a_rule_is_a_line_in_the_report(self, monkeypatch):

@@ -346,9 +346,8 @@ class TestNotTracebacks:
             with pytest.raises(diagnostics.InvalidInput) as raised:
                 diagnostics.explain(text)
             assert str(raised.value) == (
-                "explain() was given a traceback whose last line, which names the exception, is missing. It takes "
-                "what Python printed, from 'Traceback (most recent call last):' to the line that names the "
-                "exception."
+                "explain() was given a traceback without its last line, which has the exception. It takes a whole "
+                "traceback, from 'Traceback (most recent call last):' to the line with the exception."
             )
 
     def test_one_whose_numbers_are_broken_is_not_recognised_and_harms_nothing(self):

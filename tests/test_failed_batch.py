@@ -30,7 +30,7 @@ class TestInTheReport:
         class Archived(FailedBatch):
             ending = ".npz"
 
-        assert "The batch of step 2 is at hand: report.batch().save('batch.npz')." in str(
+        assert "To save the batch of step 2: report.batch().save('batch.npz')." in str(
             Report("watched", failed=Archived(2, None, 4))
         )
 
@@ -40,4 +40,4 @@ class TestInTheReport:
     def test_a_report_of_no_run_has_none(self):
         with pytest.raises(InvalidInput) as error:
             Report("examined").batch()
-        assert str(error.value) == "batch() is for the report of a watched run, and this one is not."
+        assert str(error.value) == "batch() needs the report of a watched run, and this report is not one."

@@ -203,7 +203,7 @@ class TestWeightsAndBiases:
 
 class TestRefuses:
     @pytest.mark.parametrize(
-        ("logger", "named"), [("runs/", "a str"), (Writer, "the class Writer, not an object of it")]
+        ("logger", "named"), [("runs/", "a str"), (Writer, "the class Writer, not an instance of it")]
     )
     def test_what_is_no_logger(self, logger, named):
         model = nn.Linear(2, 2)

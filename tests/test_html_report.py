@@ -169,8 +169,8 @@ class TestPage:
             report, ignored={"overfitting": "tiny data"}, ignored_in_vain=("no-gradient",)
         )
         words = Page(page(report)).words
-        assert "It explains loss-plateau (step 40) It stays at 1.1. The same in 3 other trainings" in words
-        assert "Ignored overfitting (tiny data) no-gradient: not found" in words
+        assert "Also caused loss-plateau (step 40) It stays at 1.1. The same in 3 other trainings" in words
+        assert "Ignored overfitting (tiny data) no-gradient: unused ignore" in words
 
     def test_escapes_what_comes_from_the_user(self):
         raw = page(WATCHED)
@@ -236,7 +236,7 @@ class TestPage:
 
     def test_shows_the_steps_that_were_traced(self):
         text = Page(page(dataclasses.replace(WATCHED, traces=(TraceFacts(3, FRAMES),)))).words
-        assert "Step 3: 2 module calls, in the order in which they ended" in text
+        assert "Step 3: 2 module calls, in the order of completion" in text
         assert text.count("embed Linear float16 0.1 to 0.5 0 to 1 0.2 to 3e+04") == 2
 
     @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ class TestPage:
         [
             (
                 FailedBatch(5, 255, 32, rows=(3, 4)),
-                "The batch of step 5 (32 examples; fingerprint 255; concerned: 3, 4) is kept as long "
+                "The batch of step 5 (32 examples; fingerprint 255; affected: 3, 4) is kept as long "
                 "as the watch is: report.batch().save('batch.pt').",
             ),
             (FailedBatch(5, None, 0, why_not="<it>"), "The batch of step 5 was not kept: <it>."),

@@ -59,7 +59,7 @@ class TestEncodings:
 
 class TestOtherFiles:
     def test_a_directory(self, tmp_path):
-        assert refused(tmp_path) == f"{tmp_path} is a directory; name the file in it that holds the traceback."
+        assert refused(tmp_path) == f"{tmp_path} is a directory; pass the file with the traceback."
 
     def test_one_that_is_not_there(self):
         assert refused("no-such-log.txt") == "no-such-log.txt cannot be read: No such file or directory."
@@ -78,8 +78,8 @@ class TestOtherFiles:
         file = tmp_path / "model.pt"
         torch.save(torch.arange(500), file)
         assert refused(file) == (
-            f"{file} is no text but a file of another kind. diagnose explain reads what was printed: a log, or a "
-            "traceback that was copied into a file."
+            f"{file} is not a text file. diagnose explain reads printed output: a log, or a traceback that was copied "
+            "into a file."
         )
 
     def test_a_notebook_gives_the_tracebacks_of_its_cells(self, tmp_path):
@@ -109,8 +109,8 @@ class TestSize:
         assert log.text.endswith(TRACEBACK)
         assert 2**20 - 2 * len(line) < len(log.text.encode()) <= 2**20
         assert log.note == (
-            f"{file} has 5 MB; only the last 1 MB were read. If it failed before that, cut that part out and pass "
-            "it alone."
+            f"{file} has 5 MB; only the last 1 MB were read. If the failure is before that, pass that part "
+            "alone."
         )
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
@@ -154,8 +154,8 @@ class TestCommand:
         file.write_text(line * (9 * 2**20 // len(line)) + TRACEBACK)
         done = self.run(str(file), "--format", "json")
         assert done.stderr == (
-            f"diagnose: {file} has 9 MB; only the last 8 MB were read. If it failed before that, cut that part "
-            "out and pass it alone.\n"
+            f"diagnose: {file} has 9 MB; only the last 8 MB were read. If the failure is before that, pass "
+            "that part alone.\n"
         )
         assert json.loads(done.stdout)["findings"][0]["rule"] == "labels-out-of-range"
 

@@ -260,7 +260,7 @@ class TestIgnore:
             ),
             (
                 "ignore=['E501'], reason='why'",
-                " names 'E501', and there is no such rule. `diagnose rules` lists them.",
+                " names 'E501', but there is no such rule. `diagnose rules` lists all rules.",
             ),
         ],
     )

@@ -17,7 +17,7 @@ ERROR = Finding(
     stage="model",
     message=(
         "The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. 11 of the "
-        "32 labels in this batch carry label 2."
+        "32 labels in this batch are out of range (2)."
     ),
     fix="AutoModelForSequenceClassification.from_pretrained(..., num_labels=3)",
     evidence={"lowest_label": 0, "highest_label": 2, "num_outputs": 2},
@@ -193,7 +193,7 @@ TEXT = (
     "           no data\n✗  forward and loss  outputs (32, 2)\n·  not reached       backward, optimizer "
     "step\n\nerror: labels-out-of-range                                                       train.py:31 in "
     "main\n  The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. "
-    "11\n  of the 32 labels in this batch carry label 2.\n  fix: "
+    "11\n  of the 32 labels in this batch are out of range (2).\n  fix: "
     "AutoModelForSequenceClassification.from_pretrained(..., num_labels=3)\n  read: diagnose rules "
     "labels-out-of-range\n\nwarning: unreached-parameters                                                      "
     "           step 7\n  3 of the 40 trainable parameters get no gradient.\n  fix: use their result in the "

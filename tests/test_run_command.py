@@ -24,34 +24,34 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ([], "diagnose: nothing to run was named. Name a script, or a module after -m: diagnose run train.py"),
+            ([], "diagnose: nothing to run. Pass a script, or a module after -m: diagnose run train.py"),
             (["trian.py"], "diagnose: there is no script trian.py. In that folder: train.py."),
-            (["."], "diagnose: . is a folder without a __main__.py. Name the script in it that trains."),
+            (["."], ("diagnose: . is a folder without a __main__.py. Pass the training script in it.")),
             (
                 ["-m", "no.such"],
                 "diagnose: there is no module 'no.such': python -m no.such would not find it either.",
             ),
-            (["--format", "html", "train.py"], "diagnose: a report in HTML needs a file: --output report.html"),
+            (["--format", "html", "train.py"], "diagnose: an HTML report needs a file: --output report.html"),
             (
                 ["--output", ".", "train.py"],
-                "diagnose: --output was given ., which is a folder. Name a file in it.",
+                "diagnose: --output was given ., which is a folder. Pass a file name.",
             ),
             (
                 ["--output", "no/r.json", "train.py"],
-                "diagnose: --output was given no/r.json, and there is no folder DIR/no.",
+                "diagnose: --output was given no/r.json, but there is no folder DIR/no.",
             ),
             (
                 ["--max-steps", "0", "train.py"],
-                "diagnose run: error: argument --max-steps: '0' is no number of steps, 1 or more",
+                "diagnose run: error: argument --max-steps: '0' is not a number of steps, 1 or more",
             ),
             (
                 ["--time-limit", "soon", "train.py"],
-                "diagnose run: error: argument --time-limit: 'soon' is no number of seconds above 0",
+                "diagnose run: error: argument --time-limit: 'soon' is not a number of seconds above 0",
             ),
             (["--max-step=3", "train.py"], "diagnose: error: unrecognized arguments: --max-step=3"),
             (
                 ["--ignore", "lost-plateau", "train.py"],
-                "diagnose: --ignore names 'lost-plateau', and there is no such rule. Did you mean loss-plateau?",
+                "diagnose: --ignore names 'lost-plateau', but there is no such rule. Did you mean loss-plateau?",
             ),
         ],
     )

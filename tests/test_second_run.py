@@ -52,7 +52,7 @@ class TestRunAgain:
     def told(self, folder, again, capfd):
         errors = capfd.readouterr().err.replace("diagnose: running train.py once more, on the CPU, ", "")
         steps = (folder / "steps.txt").read_text().split()
-        return again.told.replace(f"{folder}/", ""), again.failed, errors.splitlines(), steps
+        return again.summary.replace(f"{folder}/", ""), again.failed, errors.splitlines(), steps
 
     def test_gives_the_batches_of_the_failure_first_so_that_a_late_one_comes_at_once(self, script, capfd):
         again = run_again(["train.py"], str(script), 30, 120, kept(script))
@@ -74,7 +74,7 @@ class TestRunAgain:
     def test_says_so_where_nothing_fails_on_the_cpu(self, script, capfd):
         again = run_again(["train.py"], str(script), 5, 120)
         told, failed, _, steps = self.told(script, again, capfd)
-        assert told == "on the CPU it came past step 5 without an exception: the failure needs the device"
+        assert told == "on the CPU it passed step 5 without an exception: the failure occurs only on the device"
         assert not failed
         assert steps == [*map(str, range(6))]
 
@@ -89,4 +89,4 @@ class TestRunAgain:
             "open('steps.txt', 'w'); time.sleep(60)"
         )
         again = run_again(["train.py"], str(script), 5, 2)
-        assert self.told(script, again, capfd)[0] == "on the CPU it was not there after 4 s, and was given up"
+        assert self.told(script, again, capfd)[0] == "on the CPU it did not finish within 4 s"

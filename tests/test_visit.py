@@ -84,8 +84,8 @@ class TestReport:
     def test_of_a_script_that_trains_nothing_it_says_so(self, diagnose):
         ended = diagnose("print('hello')")
         assert (ended.returncode, ended.stdout) == (0, "hello\n")
-        assert "training  none was seen: no Trainer.train, no Keras fit, and no PyTorch optimizer" in ended.stderr
-        assert ended.stderr.endswith("There was nothing to judge.\n")
+        assert "training  none found: no Trainer.train, no Keras fit, and no PyTorch optimizer" in ended.stderr
+        assert ended.stderr.endswith("Nothing could be judged.\n")
 
     def test_of_one_that_does_not_compile_it_says_so(self, diagnose):
         ended = diagnose("if x\n    print(x)\n")
@@ -273,13 +273,13 @@ class TestLimits:
         ended = diagnose(FOR_EVER, "--max-steps", "40")
         assert ended.returncode == 0
         assert "Traceback" not in ended.stderr
-        assert "stopped after 40 steps, as asked" in ended.stderr
+        assert "stopped after the limit of 40 steps" in ended.stderr
         assert re.search("forward passes +40, batches of up to 32", ended.stderr)
 
     def test_so_many_seconds(self, diagnose):
         ended = diagnose(FOR_EVER, "--time-limit", "6")
         assert ended.returncode == 0
-        assert "stopped after 6 s, as asked" in ended.stderr
+        assert "stopped after the limit of 6 s" in ended.stderr
 
     def test_the_script_can_tidy_up(self, diagnose):
         ended = diagnose(_in_try(FOR_EVER, "finally:\n    print('tidied up')"), "--max-steps", "5")

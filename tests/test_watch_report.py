@@ -67,15 +67,15 @@ class TestWatchReport:
 
     def test_says_what_was_not_seen_and_what_to_do(self):
         seen = parts(Seen([]))
-        assert seen["loss"] == ("not judged", "the loop handed over none: watch.step(loss)")
+        assert seen["loss"] == ("not judged", "the loop passed none: call watch.step(loss)")
         assert seen["forward passes"] == (
             "not judged",
-            "none was seen: hand over the model that the loop calls",
+            "none was seen: pass the model that the loop calls",
         )
 
     def test_says_why_a_part_was_not_covered_and_what_failed(self):
         seen = Seen([1.0], faults={"loss": "ours"}, uncovered={"weights": "too large", "trace": "compiled"})
-        assert parts(seen)["loss"] == ("not judged", "a fault of diagnostics itself; see below")
+        assert parts(seen)["loss"] == ("not judged", "an error in diagnostics itself; see below")
         assert parts(seen)["weights"] == ("not judged", "too large")
         assert parts(seen)["trace"] == ("not judged", "compiled")
         assert watch_report(seen, "Net").faults == ("ours",)

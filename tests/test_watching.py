@@ -131,7 +131,7 @@ class TestReport:
         assert stages["forward passes"] == ("passed", "45, batches of up to 16")
         assert re.fullmatch(r"\d\.\d+ in the first step, 0?\.?\d+ in the last", stages["loss"][1])
         assert re.fullmatch(r"norm \S+ to \S+ over 3 layers", stages["gradients"][1])
-        assert stages["weights"] == ("passed", "kept, to run a broken step again")
+        assert stages["weights"] == ("passed", "kept, to replay a failed step")
         assert json.loads(report.to_json())["title"] == report.title
 
     def test_a_report_in_between_does_not_end_the_watch(self):
@@ -143,7 +143,7 @@ class TestReport:
         report = watch.report()
         assert [(f.rule, f.step, f.severity) for f in report.findings] == [("non-finite-inputs", 13, "error")]
         assert report.findings[0].message.startswith(
-            "The batch of step 13 holds NaN or infinity in input 0. It concerns 1 of the 16 examples (2, counted "
+            "The batch of step 13 has NaN or infinity in input 0. Affected: 1 of the 16 examples (2, counted "
             "from 0)."
         )
 
@@ -152,8 +152,8 @@ class TestReport:
         with diagnostics.watch(model, torch.optim.SGD(model.parameters(), lr=0.1)) as watch:
             pass
         stages = {stage.name: stage.detail for stage in watch.report().stages}
-        assert stages["loss"] == "the loop handed over none: watch.step(loss)"
-        assert stages["forward passes"] == "none was seen: hand over the model that the loop calls"
+        assert stages["loss"] == "the loop passed none: call watch.step(loss)"
+        assert stages["forward passes"] == "none was seen: pass the model that the loop calls"
 
     @pytest.mark.parametrize(("loss", "said"), [([0.5], "a list"), ("0.5 or so", "a str")])
     def test_a_loss_that_is_no_number_is_named_and_stops_nothing(self, loss, said):
@@ -220,7 +220,7 @@ class TestRefuses:
 
     def test_a_class_instead_of_a_model(self):
         assert self.refused(Network).startswith(
-            "watch() was given the class Network, not an object of it as model."
+            "watch() was given the class Network, not an instance of it as model."
         )
 
     def test_what_is_no_optimizer(self):

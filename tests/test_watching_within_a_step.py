@@ -118,7 +118,7 @@ class TestTrace:
     def test_is_printed(self):
         report, _, _ = train_layered(trace_steps=[1])
         lines = str(report).splitlines()
-        at = lines.index("step 1, every module in the order in which it ended")
+        at = lines.index("step 1, every module in the order of completion")
         assert lines[at + 1].split() == ["smallest", "to", "largest", "|x|", "weights", "inputs", "outputs"]
         assert re.fullmatch(r"  first Linear( +\S+ to \S+){3}", lines[at + 2])
 
@@ -203,4 +203,4 @@ class TestBatch:
 
     def test_the_report_says_that_it_is_at_hand(self):
         report, _, _ = train_layered(broken_at=13)
-        assert "The batch of step 13 is at hand: report.batch().save('batch.pt')." in str(report).splitlines()
+        assert "To save the batch of step 13: report.batch().save('batch.pt')." in str(report).splitlines()

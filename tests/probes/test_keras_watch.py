@@ -233,7 +233,7 @@ class TestReport:
         assert stages["forward passes"] == ("passed", f"{2 * STEPS}, batches of up to {BATCH}")
         assert stages["loss"][1].endswith("; computed from Keras' running mean, up to its rounding")
         assert stages["gradients"] == ("not judged", GRADIENTS_UNSEEN)
-        assert stages["weights"] == ("passed", "kept, to run a broken step again")
+        assert stages["weights"] == ("passed", "kept, to replay a failed step")
 
     def test_says_what_is_lost_with_several_steps_at_once(self):
         callback = diagnostics.KerasCallback(quiet=True)

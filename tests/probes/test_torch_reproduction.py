@@ -74,7 +74,7 @@ class TestHealthy:
         assert (stage.name, stage.status, stage.detail) == (
             "reproducibility",
             "passed",
-            "11 tensors of a step made twice are the same",
+            "11 tensors are equal in two runs of a step",
         )
 
     @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ class TestWatchedRun:
         finding = NonFiniteInputs().from_origin(origin)
         assert (finding.severity, finding.step) == ("error", 33)
         assert finding.message == (
-            "The batch of step 33 has NaN or infinity in input 0. It concerns 1 of the 32 examples (5, "
+            "The batch of step 33 has NaN or infinity in input 0. Affected: 1 of the 32 examples (5, "
             "counted from 0). The weights were finite before it. One optimizer step makes every weight "
             "NaN."
         )

@@ -8,7 +8,7 @@ from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
 from diagnostics.rules.gradient.non_finite_gradients import NonFiniteGradients
 from tests.courses import judge, recorded
 
-AGAIN = " Seen by running that step again on a copy, with the weights, batch and random state it had."
+AGAIN = " Found by replaying that step on a copy, with its weights, batch and random state."
 
 
 def origin(**more):

@@ -54,11 +54,11 @@ class TestFires:
         assert finding.message == (
             "In step 12, ff (Gated) exceeded 65,504, the largest number of float16: in float32, the "
             "input of 'ff.down' reaches 70,760. In float16 that is infinite, and everything computed "
-            "from it is infinite or NaN. It concerns 2 of the 16 examples (6 and 7, counted from 0). "
-            "Seen by running that step again on a copy, with the weights, batch and random state it "
-            "had.\nsmallest to largest |x|  weights   inputs               outputs\nff.act GELU            "
-            "  -         0.8 to 310           0 to 310\nff.down Linear           0.1 to 2  0 to 6.4e+04, "
-            "1 inf  1 to 9, 16 NaN"
+            "from it is infinite or NaN. Affected: 2 of the 16 examples (6 and 7, counted from 0). Found "
+            "by replaying that step on a copy, with its weights, batch and random state.\nsmallest to "
+            "largest |x|  weights   inputs               outputs\nff.act GELU              -         0.8 "
+            "to 310           0 to 310\nff.down Linear           0.1 to 2  0 to 6.4e+04, 1 inf  1 to 9, "
+            "16 NaN"
         )
         assert (finding.fix, *finding.alternatives) == (
             "compute 'ff' in float32: torch.autocast(..., enabled=False) around it, and .float() on its inputs",

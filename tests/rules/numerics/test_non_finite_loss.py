@@ -37,7 +37,7 @@ class TestFires:
             "loss": "nan",
             "outputs_finite": True,
             "examples": [1, 4, 6],
-            "shared": "All of them carry label 2, and no other example does.",
+            "shared": "All of them have label 2, and no other example does.",
         }
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
