@@ -73,8 +73,8 @@ class NonFiniteActivations(Rule):
         full = last is not None and last.dtype not in ("float16", "bfloat16")
         table = nonfinite.table(origin.frames)
         return self.found(
-            f"In step {origin.step}, {nonfinite.module(origin)} was the first module to return NaN or inf for "
-            f"finite input.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
+            f"In step {origin.step}, {nonfinite.module(origin)} was the first to return NaN or inf for finite "
+            f"input.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
             + (f"\n{table}" if table else ""),
             fix=(
                 *(() if full else ("compute this part in float32: torch.autocast(device, enabled=False)",)),

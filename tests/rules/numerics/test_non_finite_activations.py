@@ -47,7 +47,7 @@ class TestFires:
         assert (finding.rule, finding.severity, finding.stage) == ("non-finite-activations", "error", "numerics")
         assert finding.step == 38
         assert finding.message == (
-            "In step 38, 2 (Linear) was the first module to return NaN or inf for finite input. The result "
+            "In step 38, 2 (Linear) was the first to return NaN or inf for finite input. The result "
             "exceeds the largest float16 number, 6.55e+04. It concerns 2 of the 16 examples (4 and 9, counted "
             "from 0). Seen by running that step again on a copy, with the weights, batch and random state it "
             "had.\n"
@@ -71,7 +71,7 @@ class TestFires:
             origin(module="", module_kind="Net", frames=(frame,), rows=())
         )
         assert finding.message.startswith(
-            "In step 38, the model itself (Net), outside its layers, was the first module to return NaN or inf "
+            "In step 38, the model itself (Net), outside its layers, was the first to return NaN or inf "
             "for finite input. Seen by running"
         )
         assert finding.fix.startswith("look in this module for a log or square root of a number <= 0")
@@ -99,7 +99,7 @@ class TestFires:
             origin(replayed=False, frames=(), rows=(), reason="the weights take more than 512 MiB")
         )
         assert found.message == (
-            "In step 38, 2 (Linear) was the first module to return NaN or inf for finite input. Seen by "
+            "In step 38, 2 (Linear) was the first to return NaN or inf for finite input. Seen by "
             "searching the model as it was at step 39, not as it was then: the weights take more than 512 MiB."
         )
 
