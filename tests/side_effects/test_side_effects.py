@@ -11,14 +11,15 @@ import pytest
 
 from bugs.keeper.catalogue import load_catalogue
 from tests.side_effects.harness import compare, compare_program
+from tests.support import healthy
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of each framework two; a pair of runs takes half a minute.
 QUICK = {"mlp_classifier", "script_two_tasks", "keras_softmax", "keras_two_inputs"}
 QUICK |= {"trainer_custom_loss", "trainer_gpt2"}
-PROGRAMS = [  # those in a plain PyTorch loop are compared in one process, too: tests/test_healthy_scripts.py
+PROGRAMS = [  # those in a plain PyTorch loop are compared in one process, too: tests/healthy/test_observed.py
     pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.exhaustive)
-    for path in sorted((ROOT / "tests" / "healthy").glob("*.py"))
+    for path in healthy.PROGRAMS
 ]
 CATALOGUE = load_catalogue(ROOT)
 LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it

@@ -1,0 +1,21 @@
+"""Fixtures for a test process that runs PyTorch; the conftest.py of each folder that does so imports them."""
+
+import pytest
+import torch
+
+from bugs.lab.device import CAPACITY, backend
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Tiny models are slower on several threads than on one, by far where the cores are taken."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def simulated_device(one_thread):
+    """Open the simulated device first of all: PyTorch counts devices once, at the first backward pass.
+
+    Which tests share a process, and in which order, differs from run to run; so all that use PyTorch have it.
+    """
+    backend.start(CAPACITY)

@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from diagnostics.engine.finding import Finding
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.where import Where
+from diagnostics.report.merge import TrainingReports, merged
+from diagnostics.report.report import Report, StageResult
+from tests.support.courses import history
+
+WHERE = Where("train.py", 31, "main")
+
+
+def finding(rule, severity="warning", **options):
+    return Finding(rule, severity, "model", f"{rule} was seen.", "change it", **options)
+
+
+def report(*findings, title="examined Net", **options):
+    return Report(title, tuple(findings), **options)
+
+
+def told(whole):
+    return [(f.rule, f.severity, [c.rule for c in f.consequences]) for f in whole.findings]
+
+
+def training(examined=None, watched=None):
+    return TrainingReports(examined, watched)
+
+
+class TestMerged:
+    def test_nothing(self):
+        whole = merged("ran train.py", [])
+        assert (whole.title, whole.findings, whole.ok) == ("ran train.py", (), True)
+
+    def test_what_is_found_twice_is_told_once_with_the_line_and_the_step(self):
+        examined = report(finding("labels-out-of-range"))
+        watched = report(finding("labels-out-of-range", step=3))
+        explained = report(finding("labels-out-of-range", "error", where=WHERE))
+        (only,) = merged("", [training(examined, watched)], explained).findings
+        assert (only.severity, only.where, only.step) == ("error", WHERE, 3)
+
+    def test_what_is_found_twice_is_told_as_it_was_when_it_was_worst(self):
+        watched = report(replace(finding("growing-memory", "note", step=3), message="The memory grows."))
+        explained = report(replace(finding("growing-memory", "error"), message="losses holds 300 graphs."))
+        (only,) = merged("", [training(None, watched)], explained).findings
+        assert (only.message, only.severity, only.step) == ("losses holds 300 graphs.", "error", 3)
+
+    def test_memory_that_grew_on_another_device_is_a_finding_beside_the_one_that_ran_out(self):
+        grew = finding("growing-memory", "note", evidence={"memory_of": "process", "grew_bytes": 1e9})
+        full = finding("out-of-memory", "error", evidence={"device": "GPU 0", "tried_bytes": 100})
+        whole = merged("", [training(None, report(grew))], report(full))
+        assert told(whole) == [("out-of-memory", "error", []), ("growing-memory", "note", [])]
+
+    def test_a_consequence_stands_under_its_cause_and_lends_it_its_severity(self):
+        watched = report(finding("non-finite-loss", "error"), finding("loss-plateau"))
+        whole = merged("", [training(report(finding("labels-out-of-range")), watched)])
+        assert told(whole) == [("labels-out-of-range", "error", ["non-finite-loss", "loss-plateau"])]
+
+    def test_a_consequence_of_a_consequence_stands_under_the_first_cause(self):
+        watched = report(finding("loss-plateau"), finding("learning-rate-too-high"))
+        whole = merged("", [training(report(finding("default-learning-rate")), watched)])
+        assert told(whole) == [("default-learning-rate", "warning", ["loss-plateau", "learning-rate-too-high"])]
+
+    def test_two_causes_are_two_findings_the_worse_one_first(self):
+        whole = merged("", [training(report(finding("sorted-by-label"), finding("no-gradient", "error")))])
+        assert told(whole) == [("no-gradient", "error", []), ("sorted-by-label", "warning", [])]
+
+    def test_what_one_training_shows_is_no_consequence_of_another(self):
+        whole = merged(
+            "",
+            [training(report(finding("labels-out-of-range"))), training(None, report(finding("loss-plateau")))],
+        )
+        assert told(whole) == [("labels-out-of-range", "warning", []), ("loss-plateau", "warning", [])]
+
+    def test_the_same_in_many_trainings_is_told_once_with_their_number(self):
+        whole = merged("", [training(report(finding("dead-units"))) for _ in range(4)])
+        (only,) = whole.findings
+        assert only.other_trainings == 3
+        assert "also: in 3 other trainings of this script" in str(whole)
+
+    def test_the_exception_belongs_to_the_last_training(self):
+        trainings = [training(), training(None, report(finding("growing-memory")))]
+        crash = CrashFacts("RuntimeError", "can't allocate memory", (), live=True)
+        whole = merged("", trainings, report(finding("out-of-memory", "error"), crash=crash))
+        assert told(whole) == [("growing-memory", "error", ["out-of-memory"])]
+        assert whole.crash is crash
+
+    def test_what_is_ignored_leaves_its_consequences_to_themselves(self):
+        examined = report(finding("class-imbalance"), finding("constant-predictions"))
+        ignores = {"class-imbalance": "rare events", "dead-units": ""}
+        whole = merged("", [training(examined)], ignores=ignores)
+        assert told(whole) == [("constant-predictions", "warning", [])]
+        assert (whole.ignored, whole.ignored_in_vain) == ({"class-imbalance": "rare events"}, ("dead-units",))
+        assert str(whole).endswith(
+            "1 warning.\nIgnored: class-imbalance (rare events).\nUnused ignore: dead-units."
+        )
+
+    def test_a_rule_that_one_report_could_judge_is_judged(self):
+        examined = report(not_applicable={"dead-units": "no layer", "overfitting": "no evaluation"})
+        watched = report(judged=frozenset({"dead-units"}))
+        whole = merged("", [training(examined, watched)])
+        assert (dict(whole.not_applicable), whole.judged) == (
+            {"overfitting": "no evaluation"},
+            frozenset({"dead-units"}),
+        )
+
+    def test_faults_are_told_once(self):
+        whole = merged("", [training(report(faults=("a", "b"))), training(report(faults=("b",)))], faults=["c"])
+        assert whole.faults == ("a", "b", "c")
+
+
+class TestStages:
+    def test_of_one_training_the_whole_walk(self):
+        examined = report(stages=(StageResult("dataset", "passed", "10 rows"),))
+        watched = report(stages=(StageResult("loss", "passed", "1 to 0"),))
+        whole = merged("", [training(examined, watched)])
+        assert [stage.name for stage in whole.stages] == ["dataset", "loss"]
+
+    @pytest.mark.parametrize(("status", "shown"), [("passed", "passed"), ("stopped", "stopped")])
+    def test_of_several_a_line_each(self, status, shown):
+        examined = report(stages=(StageResult("dataset", status),))
+        whole = merged("", [training(examined, report(title="watched 5 steps of Net")), training(report())])
+        assert whole.stages == (
+            StageResult("training 1", shown, "examined Net; watched 5 steps of Net"),
+            StageResult("training 2", "passed", "examined Net"),
+        )
+
+    def test_of_many_only_the_first_few(self):
+        stages = merged("", [training(report()) for _ in range(20)]).stages
+        assert (len(stages), stages[-1]) == (9, StageResult("trainings", "passed", "and 12 more"))
+
+
+class TestCourse:
+    def test_of_several_that_one_is_drawn_in_which_something_was_found(self):
+        calm, bad = history(np.full(50, 0.5)), history(np.full(20, 1.1))
+        trainings = [
+            training(None, report(history=calm)),
+            training(None, report(finding("loss-plateau"), history=bad)),
+        ]
+        assert merged("", trainings).history is bad

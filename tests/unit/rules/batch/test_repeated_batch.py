@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts, DatasetFacts
+from diagnostics.rules.batch.repeated_batch import RepeatedBatch
+from tests.support.courses import history, judge
+
+RULE = RepeatedBatch()
+IMAGES = BatchFacts(16, {"0": np.random.default_rng(0).random((16, 1, 8, 8))})
+SENTENCES = BatchFacts(16, {"input_ids": np.random.default_rng(0).integers(5, 90, (16, 20))})
+
+
+def rows(distinct: int | None, read: int, size: int | None = None) -> DatasetFacts:
+    return DatasetFacts(size, read, distinct_rows=distinct)
+
+
+class TestOneRow:
+    def test_fires_on_an_index_that_is_ignored(self):
+        finding = RULE.from_dataset(rows(1, 500, 5000))
+        assert (finding.rule, finding.severity, finding.stage) == ("repeated-batch", "warning", "batch")
+        assert finding.message == (
+            "All 500 training rows read have the same inputs. Every step trains on the same example, and the "
+            "model learns nothing about the rest of the dataset. Usually __getitem__ ignores its index, or a "
+            "generator always yields the same row."
+        )
+        assert finding.fix == "return self.rows[index]  # in __getitem__: use its index"
+        assert finding.evidence == {"distinct_rows": 1, "rows_read": 500, "size": 5000}
+
+    def test_is_silent_on_two(self):
+        assert RULE.from_dataset(rows(2, 500)) is None
+
+    def test_needs_eight_rows(self):
+        assert RULE.from_dataset(rows(1, 8)) is not None
+        with pytest.raises(NotApplicable, match="needs at least 8 rows"):
+            RULE.from_dataset(rows(1, 7))
+
+    def test_needs_rows_that_can_be_compared(self):
+        with pytest.raises(NotApplicable, match="needs rows that can be compared"):
+            RULE.from_dataset(rows(None, 500))
+
+
+class TestOneBatch:
+    @pytest.mark.parametrize("batch", [IMAGES, SENTENCES], ids=["images", "sentences"])
+    def test_fires_on_a_generator_of_one_batch(self, batch):
+        finding = RULE.from_batch(rows(16, 64), batch)
+        assert finding.message == (
+            "Only 16 of 64 training rows read have distinct inputs, and a batch has 16 examples: every batch "
+            "contains the same few rows. Usually a generator yields one batch over and over, or __getitem__ "
+            "uses only part of its index."
+        )
+        assert finding.evidence == {"distinct_rows": 16, "rows_read": 64, "size": None, "batch_size": 16}
+
+    def test_fires_on_fewer_than_one_in_twenty(self):
+        assert RULE.from_batch(rows(12, 256), IMAGES) is not None
+        assert RULE.from_batch(rows(13, 256), IMAGES) is None
+
+    @pytest.mark.parametrize("distinct", [15, 17, 60, 64])
+    def test_is_silent_where_batches_can_differ(self, distinct):
+        assert RULE.from_batch(rows(distinct, 64), IMAGES) is None
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            np.random.default_rng(0).integers(0, 2, (16, 3)).astype(np.float32),
+            np.eye(32, dtype=np.float32)[:16],
+            np.random.default_rng(0).random((16, 4)),
+            np.arange(16),
+        ],
+        ids=["three yes-or-no columns", "one-hot categories", "settings of an experiment", "one category"],
+    )
+    def test_is_silent_on_tables_with_few_possible_rows(self, values):
+        assert RULE.from_batch(rows(8, 512), BatchFacts(16, {"0": values})) is None
+
+    def test_leaves_a_single_row_to_the_other_way(self):
+        assert RULE.from_batch(rows(1, 512), IMAGES) is None
+
+    def test_needs_some_batches_worth_of_rows(self):
+        with pytest.raises(NotApplicable, match="needs at least 64 rows and 4 batches' worth of them"):
+            RULE.from_batch(rows(16, 63), IMAGES)
+
+
+class TestWhileTraining:
+    def run(self, prints, **known):
+        return history([1.0] * len(prints), prints=np.array(prints, np.uint64), **known)
+
+    def test_fires_where_every_step_had_the_same_batch(self):
+        finding = judge(RULE.from_history, self.run([7] * 60))
+        assert (finding.rule, finding.severity) == ("repeated-batch", "note")
+        assert finding.message == (
+            "All 60 steps used the same batch of 32 examples, in the same order. That is fine if the dataset is "
+            "that small, or to test whether the model can memorise a batch. Otherwise the model learns nothing "
+            "about the other examples."
+        )
+        assert finding.evidence == {"steps": 60, "batch_size": 32}
+
+    def test_is_silent_on_two_batches_in_turn(self):
+        assert judge(RULE.from_history, self.run([7, 8] * 30)) is None
+
+    def test_is_not_applicable_to_a_short_run(self):
+        with pytest.raises(NotApplicable, match="needs 20 steps whose batches were seen"):
+            judge(RULE.from_history, self.run([7] * 19))
+
+    def test_is_not_applicable_to_an_accumulation_of_which_only_the_last_batch_is_compared(self):
+        with pytest.raises(NotApplicable, match="needs steps of one pass each"):
+            judge(RULE.from_history, self.run([7] * 60, passes=np.full(60, 8)))

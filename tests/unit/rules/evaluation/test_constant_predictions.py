@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import diagnostics
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.rules.evaluation.constant_predictions import ConstantPredictions
+from tests.support.courses import answers, history, judge
+from tests.support.watched import batch
+
+RULE = ConstantPredictions()
+RUN = history([0.7] * 400, update=5e-3)
+
+
+def evaluated(*given, labels=None):
+    given = np.array(given)
+    return {
+        "evaluation_steps": 100 * np.arange(1, len(given) + 1),
+        "evaluation_answers": given,
+        "evaluation_labels": np.zeros_like(given) if labels is None else np.array(labels),
+    }
+
+
+class TestFires:
+    def test_on_one_answer_for_everything_over_half_the_run(self):
+        seen = answers([0.9] * 20, (12, 20), given=(0, 32), plain=False)
+        finding = judge(RULE.from_answers, RUN, seen)
+        assert (finding.rule, finding.severity, finding.step) == ("constant-predictions", "warning", 200)
+        assert finding.message == (
+            "From step 200 on the model predicts class 1 for all 320 training examples sampled, while 62% of "
+            "the labels are of that class. It has learned nothing about the examples."
+        )
+
+    def test_on_one_answer_in_evaluation_where_training_has_several(self):
+        seen = answers([0.3] * 20, **evaluated((64, 64), (0, 128), labels=[(64, 64), (60, 68)]))
+        finding = judge(RULE.from_answers, RUN, seen)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "In the evaluation after 200 steps the model predicts class 1 for all 128 examples sampled, of "
+            "which 53% have that label. In training its predictions vary: 50% of them are of the most frequent "
+            "class. So the model or its inputs differ between the two."
+        )
+
+    def test_as_a_note_where_the_labels_of_the_evaluation_are_not_known(self):
+        finding = judge(RULE.from_answers, RUN, answers([0.3] * 20, **evaluated((128, 0), (128, 0))))
+        assert finding.severity == "note"
+        assert "class 0 for all 128 examples sampled; their labels are not known." in finding.message
+
+    def test_as_a_note_where_one_class_is_that_common_and_the_only_one_that_is_answered(self):
+        finding = judge(RULE.from_answers, RUN, answers([0.2] * 20, (29, 3), given=(32, 0)))
+        assert (finding.severity, finding.step) == ("note", 200)
+        assert finding.message == (
+            "From step 200 on the model predicts class 0 for all 320 examples sampled. This is right for 91% of "
+            "them, which looks like a good accuracy, and wrong for all 30 others. Its scores do differ across "
+            "examples, but no other class ever has the highest."
+        )
+        assert finding.evidence == {"class": 0, "examples": 320, "labels": [290, 30]}
+
+    def test_as_a_note_of_the_last_evaluation_if_its_labels_are_known(self):
+        of_evaluations = evaluated((256, 0), (512, 0), labels=[(240, 16), (480, 32)])
+        finding = judge(RULE.from_answers, RUN, answers([0.5] * 20, (29, 3), given=(32, 0), **of_evaluations))
+        assert (finding.severity, finding.step) == ("note", 200)
+        assert finding.message == (
+            "In the evaluation after 200 steps the model predicts class 0 for all 512 examples sampled. This is "
+            "right for 94% of them, which looks like a good accuracy, and wrong for all 32 others."
+        )
+
+    def test_on_batch_norm_whose_statistics_never_get_to_those_of_the_data(self):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32, momentum=1e-6), nn.ReLU(), nn.Linear(32, 3))
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        with diagnostics.watch(model, optimizer) as watch:
+            for step in range(400):
+                inputs, labels = batch(step, rows=32)
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model.train()(inputs + 30), labels)
+                loss.backward()
+                optimizer.step()
+                watch.step(loss)
+                if step % 100 == 99:
+                    with torch.no_grad():
+                        model.eval()(batch(1000, rows=200)[0] + 30)
+        assert [f.rule for f in watch.report().findings] == ["constant-predictions"]
+
+
+class TestSilent:
+    def test_on_answers_that_vary(self):
+        assert judge(RULE.from_answers, RUN, answers([0.9] * 20, given=(30, 2), plain=False)) is None
+
+    def test_where_one_class_is_that_common_and_others_are_answered_too(self):
+        assert judge(RULE.from_answers, RUN, answers([0.2] * 20, (4, 28), given=(1, 31))) is None
+
+    def test_where_one_class_is_that_common_and_others_are_answered_in_evaluation(self):
+        seen = answers([0.2] * 20, (4, 28), given=(0, 32), **evaluated((3, 197), labels=[(20, 180)]))
+        assert judge(RULE.from_answers, RUN, seen) is None
+
+    def test_where_next_to_nothing_else_was_looked_at(self):
+        labels = [(0, 32)] * 11 + [(1, 31)] * 9
+        assert judge(RULE.from_answers, RUN, answers([0.05] * 20, labels, given=(0, 32))) is None
+
+    def test_where_the_plateau_has_been_told(self):
+        assert judge(RULE.from_answers, RUN, answers([0.7] * 20, given=(32, 0))) is None
+
+    def test_on_a_single_evaluation_whose_labels_are_not_known(self):
+        assert judge(RULE.from_answers, RUN, answers([0.3] * 20, **evaluated((64, 64), (128, 0)))) is None
+
+    def test_on_an_evaluation_of_one_class(self):
+        seen = answers([0.3] * 20, **evaluated((128, 0), labels=[(128, 0)]))
+        assert judge(RULE.from_answers, RUN, seen) is None
+
+
+class TestNotApplicable:
+    @pytest.mark.parametrize(
+        ("run", "seen", "reason"),
+        [
+            (RUN, answers([0.7] * 20, softmax=False), "seen to treat its outputs as logits"),
+            (history(steps=180), answers([0.7] * 9), "needs 200 steps, and predictions of 6 of them"),
+            (RUN, answers([np.nan] * 20, (0, 0), given=(0, 32)), "needs the labels of 100 examples"),
+            (
+                history(steps=400, update=1e-3),
+                answers([0.9] * 20, given=(0, 32)),
+                "needs weights that have moved by their own norm, and a rate that has stopped rising",
+            ),
+            (
+                history(steps=400, update=1e-3),
+                answers([0.5] * 20, (29, 3), given=(32, 0)),
+                "needs weights that have moved by their own norm, and a rate that has stopped rising",
+            ),
+        ],
+    )
+    def test_without_evidence(self, run, seen, reason):
+        with pytest.raises(NotApplicable, match=reason):
+            judge(RULE.from_answers, run, seen)

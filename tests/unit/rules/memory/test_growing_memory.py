@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import diagnostics
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.crash import CrashFacts, FrameFacts, KeptGraphs, OutOfMemoryCrash
+from diagnostics.facts.training import GraphFacts
+from diagnostics.rules.memory.growing_memory import GrowingMemory
+from tests.support.courses import history, judge
+from tests.support.watched import batch, mlp
+
+RULE = GrowingMemory()
+MIB = 2**20
+CRASH = CrashFacts("OutOfMemoryError", "", (FrameFacts("train.py", 31, "<module>", yours=True),), live=True)
+
+
+class TestFromCrash:
+    def test_names_what_holds_the_memory_that_was_wanted(self):
+        finding = RULE.from_crash(
+            CRASH, KeptGraphs("losses", 120, 4 * MIB), OutOfMemoryCrash("PyTorch", "GPU 0", 64 * MIB)
+        )
+        assert finding.severity == "error"
+        assert finding.message == (
+            "losses holds 120 tensors, each with the graph of its own batch, and every graph keeps the "
+            "activations of that batch: 4.0 MiB each, about 480.0 MiB in all, and more with every step. Without "
+            "them the allocation would have succeeded."
+        )
+        assert (finding.fix, *finding.alternatives) == (
+            "loss.item(), or output.detach()  # store numbers, not tensors with their graphs",
+            "with torch.no_grad(): ...  # if it is an evaluation",
+        )
+        assert finding.evidence == {
+            "variable": "losses",
+            "graphs": 120,
+            "each_bytes": 4 * MIB,
+            "all_bytes": 480 * MIB,
+        }
+        assert str(finding.where) == "train.py:31"
+
+    def test_only_warns_where_they_are_not_enough(self):
+        finding = RULE.from_crash(
+            CRASH, KeptGraphs("losses", 12, 512), OutOfMemoryCrash("PyTorch", "GPU 0", 64 * MIB)
+        )
+        assert finding.severity == "warning"
+        assert finding.message.endswith("512 B each, about 6.0 KiB in all, and more with every step.")
+
+
+def graphs(alive):
+    return GraphFacts(np.arange(len(alive)) * 20, np.array(alive, bool))
+
+
+class TestFromGraphs:
+    def test_counts_those_of_steps_long_past(self):
+        run = history([1.0] * 400, memory_bytes=np.linspace(300, 310, 20) * MIB, memory_of="process")
+        finding = judge(RULE.from_graphs, graphs([True] * 20), run)
+        assert (finding.rule, finding.severity, finding.step) == ("growing-memory", "warning", 0)
+        assert finding.message == (
+            "The graphs of 19 of the 19 sampled steps are still alive long after the optimizer step, the oldest "
+            "from step 0: something holds a tensor of each step with its graph. The memory of the process went "
+            "from 300.0 MiB to 310.0 MiB."
+        )
+
+    def test_is_silent_if_they_die(self):
+        assert judge(RULE.from_graphs, graphs([False] * 20), history([1.0] * 400)) is None
+
+    def test_is_silent_if_they_die_once_an_epoch(self):
+        assert judge(RULE.from_graphs, graphs([False] * 10 + [True] * 10), history([1.0] * 400)) is None
+
+    def test_is_not_applicable_to_a_short_run(self):
+        with pytest.raises(NotApplicable, match="needs 8 sampled steps that are more than 30 steps old"):
+            judge(RULE.from_graphs, graphs([True] * 8), history([1.0] * 160))
+
+
+class TestFromHistory:
+    def run(self, memory, of="accelerator"):
+        return history([1.0] * (20 * len(memory)), memory_bytes=np.asarray(memory, float) * MIB, memory_of=of)
+
+    def test_finds_what_grows_to_the_end(self):
+        finding = judge(RULE.from_history, self.run(np.linspace(1000, 4980, 40)))
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The memory of the accelerator grows by 5.1 MiB a step: from 3.0 GiB at step 400 to 4.9 GiB at step "
+            "780, and steadily. Every step keeps something in memory."
+        )
+
+    def test_is_only_a_note_for_a_process(self):
+        assert judge(RULE.from_history, self.run(np.linspace(1000, 4980, 40), "process")).severity == "note"
+
+    @pytest.mark.parametrize(
+        "memory",
+        [
+            np.full(40, 1000.0),
+            [500.0] * 5 + [3000.0] * 35,  # an allocator warms up
+            [1000.0] * 30 + [3000.0] * 10,  # a jump
+            [*np.linspace(1000, 4000, 30), *[4000.0] * 10],  # data kept in the first epoch
+            1000 + 300 * (np.arange(40) % 5),  # dropped once an epoch
+            1000 + np.random.default_rng(0).random(40) * 200,
+            np.linspace(1000, 1100, 40),
+        ],
+        ids=["constant", "warm-up", "jump", "first epoch", "sawtooth", "noise", "little"],
+    )
+    def test_is_silent_on_memory_that(self, memory):
+        assert judge(RULE.from_history, self.run(memory)) is None
+
+    def test_is_not_applicable_without_readings(self):
+        with pytest.raises(NotApplicable, match="needs readings of the memory"):
+            judge(RULE.from_history, history([1.0] * 400))
+        with pytest.raises(
+            NotApplicable, match="needs 300 steps and 16 readings of the memory in the second half"
+        ):
+            judge(RULE.from_history, self.run([1000.0] * 20))
+
+
+class TestInALoop:
+    def found(self, keep, steps=300):
+        torch.manual_seed(0)
+        model, kept = mlp(), []
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        with diagnostics.watch(model, optimizer) as watch:
+            for step in range(steps):
+                inputs, labels = batch(step)
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(inputs), labels)
+                loss.backward()
+                optimizer.step()
+                kept.append(keep(loss))
+                watch.step(loss)
+        return [finding.rule for finding in watch.report().findings]
+
+    def test_losses_that_are_kept_with_their_graphs_are_found(self):
+        assert self.found(lambda loss: loss) == ["growing-memory"]
+
+    def test_a_running_sum_of_them_is_found(self):
+        total = [torch.zeros(())]
+
+        def add(loss):
+            total[0] = total[0] + loss
+
+        assert self.found(add) == ["growing-memory"]
+
+    def test_numbers_and_detached_losses_are_not(self):
+        assert self.found(torch.Tensor.item) == []
+        assert self.found(torch.Tensor.detach) == []

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import diagnostics
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import ModelFacts
+from diagnostics.facts.training import TrainModeFacts
+from diagnostics.rules.model.eval_mode_training import EvalModeTraining
+from tests.pytorch.watched import batch
+
+
+def model(training, *layers):
+    return ModelFacts("ResNet", "torch", 100, 100, training=training, mode_dependent_layers=layers)
+
+
+class TestFires:
+    def test_before_training_as_a_note(self):
+        finding = EvalModeTraining().from_model(model(False, "bn1", "layer1.bn", "layer2.bn", "drop"))
+        assert (finding.rule, finding.severity, finding.stage) == ("eval-mode-training", "note", "model")
+        assert finding.message == (
+            "ResNet is in evaluation mode, but 4 of its layers behave differently in training (bn1, "
+            "layer1.bn, layer2.bn and 1 more). Unless the training loop calls model.train(), dropout is "
+            "off and batch norm does not update its statistics."
+        )
+        assert finding.fix == "model.train()  # at the start of each epoch, after any evaluation"
+        assert finding.evidence == {
+            "training": False,
+            "mode_dependent_layers": ["bn1", "layer1.bn", "layer2.bn", "drop"],
+        }
+
+    def test_for_a_single_layer_in_the_singular(self):
+        finding = EvalModeTraining().from_model(model(False, "drop"))
+        assert "but 1 of its layers behaves differently in training (drop)." in finding.message
+
+    def test_as_a_warning_once_the_step_itself_is_seen(self):
+        assert EvalModeTraining.severity == "warning"
+
+
+class TestStaysSilent:
+    def test_in_training_mode(self):
+        assert EvalModeTraining().from_model(model(True, "bn1")) is None
+
+    def test_where_no_layer_minds(self):
+        assert EvalModeTraining().from_model(model(False)) is None
+
+
+def test_not_applicable_where_the_loop_decides_the_mode():
+    with pytest.raises(NotApplicable, match="needs a model whose mode is set before the training loop starts"):
+        EvalModeTraining().from_model(model(None, "bn1"))
+
+
+class TestWhileTraining:
+    def modes(self, in_training, layers=("bn", "drop")):
+        return TrainModeFacts(
+            layers, (True, False)[: len(layers)], np.arange(len(in_training)), np.array(in_training)
+        )
+
+    def test_fires_where_the_mode_was_never_set(self):
+        finding = EvalModeTraining().from_modes(self.modes([0] * 12))
+        assert (finding.severity, finding.step) == ("warning", 0)
+        assert finding.message == (
+            "The model trains in evaluation mode: in all 12 sampled steps from step 0 on, none of the "
+            "layers that depend on the mode (bn and drop) was in training mode. Dropout is off, and "
+            "batch norm does not update its statistics."
+        )
+
+    def test_says_since_when(self):
+        finding = EvalModeTraining().from_modes(self.modes([2] * 5 + [0] * 9))
+        assert finding.step == 5
+        assert (
+            "At step 4 they still were: an evaluation probably called model.eval() and did not switch back."
+            in finding.message
+        )
+
+    @pytest.mark.parametrize("in_training", [[2] * 12, [1] * 12, [0] * 5 + [2] * 7, [2] * 10 + [0] * 7], ids=str)
+    def test_is_silent_if_a_layer_is_in_training_mode(self, in_training):
+        assert EvalModeTraining().from_modes(self.modes(in_training)) is None
+
+    def test_is_silent_where_no_layer_minds(self):
+        assert EvalModeTraining().from_modes(self.modes([0] * 12, ())) is None
+
+    def test_is_not_applicable_to_a_few_steps(self):
+        with pytest.raises(NotApplicable, match="needs 8 steps whose backward pass was sampled"):
+            EvalModeTraining().from_modes(self.modes([0] * 7))
+
+    def test_is_silent_on_a_frozen_backbone_and_fires_on_the_whole(self):
+        torch.manual_seed(0)
+        for whole, expected in ((False, []), (True, ["eval-mode-training"])):
+            backbone = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU()).requires_grad_(False).eval()
+            model = nn.Sequential(backbone, nn.Sequential(nn.Linear(16, 16), nn.Dropout(0.5)), nn.Linear(16, 3))
+            model.train(not whole)
+            backbone.eval()
+            assert found_in_a_run(model) == expected
+
+
+def found_in_a_run(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    with diagnostics.watch(model, optimizer) as watch:
+        for step in range(20):
+            inputs, labels = batch(step)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+    return [finding.rule for finding in watch.report().findings]

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.training import TrainModeFacts
+from diagnostics.rules.model.train_mode_evaluation import TrainModeEvaluation
+from tests.support.courses import history, judge
+
+RULE = TrainModeEvaluation()
+DROPOUT = TrainModeFacts(("drop",), (False,), np.arange(8), np.ones(8, int))
+NORM = TrainModeFacts(("bn", "drop"), (True, False), np.arange(8), np.full(8, 2))
+
+
+def run(passes=20, wrong=20, rounds=4, steps=400, **known):
+    counts = {"no_grad_passes": passes, "no_grad_passes_in_training_mode": wrong, "no_grad_rounds": rounds}
+    return history([1.0] * steps, **counts, **known)
+
+
+class TestFires:
+    def test_on_batch_norm_that_learns_from_the_evaluation(self):
+        finding = judge(RULE.from_modes, run(), NORM)
+        assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
+        assert finding.message == (
+            "20 of the 20 forward passes without gradients, made after 4 of the 400 steps, ran in training "
+            "mode, in which bn, drop behave differently: the metrics do not describe the model, and batch norm "
+            "updated its statistics with this data. torch.no_grad() does not change the mode."
+        )
+        assert finding.fix == "model.eval()  # before an evaluation, and model.train() after it"
+
+    def test_as_a_note_on_dropout_which_may_be_meant(self):
+        assert judge(RULE.from_modes, run(), DROPOUT).severity == "note"
+
+    @pytest.mark.parametrize(
+        ("passes", "examples", "severity"),
+        [(4, 32, "note"), (4, 33, "warning"), (4, 0, "warning"), (20, 32, "warning")],
+    )
+    def test_as_a_note_on_single_passes_of_a_batch_at_most_as_on_samples_of_a_generator(
+        self, passes, examples, severity
+    ):
+        looks = run(passes=passes, wrong=passes, no_grad_examples=examples)
+        assert judge(RULE.from_modes, looks, NORM).severity == severity
+
+    def test_as_a_warning_on_dropout_if_the_evaluation_was_handed_over(self):
+        evaluated = run(evaluation_steps=np.array([99]), evaluation_losses=np.array([0.5]))
+        assert judge(RULE.from_modes, evaluated, DROPOUT).severity == "warning"
+
+
+class TestSilent:
+    def test_on_an_evaluation_in_its_own_mode(self):
+        assert judge(RULE.from_modes, run(wrong=0), NORM) is None
+
+    def test_where_only_a_few_passes_were_in_training_mode(self):
+        assert judge(RULE.from_modes, run(wrong=2), NORM) is None
+
+    def test_on_passes_that_belong_to_the_training_steps(self):
+        # Pseudo-labels, or self-conditioning: one with every step.
+        assert judge(RULE.from_modes, run(passes=400, wrong=400, rounds=400), NORM) is None
+
+    def test_where_no_layer_minds(self):
+        assert judge(RULE.from_modes, run(), TrainModeFacts((), (), np.arange(8), np.zeros(8, int))) is None
+
+
+@pytest.mark.parametrize("known", [{"rounds": 1}, {"steps": 19}])
+def test_not_applicable_before_there_was_an_evaluation_or_two(known):
+    with pytest.raises(NotApplicable, match="needs 20 steps, and passes without gradients after 2 of them"):
+        judge(RULE.from_modes, run(**known), NORM)

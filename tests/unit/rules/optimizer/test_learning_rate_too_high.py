@@ -1,0 +1,207 @@
+import math
+
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.trials import TrialFacts
+from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
+from tests.support.courses import answers, history, judge
+
+RULE = LearningRateTooHigh()
+FLOOR = 1.08  # nats: three classes, nearly balanced
+LOSS = LossFacts(1.13, "cross_entropy", FLOOR)
+KERAS = ModelFacts("DistilBertTextClassifier", "keras", 9, 9)
+ADAM = OptimizerFacts("Adam", (1e-3,), {}, 9, 0)
+STALLED = (1.13, 3.4, 1.8, *(1.12, 1.09) * 13, 1.1)
+LEARNS = (1.13, 1.02, 0.9, 0.8, 0.7, 0.6, 0.51)
+
+
+def trial(losses=STALLED, ratio=0.045, better_rate=5e-5, better_losses=LEARNS, warms_up=False, rate=1e-3):
+    return TrialFacts(rate, tuple(losses), (ratio, ratio / 3), better_rate, better_losses, warms_up)
+
+
+class TestFires:
+    def test_when_the_loss_stalls_and_a_much_smaller_rate_learns_the_batch(self):
+        finding = RULE.from_trial(trial(), LOSS, KERAS, ADAM)
+        assert (finding.rule, finding.stage, finding.severity) == (
+            "learning-rate-too-high",
+            "optimizer",
+            "warning",
+        )
+        assert finding.message == (
+            "A copy of the model, trained on one batch with Adam at your learning rate of 0.001, had a loss of "
+            "1.1 after 30 steps. A constant prediction would score 1.08. At 5e-05, with everything else "
+            "unchanged, the loss fell to 0.51 in 7 steps. At your rate a step changed the weights by up to 4.5% "
+            "of their norm; about 0.1% is typical. Such updates overshoot."
+        )
+        assert finding.fix == "optimizer=keras.optimizers.Adam(learning_rate=5e-05)"
+        assert finding.evidence == {
+            "learning_rate": 1e-3,
+            "first_loss": 1.13,
+            "final_loss": 1.1,
+            "steps": 30,
+            "better_rate": 5e-5,
+            "better_final_loss": 0.51,
+            "better_steps": 7,
+            "batches": 1,
+            "best_constant_loss": FLOOR,
+            "largest_update_ratio": 0.045,
+        }
+
+    def test_when_a_few_batches_in_turn_are_not_learned(self):
+        turn = (1.4, 0.9, 1.1, 0.4)  # one batch is easy: what counts is the mean over a turn of four
+        other = (1.1, 1.0, 0.9, 0.8, 0.6, 0.5, 0.5, 0.3)
+        pooled = TrialFacts(1e-3, turn * 8, (0.045,) * 31, 1e-4, other, False, batches=4, floor=1.09)
+        finding = RULE.from_trial(pooled, LOSS)
+        assert finding.message == (
+            "A copy of the model, trained on 4 batches in turn at your learning rate of 0.001, had a loss of "
+            "0.95 after 32 steps. A constant prediction would score 1.09. At 0.0001, with everything else "
+            "unchanged, the loss fell to 0.475 in 8 steps. At your rate a step changed the weights by up to "
+            "4.5% of their norm; about 0.1% is typical. Such updates overshoot."
+        )
+        assert finding.evidence["batches"] == 4
+
+    def test_when_the_run_becomes_nan_after_a_few_steps(self):
+        losses = (3.58, 11.0, 1447.2, 9.8e9, 3.9e30, math.nan)  # SGD at 1.0 on a small regression
+        diverged = TrialFacts(1.0, losses, (0.4, 8.1, 40.0, math.inf), 0.1, (3.6, 2.4, 1.9), False)
+        finding = RULE.from_trial(diverged, LossFacts(3.58, "mean_squared_error", 3.92))
+        assert finding.message == (
+            "A copy of the model, trained on one batch at your learning rate of 1, had a non-finite loss after "
+            "6 steps. A constant prediction would score 3.92. At 0.1, with everything else unchanged, the loss "
+            "fell to 1.9 in 3 steps. At your rate a step changed the weights by more than their own norm; about "
+            "0.1% is typical. Such updates overshoot."
+        )
+        assert finding.evidence["final_loss"] == "nan"
+        assert finding.evidence["largest_update_ratio"] == "inf"
+
+    def test_when_the_loss_swings_and_dips_now_and_then(self):
+        # Measured: Adam at 1e-3 on a DistilBERT of 6 layers, 512 wide, from scratch; 16 sentence pairs.
+        swinging = (
+            *(1.097, 0.9697, 1.5499, 0.914, 0.9198, 0.9153, 0.6749, 1.117, 1.0201, 1.0835),
+            *(1.029, 0.7944, 1.4481, 1.1195, 0.8832, 0.8368, 2.4921, 0.7978, 0.7039, 0.6813),
+            *(0.6162, 0.8224, 0.817, 0.8066, 0.7876, 0.769, 0.7565, 0.8703, 0.9318, 0.8892),
+        )
+        loss = LossFacts(1.097, "cross_entropy", 0.9003)
+        assert RULE.from_trial(trial(swinging, 0.05, 1e-4, (1.097, 0.899, 0.76, 0.4414)), loss) is not None
+
+    @pytest.mark.parametrize(
+        ("model", "fix"),
+        [
+            (ModelFacts("Net", "torch", 9, 9), "torch.optim.Adam(model.parameters(), lr=5e-05)"),
+            (
+                ModelFacts("Bert", "transformers", 9, 9, computes_loss=True),
+                "TrainingArguments(..., learning_rate=5e-05)",
+            ),
+            (None, "set the learning rate to 5e-05"),
+        ],
+    )
+    def test_and_words_the_fix_for_the_framework(self, model, fix):
+        assert RULE.from_trial(trial(), LOSS, model, ADAM).fix == fix
+
+
+class TestStaysSilent:
+    def test_when_the_users_rate_learns_the_batch_however_large_its_steps(self):
+        learns = (2.29, 1.85, 1.48, 1.18, 0.93, 0.73, 0.56, 0.43, 0.32, 0.24)  # Adam at 1e-3 on a small MLP
+        assert RULE.from_trial(trial(learns, 0.034, None, ()), LOSS) is None
+
+    @pytest.mark.parametrize(
+        "losses",
+        [(1.13, *(1.3, 0.85) * 10, *(0.9,) * 9), (1.13, *(1.12,) * 12, 0.5, *(1.12,) * 16)],
+        ids=["ends below the best constant answer", "was at half of it once"],
+    )
+    def test_when_the_loss_does_get_below(self, losses):
+        assert RULE.from_trial(trial(losses), LOSS) is None
+
+    def test_when_no_other_rate_does_better(self):
+        assert RULE.from_trial(trial(better_rate=None, better_losses=()), LOSS) is None
+
+    def test_when_the_other_rate_does_not_do_well_itself(self):
+        assert RULE.from_trial(trial(better_losses=(1.13, 1.0, 0.8)), LOSS) is None
+
+    def test_when_the_better_rate_is_a_neighbour(self):
+        assert RULE.from_trial(trial(better_rate=5e-4), LOSS) is None
+
+    def test_when_the_better_rate_is_larger(self):
+        assert RULE.from_trial(trial(better_rate=1e-2), LOSS) is None
+
+    def test_when_the_steps_were_small(self):
+        assert RULE.from_trial(trial(ratio=0.002), LOSS) is None
+
+
+class TestNotApplicable:
+    @pytest.mark.parametrize("floor", [None, 0.0])
+    def test_without_a_best_constant_answer(self, floor):
+        with pytest.raises(NotApplicable, match="best constant answer is known, and not already right"):
+            RULE.from_trial(trial(), LossFacts(1.1, "cross_entropy", floor))
+
+    def test_to_a_rate_that_warms_up(self):
+        with pytest.raises(NotApplicable, match="needs a learning rate without warm-up"):
+            RULE.from_trial(trial(warms_up=True), LOSS)
+
+    def test_to_a_schedule_that_is_not_understood(self):
+        with pytest.raises(NotApplicable, match="that no schedule raises the learning rate"):
+            RULE.from_trial(trial(warms_up=None), LOSS)
+
+    def test_to_a_run_that_recovers_from_its_first_step(self):
+        recovering = (1.1, 20, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4.2, 3.6, 3.1, 2.7, 2.3, 2.0, 1.8, 1.6, 1.5)
+        with pytest.raises(NotApplicable, match="the loss was still on its way down"):
+            RULE.from_trial(trial(recovering), LOSS)
+
+    def test_to_a_trial_of_a_few_steps(self):
+        with pytest.raises(NotApplicable, match="needs a trial of at least 10 steps"):
+            RULE.from_trial(trial(STALLED[:5]), LOSS)
+
+
+class TestWhileTraining:
+    def test_fires_on_a_classifier_that_is_stuck_at_large_steps(self):
+        run = history([0.7] * 400, update=0.045, rates=1e-3)
+        finding = judge(RULE.from_history, run, answers([0.71] * 20), KERAS, ADAM)
+        assert (finding.rule, finding.severity, finding.step) == ("learning-rate-too-high", "warning", 140)
+        assert finding.message == (
+            "The model has learned nothing: its cross entropy was 0.71 from step 140 to 380. A constant "
+            "prediction would score 0.6931. At a learning rate of 0.001 a step changed a layer by 4.5% of its "
+            "norm (the median); about 0.1% is typical. Such updates overshoot."
+        )
+        assert (finding.fix, *finding.alternatives) == (
+            "optimizer=keras.optimizers.Adam(learning_rate=0.0001)",
+            "lower it further, to 1e-05",
+        )
+        assert finding.evidence["course"] == "stuck"
+
+    def test_fires_on_a_loss_that_soars_until_it_is_not_finite(self):
+        run = history([1.0, 3.0, 50.0, 1e3, 1e5, 1e8, np.inf], update=2.0, rates=3.0)
+        finding = judge(RULE.from_history, run)
+        assert finding.message == (
+            "The loss diverged: it started at 1, never fell below 1, and was 1e+08 from step 0 to 5. At a "
+            "learning rate of 3 a step changed a layer by more than its own norm (the median); about 0.1% is "
+            "typical. Such updates overshoot."
+        )
+        assert (finding.fix, *finding.alternatives) == (
+            "set the learning rate to 0.3",
+            "lower it further, to 0.03",
+        )
+
+    def test_fires_on_the_loss_of_one_batch_that_swings(self):
+        same = np.full(100, 7, np.uint64)
+        finding = judge(RULE.from_history, history([1.0, 4.0] * 50, update=0.03, prints=same))
+        assert finding.message.startswith(
+            "The loss of a repeated batch oscillates and does not fall: from step 50 to 99 it swings between 1 "
+            "and 4, with a mean of 2.5, after starting at 2.5. At a learning rate of 0.1 a step"
+        )
+
+    def test_is_silent_on_a_run_that_learns_at_large_steps(self):
+        run = history(np.geomspace(0.7, 0.01, 400), update=0.05)
+        assert judge(RULE.from_history, run, answers(np.geomspace(0.7, 0.01, 20))) is None
+
+    def test_is_silent_on_a_run_that_is_stuck_at_ordinary_steps(self):
+        assert judge(RULE.from_history, history([0.7] * 400, update=0.002), answers([0.7] * 20)) is None
+
+    def test_is_not_applicable_if_no_update_was_measured(self):
+        with pytest.raises(NotApplicable, match="needs steps before and after which the weights were compared"):
+            judge(RULE.from_history, history([1.0] * 60, update_ratios=None, sampled_steps=None))
+
+    def test_is_not_applicable_to_a_run_of_ten_steps(self):
+        with pytest.raises(NotApplicable, match="needs 40 losses"):
+            judge(RULE.from_history, history([1.0] * 10))

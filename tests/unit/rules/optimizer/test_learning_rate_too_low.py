@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.trials import TrialFacts
+from diagnostics.rules.optimizer.learning_rate_too_low import LearningRateTooLow
+from tests.support.courses import answers, history, judge
+
+RULE = LearningRateTooLow()
+LOSS = LossFacts(2.2928, "cross_entropy", 2.0897)
+SGD = OptimizerFacts("SGD", (1e-6,), {}, 4, 0)
+LEARNS = tuple(np.geomspace(2.2928, 1.0, 12).tolist())
+
+
+def trial(fall, ratio, rate=1e-6, better_rate=1e-2, better_losses=LEARNS, warms_up=False):
+    """Thirty losses that lose `fall` of the first, in a straight line."""
+    losses = tuple(np.linspace(2.2928, 2.2928 * (1 - fall), 30).tolist())
+    return TrialFacts(rate, losses, (ratio,) * 29, better_rate, better_losses, warms_up)
+
+
+class TestFires:
+    def test_where_ten_thousand_steps_would_lead_nowhere(self):
+        # Measured: SGD at 1e-6 on an MLP of 784, 128 and 10 units.
+        finding = RULE.from_trial(trial(5.6e-5, 3.8e-7), LOSS, ModelFacts("MLP", "torch", 9, 9), SGD)
+        assert (finding.rule, finding.stage, finding.severity) == ("learning-rate-too-low", "optimizer", "warning")
+        assert finding.message == (
+            "A copy of the model, trained on one batch with SGD at your learning rate of 1e-06, lowered its "
+            "loss from 2.2928 to 2.2927 in 30 steps, and a step changed the weights by 3.8e-07 of their norm. "
+            "At that pace 10,000 steps change them by 0.38%, and take 1.93% off the loss. At 0.01, with "
+            "everything else unchanged, the loss fell to 1 in 12 steps."
+        )
+        assert (finding.fix, *finding.alternatives) == (
+            "torch.optim.SGD(model.parameters(), lr=0.01)",
+            "use the typical rate of this optimizer",
+        )
+        assert finding.evidence["largest_update_ratio"] == 3.8e-7
+        assert finding.evidence["better_rate"] == 1e-2
+
+    @pytest.mark.parametrize(
+        ("fall", "ratio"),
+        [(5.6e-4, 3.8e-6), (6.4e-4, 3.4e-6), (1.55e-3, 5e-7)],
+        ids=["SGD at 1e-5", "Adam at 1e-7", "AdamW at 1e-8, a DistilBERT of 6 layers, 512 wide"],
+    )
+    def test_on_other_rates_that_were_measured(self, fall, ratio):
+        assert RULE.from_trial(trial(fall, ratio), LOSS) is not None
+
+    def test_where_nothing_moves_at_all(self):
+        finding = RULE.from_trial(trial(0.0, 0.0), LOSS)
+        assert "from 2.2928 to 2.2928 in 30 steps" in finding.message
+
+    def test_where_the_loss_rises_by_rounding(self):
+        assert RULE.from_trial(trial(-1e-7, 1e-8), LOSS) is not None
+
+
+class TestStaysSilent:
+    @pytest.mark.parametrize(
+        ("fall", "ratio"),
+        [
+            (5.6e-3, 3.8e-5),  # SGD at 1e-4 on that MLP: slow, but a long run gets there
+            (6.3e-3, 3.4e-5),  # Adam at 1e-6 on it
+            (0.03, 1e-3),  # AdamW at 2e-5 on a pretrained transformer
+            (1e-4, 1e-3),  # the same, on a plateau: the weights do move
+            (0.02, 4e-6),  # SGD at 1e-3 on a pretrained transformer: small steps that pay
+        ],
+    )
+    def test_on_rates_that_get_somewhere(self, fall, ratio):
+        assert RULE.from_trial(trial(fall, ratio), LOSS) is None
+
+    def test_where_the_better_rate_is_not_ten_times_as_large(self):
+        assert RULE.from_trial(trial(0.0, 1e-8, better_rate=5e-6), LOSS) is None
+
+    def test_where_no_other_rate_learns_the_batch_either(self):
+        assert RULE.from_trial(trial(0.0, 1e-8, better_rate=None, better_losses=()), LOSS) is None
+        assert RULE.from_trial(trial(0.0, 1e-8, better_losses=(2.29, 2.0)), LOSS) is None
+
+
+@pytest.mark.parametrize("warms_up", [True, None])
+def test_is_not_applicable_to_a_rate_that_may_warm_up(warms_up):
+    with pytest.raises(NotApplicable, match="learning rate"):
+        RULE.from_trial(trial(0.0, 0.0, warms_up=warms_up), LOSS)
+
+
+class TestWhileTraining:
+    def test_fires_on_a_classifier_that_stays_where_it_began(self):
+        run = history([0.7] * 400, update=2e-8, rates=1e-7)
+        finding = judge(RULE.from_history, run, answers([0.7] * 20), None, SGD)
+        assert (finding.rule, finding.severity) == ("learning-rate-too-low", "warning")
+        assert finding.message == (
+            "At a learning rate of 1e-07 no sampled step changed a layer by more than 2e-08 of its norm (the "
+            "median over layers); 10,000 such steps, all in one direction, would change it by 0.02%. In 400 "
+            "steps the loss went from 0.7 to 0.7, no better than a constant prediction."
+        )
+        assert (finding.fix, *finding.alternatives) == (
+            "set the learning rate to 1e-05",
+            "use the typical rate of this optimizer",
+        )
+
+    def test_is_a_note_where_the_chance_level_is_not_known(self):
+        finding = judge(RULE.from_history, history([0.7] * 400, update=2e-8))
+        assert finding.severity == "note"
+        assert finding.message.endswith("In 400 steps the loss went from 0.7 to 0.7.")
+
+    @pytest.mark.parametrize(
+        ("losses", "update"),
+        [
+            ([0.7] * 400, np.geomspace(1e-3, 1e-9, 20)),  # a schedule down to zero
+            ([0.7] * 400, 4e-4),  # fine-tuning
+            ([0.7] * 400, 0.0),  # nothing changes at all: another rule's business
+            (np.linspace(1.0, 0.9, 400), 1e-6),  # on its way
+        ],
+    )
+    def test_is_silent_on_a_run_that(self, losses, update):
+        assert judge(RULE.from_history, history(losses, update=update)) is None
+
+    @pytest.mark.parametrize(("fastest", "silent"), [(1e-3, True), (2e-6, False)])
+    def test_is_silent_where_the_last_layers_move_and_no_gradient_reaches_the_first(self, fastest, silent):
+        ratios = np.tile(fastest * np.geomspace(1e-8, 1, 12, dtype=np.float32), (20, 1))
+        run = history([0.7] * 400, layers=tuple("abcdefghijkl"), update_ratios=ratios)
+        assert (judge(RULE.from_history, run, answers([0.7] * 20)) is None) == silent
+
+    def test_is_silent_on_a_classifier_that_has_learned_already(self):
+        assert judge(RULE.from_history, history([0.1] * 400, update=1e-7), answers([0.1] * 20)) is None
+
+    def test_is_not_applicable_while_the_rate_warms_up(self):
+        with pytest.raises(NotApplicable, match="needs a run whose learning rate has stopped rising"):
+            judge(RULE.from_history, history([0.7] * 400, update=1e-7, rates=np.linspace(0, 1, 400)))
+
+    def test_is_not_applicable_to_a_short_run(self):
+        with pytest.raises(NotApplicable, match="needs 100 steps"):
+            judge(RULE.from_history, history([0.7] * 99, update=1e-7))

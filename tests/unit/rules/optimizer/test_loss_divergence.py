@@ -1,0 +1,67 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import diagnostics
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.rules.optimizer.loss_divergence import LossDivergence
+from tests.support.courses import answers, history, judge
+from tests.support.watched import batch, mlp
+
+RULE = LossDivergence()
+
+
+class TestFires:
+    def test_on_a_classifier_that_ends_far_above_chance(self):
+        losses = [0.7, 0.6, 0.5, *np.linspace(0.5, 3.0, 17)]
+        finding = judge(RULE.from_history, history(steps=400, update=2e-3), answers(losses))
+        assert (finding.rule, finding.severity, finding.step) == ("loss-divergence", "warning", 300)
+        assert finding.message == (
+            "The loss diverged: it started at 0.5, never fell below 0.55, and was 2.688 from step 300 to 380. "
+            "A constant prediction would score 0.6931. Large updates are not the cause: a step changes a layer "
+            "by 0.002 of its norm."
+        )
+        assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_on_an_optimizer_that_goes_up(self):
+        torch.manual_seed(0)
+        model = mlp()
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, maximize=True)
+        with diagnostics.watch(model, optimizer) as watch:
+            for step in range(300):
+                inputs, labels = batch(step)
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(inputs), labels)
+                loss.backward()
+                optimizer.step()
+                watch.step(loss)
+        finding = next(f for f in watch.report().findings if f.rule == "loss-divergence")
+        assert finding.evidence["ended"] > 2 * finding.evidence["chance"]
+
+
+class TestSilent:
+    def test_where_large_steps_explain_it(self):
+        losses = [0.7, 0.6, 0.5, *np.linspace(0.5, 3.0, 17)]
+        assert judge(RULE.from_history, history(steps=400, update=0.05), answers(losses)) is None
+
+    @pytest.mark.parametrize(
+        "losses",
+        [
+            np.geomspace(2.3, 0.05, 400),
+            [2.3] * 20 + [40.0] * 20 + list(np.geomspace(5, 0.3, 360)),  # a spike while the rate warms up
+            np.geomspace(1e-3, 1.0, 400),  # values that grow
+            np.linspace(0.7, 6.0, 400),  # the generator of two networks that compete
+            1e-6 * np.random.default_rng(0).random(400),
+        ],
+        ids=["falls", "early spike", "values grow", "generator", "tiny"],
+    )
+    def test_on_a_healthy_loss(self, losses):
+        assert judge(RULE.from_history, history(losses, norms=np.linspace(1, 2, 20))) is None
+
+
+def test_not_applicable_without_losses():
+    with pytest.raises(NotApplicable, match="needs the losses of the steps"):
+        judge(RULE.from_history, history(steps=400))

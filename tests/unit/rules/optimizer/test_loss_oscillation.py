@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import diagnostics
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.rules.optimizer.loss_oscillation import LossOscillation
+from tests.support.courses import history, judge
+
+RULE = LossOscillation()
+SAME = np.full(100, 7, np.uint64)
+
+
+class TestFires:
+    def test_on_one_batch_whose_loss_jumps_up_and_down(self):
+        finding = judge(RULE.from_history, history([1.0, 4.0] * 50, update=1e-3, prints=SAME))
+        assert (finding.rule, finding.severity, finding.step) == ("loss-oscillation", "warning", 50)
+        assert finding.message == (
+            "The loss of a repeated batch oscillates and does not fall: from step 50 to 99 it swings between 1 "
+            "and 4, with a mean of 2.5, after starting at 2.5. The batch is the same, so the cause is the "
+            "updates: they are too large for the curvature of the loss, although they change a layer by only "
+            "0.001 of its norm."
+        )
+
+    def test_on_steps_that_are_short_beside_the_weights_and_too_long_for_the_curve(self):
+        # A weight of 100 that is to become 100.4, by steps of 0.5: each lands on the other side.
+        model = nn.Linear(1, 1, bias=False)
+        nn.init.constant_(model.weight, 100.0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        with diagnostics.watch(model, optimizer) as watch:
+            for _ in range(120):
+                optimizer.zero_grad()
+                loss = (model(torch.ones(4, 1)) - 100.4).abs().mean()
+                loss.backward()
+                optimizer.step()
+                watch.step(loss)
+        assert "loss-oscillation" in [finding.rule for finding in watch.report().findings]
+
+
+class TestSilent:
+    def test_where_large_steps_explain_it(self):
+        assert judge(RULE.from_history, history([1.0, 4.0] * 50, update=0.02, prints=SAME)) is None
+
+    def test_on_a_loss_that_swings_and_falls(self):
+        losses = np.geomspace(4, 0.1, 100) * np.tile([1, 3], 50)
+        assert judge(RULE.from_history, history(losses, prints=SAME)) is None
+
+
+def test_not_applicable_where_the_batches_differ():
+    with pytest.raises(NotApplicable, match="needs a batch that occurred 100 times"):
+        judge(RULE.from_history, history([1.0, 4.0] * 50))

@@ -1,0 +1,113 @@
+import math
+
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.trials import TrialFacts
+from diagnostics.rules.optimizer.loss_plateau import LossPlateau
+from tests.support.courses import answers, history, judge
+
+RULE = LossPlateau()
+LOSS = LossFacts(1.13, "cross_entropy", 1.08)
+LEARNS = (1.13, 1.02, 0.9, 0.8, 0.7, 0.6, 0.51)
+HOVERING = (1.13, 3.4, 1.8, *(1.12, 1.09) * 13, 1.1)
+
+
+def trial(losses=HOVERING, better_rate=5e-5, better_losses=LEARNS, warms_up=False, ratio=0.045):
+    return TrialFacts(1e-3, tuple(losses), (ratio,) * 29, better_rate, better_losses, warms_up)
+
+
+class TestFires:
+    def test_when_the_loss_hovers_at_the_chance_level(self):
+        model = ModelFacts("DistilBertTextClassifier", "keras", 9, 9)
+        finding = RULE.from_trial(trial(), LOSS, model, OptimizerFacts("Adam", (1e-3,), {}, 9, 0))
+        assert (finding.rule, finding.stage, finding.severity) == ("loss-plateau", "optimizer", "warning")
+        assert finding.message == (
+            "On one batch, at your learning rate of 0.001, the loss is stuck at the chance level: in the last "
+            "10 of 30 steps it is between 1.09 and 1.12. A constant prediction would score 1.08. It can be "
+            "learned: at 5e-05 the loss fell to 0.51 in 7 steps."
+        )
+        assert finding.fix == "optimizer=keras.optimizers.Adam(learning_rate=5e-05)"
+        assert finding.evidence["lowest_of_last"] == 1.09
+        assert finding.evidence["highest_of_last"] == 1.12
+        assert finding.evidence["best_constant_loss"] == 1.08
+
+    def test_when_the_rate_is_so_low_that_the_loss_stays_where_it_began(self):
+        assert RULE.from_trial(trial([1.1] * 30, better_rate=0.1, ratio=1e-7), LOSS) is not None
+
+
+class TestStaysSilent:
+    @pytest.mark.parametrize(
+        "losses",
+        [
+            LEARNS + (0.45,) * 23,
+            [1.13 - 0.004 * step for step in range(30)],  # falls slowly, and goes on to fall
+            [1.6] * 30,  # stuck as well, but far above chance
+            [1.13] * 20 + [0.8, 1.4] * 5,  # swings
+            [1.13] * 25 + [math.nan] * 5,
+        ],
+        ids=["learns", "on its way", "above chance", "swings", "nan"],
+    )
+    def test_when_the_loss_does_something_else(self, losses):
+        assert RULE.from_trial(trial(losses), LOSS) is None
+
+    def test_when_a_gentle_rate_has_not_got_going_yet(self):
+        # Adam at 2e-5: the first 30 steps bring little, at 2e-3 they bring all; a real run has thousands.
+        losses = [1.1 - 0.0003 * step for step in range(30)]
+        assert RULE.from_trial(trial(losses, better_rate=2e-3, ratio=2.2e-4), LOSS) is None
+
+    def test_when_no_other_rate_gets_past_it(self):
+        assert RULE.from_trial(trial(better_rate=None, better_losses=()), LOSS) is None
+        assert RULE.from_trial(trial(better_losses=(1.13, 0.9)), LOSS) is None
+
+
+class TestNotApplicable:
+    def test_without_a_chance_level(self):
+        with pytest.raises(NotApplicable, match="best constant answer is known"):
+            RULE.from_trial(trial(), LossFacts(1.1, "other"))
+
+    @pytest.mark.parametrize("warms_up", [True, None])
+    def test_to_a_rate_that_may_warm_up(self, warms_up):
+        with pytest.raises(NotApplicable, match="learning rate"):
+            RULE.from_trial(trial(warms_up=warms_up), LOSS)
+
+
+class TestWhileTraining:
+    def test_fires_on_a_classifier_that_stays_at_chance_however_far_it_moves(self):
+        finding = judge(
+            RULE.from_answers, history([0.7] * 400, update=5e-3), answers([0.67] * 20, (20, 12), right=19)
+        )
+        assert (finding.rule, finding.severity, finding.step) == ("loss-plateau", "warning", 140)
+        assert finding.message == (
+            "The loss is stuck at the chance level: the cross entropy of the predictions was 0.67 from step 140 "
+            "to 380. A constant prediction would score 0.6616. In the whole run 380 of the 640 sampled "
+            "predictions were right, and 400 of their labels are of the most frequent class. The weights are "
+            "changing (the updates add up to 2.0 × their norm)."  # noqa: RUF001
+        )
+        assert (finding.fix, *finding.alternatives) == (
+            "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
+            "activations",
+            "if it can, change the learning rate",
+        )
+
+    @pytest.mark.parametrize("update", [1e-3, 0.02], ids=["merely slow", "the rate is too high"])
+    def test_is_silent_where_the_size_of_the_steps_says_more(self, update):
+        assert judge(RULE.from_answers, history([0.7] * 400, update=update), answers([0.69] * 20)) is None
+
+    def test_is_silent_above_the_chance_level(self):
+        assert judge(RULE.from_answers, history([1.0] * 400, update=5e-3), answers([1.0] * 20)) is None
+
+    def test_is_silent_on_a_classifier_that_learns(self):
+        assert (
+            judge(RULE.from_answers, history(steps=400, update=5e-3), answers(np.geomspace(0.7, 0.05, 20))) is None
+        )
+
+    def test_is_not_applicable_to_a_short_run(self):
+        with pytest.raises(NotApplicable, match="needs 400 steps"):
+            judge(RULE.from_answers, history(steps=380), answers([0.69] * 19))
+
+    def test_is_not_applicable_to_a_loss_whose_chance_level_is_not_known(self):
+        with pytest.raises(NotApplicable, match="seen to be unweighted cross entropy"):
+            judge(RULE.from_answers, history(steps=400), answers([0.69] * 20, plain=False))

@@ -1,0 +1,109 @@
+"""Every rule and every cage has its place in the generated pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from book import pages
+from bugs.keeper.catalogue import load_catalogue
+from diagnostics.engine.finding import STAGES
+from diagnostics.engine.rule import SECTIONS, Rule
+from diagnostics.rules.registry import all_rules
+
+EXHIBITS = list(load_catalogue(Path(__file__).parents[3]).values())
+
+
+class TestRulePage:
+    @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+    def test_has_all_sections_in_order_and_says_what_it_is(self, rule: Rule) -> None:
+        page = pages.rule_page(rule, EXHIBITS)
+        lines = page.splitlines()
+        assert [line.removeprefix("## ") for line in lines if line.startswith("## ")] == list(SECTIONS)
+        assert lines[0] == f"# {rule.name}"
+        assert rule.summary() in page.replace("\n", " ")
+        assert f"- **Stage** [{rule.stage}](#stage-{rule.stage})" in lines
+        (cage,) = (line for line in lines if line.startswith("- **Cage** "))
+        shown = [exhibit for exhibit in EXHIBITS if rule.name in exhibit.rules]
+        if shown:
+            assert all(f"[{exhibit.id} {exhibit.title}](../{exhibit.page}.ipynb)" in cage for exhibit in shown)
+        else:
+            assert cage == f"- **Cage** none: {rule.no_exhibit}"
+
+    def test_says_which_ways_in_find_it(self) -> None:
+        ways = {rule.name: pages.ways_in(rule) for rule in all_rules()}
+        assert ways["labels-out-of-range"] == ["examine", "explain"]
+        assert ways["device-mismatch"] == ["explain"]
+        assert ways["class-imbalance"] == ["examine"]
+        assert ways["crowded-gpu"] == ["explain", "gpu"]
+        assert ways["gradients-not-zeroed"] == ["watch"]
+        assert ways["non-finite-loss"] == ["examine", "watch"]
+        assert all(ways.values())
+
+
+class TestRulesIndex:
+    def test_lists_every_rule_under_its_stage(self) -> None:
+        place, stages = {}, []
+        for line in pages.rules_index(all_rules()).splitlines():
+            if line.startswith("## "):
+                stages.append(line[3:].lower())
+            elif line.startswith("- ["):
+                place[line[3 : line.index("]")]] = stages[-1]
+        assert place == {rule.name: rule.stage for rule in all_rules()}
+        assert stages == [stage for stage in STAGES if stage in place.values()]
+
+
+class TestSymptoms:
+    def test_leads_from_every_symptom_to_its_cage_and_rules(self) -> None:
+        page = pages.symptoms_page(EXHIBITS)
+        for exhibit in EXHIBITS:
+            entry = page.partition(f"### {pages.seen(exhibit)}\n")[2].partition("\n###")[0]
+            assert f"[{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)" in entry
+            assert all(f"[{rule}](rules/{rule}.md)" in entry for rule in exhibit.rules)
+
+    @pytest.mark.parametrize(
+        ("pattern", "words"),
+        [
+            (
+                r"expected sequence of length \d+ at dim 1 \(got \d+\)",
+                "expected sequence of length N at dim 1 (got N)",
+            ),
+            (r"^Target \d is out of bounds\.$", "Target N is out of bounds."),
+            (r"can't allocate .* bytes", "can't allocate … bytes"),
+            (r"Target 2 is out of bounds", "Target 2 is out of bounds"),
+        ],
+    )
+    def test_a_pattern_is_shown_as_the_words_it_stands_for(self, pattern: str, words: str) -> None:
+        assert pages.readable(pattern) == words
+
+
+class TestIndexAndCards:
+    def test_every_cage_is_on_both(self) -> None:
+        index, cards = pages.exhibits_index(EXHIBITS), pages.cards(EXHIBITS)
+        for exhibit in EXHIBITS:
+            assert f"## {exhibit.id} {exhibit.title}\n" in index
+            assert f"nox -s bug-{exhibit.id}" in index
+            assert f":link: {exhibit.page}\n" in cards
+
+
+class TestTerminal:
+    def test_colours_a_report_and_escapes_what_is_html_in_it(self) -> None:
+        report = (
+            "✗  batch   x < 3\nerror: ragged-batch      train.py:7\n"
+            "  fix: pad & mask\n  read: diagnose rules ragged-batch\n1 error.\n"
+            "Could not be judged here: dead-units,\nno-gradient."
+        )
+        assert pages.terminal(report).splitlines() == [
+            "```{raw} html",
+            '<pre class="terminal" tabindex="0">',
+            '<span class="bad">✗</span>  batch   x &lt; 3',
+            '<span class="bad">error:</span> ragged-batch      train.py:7',
+            '  fix: <span class="good">pad &amp; mask</span>',
+            '  read: <span class="aside">diagnose rules ragged-batch</span>',
+            "1 error.",
+            '<span class="aside">Could not be judged here: dead-units,',
+            "no-gradient.</span>",
+            "</pre>",
+            "```",
+        ]

@@ -1,0 +1,202 @@
+"""What the notebooks show beside a cage, made from the cage itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from book import panels
+from bugs.keeper.catalogue import Exhibit, load_catalogue
+
+CATALOGUE = load_catalogue(Path(__file__).parents[3])
+
+
+class TestHints:
+    def test_folds_all_three_and_escapes_them(self) -> None:
+        exhibit = CATALOGUE["01"]
+        shown = panels.hints(exhibit).data
+        assert shown.count("<details><summary>Hint ") == 3
+        assert "trainer.train_dataset[0]" in shown
+        assert "<summary>Hint 3</summary><p>Two datasets" in shown
+
+
+class TestRepair:
+    @pytest.mark.parametrize("exhibit", CATALOGUE.values(), ids=CATALOGUE)
+    def test_is_a_patch_that_makes_the_solution_of_the_broken_script(
+        self, exhibit: Exhibit, tmp_path: Path
+    ) -> None:
+        lines = panels.repair(exhibit).data.splitlines()
+        assert (lines[0], lines[-1]) == ("```diff", "```")
+        changed = [line for line in lines[3:-1] if line[0] in "+-"]
+        broken, solution = (path.read_text().splitlines() for path in (exhibit.script, exhibit.solution))
+        assert changed
+        assert all(line[1:] in (broken if line[0] == "-" else solution) for line in changed)
+        assert not any("$ python" in line for line in changed)
+
+
+class TestLastWords:
+    def test_are_those_of_the_script_and_not_of_its_progress_bar(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        exhibit = dataclasses.replace(CATALOGUE["04"], root=tmp_path)
+        exhibit.script.parent.mkdir(parents=True)
+        exhibit.script.write_text(
+            "from tqdm import tqdm\n"
+            "steps = tqdm(range(282))\n"  # it is closed, and drawn once more, when the interpreter ends
+            "raise IndexError('Target 2 is out of bounds.')\n"
+        )
+        panels.last_words(exhibit)
+        assert capsys.readouterr().out == (
+            "$ python bugs/04_wrong_label_count/train.py\n…\nIndexError: Target 2 is out of bounds.\n"
+        )
+
+    def test_are_not_those_of_a_bar_within_a_bar(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        exhibit = dataclasses.replace(CATALOGUE["17"], root=tmp_path)
+        exhibit.script.parent.mkdir(parents=True)
+        exhibit.script.write_text(
+            "from tqdm import tqdm\n"
+            "outer = tqdm(range(282), position=0)\n"
+            "inner = tqdm(range(10), position=1)\n"
+            "raise ValueError('Classification metrics')\n"
+        )
+        panels.last_words(exhibit)
+        assert capsys.readouterr().out == (
+            "$ python bugs/17_metric_on_logits/train.py\n…\nValueError: Classification metrics\n"
+        )
+
+    def test_of_a_script_that_comes_to_its_end_are_what_it_prints(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        exhibit = dataclasses.replace(CATALOGUE["13"], root=tmp_path)
+        exhibit.script.parent.mkdir(parents=True)
+        exhibit.script.write_text("import sys\nprint('eval_accuracy=0.935')\nprint('a remark', file=sys.stderr)\n")
+        panels.last_words(exhibit)
+        assert capsys.readouterr().out == "$ python bugs/13_detached_encoder/train.py\n…\neval_accuracy=0.935\n"
+
+    def test_are_as_many_lines_as_wished_without_colours_and_no_wider_than_the_page(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        exhibit = dataclasses.replace(CATALOGUE["09"], root=tmp_path)
+        exhibit.script.parent.mkdir(parents=True)
+        exhibit.script.write_text(
+            "print('Epoch 1/2')\n"
+            "raise ValueError('Exception encountered.\\n\\n\\x1b[1mInvalid' + ' input shape' * 10 + '\\x1b[0m')\n"
+        )
+        panels.last_words(exhibit, lines=2)
+        assert capsys.readouterr().out == (
+            "$ python bugs/09_labels_in_inputs/train.py\n…\n"
+            "ValueError: Exception encountered.\n"
+            "Invalid input shape input shape input shape input shape input shape input shape input shape input\n"
+            "shape input shape input shape\n"
+        )
+
+
+@pytest.fixture
+def line() -> Callable[..., str]:
+    """A Keras script of one weight, which is wrong about its sign; losses and weights are known in advance."""
+
+    def script(epochs: int) -> str:
+        return (
+            "import keras\n"
+            "import numpy as np\n"
+            "import tensorflow as tf\n"
+            f"EPOCHS = {epochs}\n"
+            "rows = np.array([[1.0], [2.0], [3.0], [4.0]], 'float32')\n"
+            "train = tf.data.Dataset.from_tensor_slices((rows, -rows)).batch(1)\n"
+            "validation = tf.data.Dataset.from_tensor_slices((rows, np.array([0, 0, 0, 1]))).batch(3)\n"
+            "model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, kernel_initializer='ones')])\n"
+            "model.compile(optimizer=keras.optimizers.SGD(0.0), loss='mean_squared_error')\n"
+            "\n"
+            "model.fit(train, epochs=EPOCHS)\n"
+            "\n"
+            "print(f'loss={model.evaluate(train, verbose=0):.1f}')\n"
+        )
+
+    return script
+
+
+class TestRunHere:
+    def test_leaves_the_script_s_variables_and_prints_its_end_without_the_bars_movements(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: Callable[..., str]
+    ) -> None:
+        exhibit = dataclasses.replace(CATALOGUE["10"], root=tmp_path)
+        exhibit.script.parent.mkdir(parents=True)
+        exhibit.script.write_text(line(epochs=2))
+        namespace: dict[str, object] = {"SEED": 3}
+        assert panels.run_here(exhibit, namespace, lines=3) == []  # eight steps are too few for an entry
+        command, dots, epoch, bar, end = capsys.readouterr().out.splitlines()
+        assert (command, dots) == ("$ python bugs/10_logits_as_probabilities/train.py", "…")
+        assert epoch == "Epoch 2/2"
+        assert bar.startswith("4/4 ━━━━━━━━━━━━━━━━━━━━ ")
+        assert bar.endswith(" - loss: 30.0000")
+        assert end == "loss=30.0"
+        assert namespace["EPOCHS"] == 2
+        assert namespace["SEED"] == 3
+
+
+class TestKerasLog:
+    def test_has_the_loss_of_each_stretch_and_the_accuracy_as_a_trainer_would(
+        self, line: Callable[..., str]
+    ) -> None:
+        namespace: dict[str, object] = {}
+        before, _ = line(epochs=2).split(f"\n{panels.FIT}\n")
+        exec(before, namespace)
+        log = panels.keras_log(namespace["validation"], every=2, evaluate_every=8)
+        namespace["model"].fit(namespace["train"], epochs=2, callbacks=[log], verbose=0)  # type: ignore[attr-defined]
+        # The errors are 2, 4, 6 and 8 in each epoch, and nothing is learned; the one output there is is class 0.
+        losses = [(entry["step"], entry["loss"]) for entry in log.log_history if "loss" in entry]
+        assert [step for step, _ in losses] == [2, 4, 6, 8]
+        assert [loss for _, loss in losses] == pytest.approx([10.0, 50.0, 10.0, 50.0])
+        assert [entry for entry in log.log_history if "loss" not in entry] == [{"step": 8, "eval_accuracy": 0.75}]
+
+
+class TestRecovery:
+    def test_plots_loss_and_accuracy_beside_chance(self) -> None:
+        history = [
+            {"step": 10, "loss": "1.09"},
+            {"step": 20, "loss": 0.7, "epoch": 0.5},
+            {"step": 20, "eval_accuracy": 0.6, "eval_loss": 0.8},
+            {"step": 20, "train_runtime": 3.0},
+        ]
+        loss, accuracy = panels.recovery(history, num_classes=3).axes
+        (curve, chance), (points, guess) = loss.lines, accuracy.lines
+        assert (list(curve.get_xdata()), list(curve.get_ydata())) == ([10, 20], [1.09, 0.7])
+        assert chance.get_ydata()[0] == pytest.approx(1.0986, abs=1e-4)
+        assert (list(points.get_xdata()), list(points.get_ydata())) == ([20], [0.6])
+        assert guess.get_ydata()[0] == pytest.approx(1 / 3)
+        assert (loss.get_xlabel(), loss.get_ylabel()) == ("training step", "training loss (nats)")
+        assert accuracy.get_ylabel() == "evaluation accuracy"
+
+    def test_draws_the_broken_script_beside_it(self) -> None:
+        broken = [{"step": 10, "loss": 1.5}, {"step": 20, "loss": 1.1}, {"step": 20, "eval_accuracy": 0.3}]
+        loss, accuracy = panels.recovery([{"step": 20, "loss": 0.7}], num_classes=3, broken=broken).axes
+        assert [text.get_text() for text in loss.get_legend().get_texts()] == ["broken", "repaired"]
+        grey, blue, _ = loss.lines
+        assert (list(grey.get_xdata()), list(grey.get_ydata())) == ([10, 20], [1.5, 1.1])
+        assert (list(blue.get_xdata()), list(blue.get_ydata())) == ([20], [0.7])
+        points, _ = accuracy.lines
+        assert list(points.get_ydata()) == [0.3]
+
+
+class TestSpread:
+    def test_has_a_cell_for_each_place_in_each_moment_and_says_how_much_of_it_is_not_finite(self) -> None:
+        (axes,) = panels.spread(
+            {
+                "start\nweights": {"embedding": 0.0, "head": 0.0},
+                "step 1\noutputs": {"embedding": 0.0, "head": 0.001, "loss": 0.999},
+                "step 1\nweights": {"embedding": 0.5, "head": 1.0},
+            }
+        ).axes
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["embedding", "head", "loss"]
+        assert [label.get_text() for label in axes.get_xticklabels()] == [
+            "start\nweights", "step 1\noutputs", "step 1\nweights",
+        ]  # fmt: skip
+        shown = {(text.get_position()[1], text.get_position()[0]): text.get_text() for text in axes.texts}
+        assert shown == {
+            (0.5, 0.5): "0 %", (0.5, 1.5): "0 %", (0.5, 2.5): "50 %",
+            (1.5, 0.5): "0 %", (1.5, 1.5): "1 %", (1.5, 2.5): "100 %",  # of no part is it said that it is none
+            (2.5, 1.5): "99 %",  # nor that it is all; and what has no value in a moment stays empty
+        }  # fmt: skip

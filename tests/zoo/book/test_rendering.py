@@ -1,0 +1,56 @@
+"""A site that would fetch anything from elsewhere is no site, and a warning of Jupyter Book no success."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from book.rendering import RenderingFailed, fetched_from_elsewhere, render
+
+ROOT = Path(__file__).parents[3]
+
+
+class TestFetchedFromElsewhere:
+    @pytest.mark.parametrize(
+        ("html", "found"),
+        [
+            ('<script src="https://cdn.example/mathjax.js"></script>', ["https://cdn.example/mathjax.js"]),
+            ('<script src="//cdn.example/x.js"></script>', ["//cdn.example/x.js"]),
+            ('<link rel="stylesheet" href="http://fonts.example/f.css">', ["http://fonts.example/f.css"]),
+            ('<img src="https://img.example/badge.svg" alt="">', ["https://img.example/badge.svg"]),
+            ('<style>@import "https://a.example/b.css";</style>', ["https://a.example/b.css"]),
+            ("<p style=\"background: url('https://a.example/b.png')\">", ["https://a.example/b.png"]),
+            ('<a href="https://huggingface.co/learn">the course</a>', []),
+            ('<link rel="canonical" href="https://zoo.example/">', []),
+            ('<script src="_static/togglebutton.js"></script><p>src="https://x.example"</p>', []),
+        ],
+    )
+    def test_finds_what_a_browser_would_fetch_unasked(self, tmp_path: Path, html: str, found: list[str]) -> None:
+        (tmp_path / "rules").mkdir()
+        (tmp_path / "rules" / "page.html").write_text(html)
+        assert fetched_from_elsewhere(tmp_path) == [f"rules/page.html: {address}" for address in found]
+
+    def test_reads_the_styles_too(self, tmp_path: Path) -> None:
+        (tmp_path / "zoo.css").write_text('@font-face { src: url("https://fonts.example/f.woff2"); }')
+        assert fetched_from_elsewhere(tmp_path) == ["zoo.css: https://fonts.example/f.woff2"]
+
+
+class TestRender:
+    def test_a_warning_is_a_failure_each_time_and_a_mended_page_is_made_once(self, tmp_path: Path) -> None:
+        source = tmp_path / "_build" / "source"
+        source.mkdir(parents=True)
+        (source / "_config.yml").write_text("title: Small\nexecute: {execute_notebooks: 'off'}\n")
+        (source / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+        page, constraints = source / "index.md", ROOT / "constraints.txt"
+        page.write_text("# Small\n\n[a rule](rules/nowhere.md)\n")
+        for _ in range(2):  # Sphinx would say nothing about a page that it has seen before
+            with pytest.raises(RenderingFailed) as raised:
+                render(source, tmp_path, constraints)
+            assert str(raised.value).startswith("Jupyter Book failed, or warned, and a warning is an error here:")
+            assert "index.md:3: WARNING: " in str(raised.value)
+            assert "rules/nowhere.md" in str(raised.value)
+        page.write_text("# Small\n")
+        assert render(source, tmp_path, constraints) is True
+        assert "<h1>Small" in (tmp_path / "_build" / "html" / "index.html").read_text()
+        assert render(source, tmp_path, constraints) is False
