@@ -72,16 +72,6 @@ class TestOtherFiles:
         file.write_bytes(gzip.compress(TRACEBACK.encode()))
         assert refused(file) == f"{file} is compressed. Try: gunzip -c {file} | diagnose explain -"
 
-    def test_a_checkpoint(self, tmp_path):
-        import torch
-
-        file = tmp_path / "model.pt"
-        torch.save(torch.arange(500), file)
-        assert refused(file) == (
-            f"{file} is not a text file. diagnose explain reads printed output: a log, or a traceback that was copied "
-            "into a file."
-        )
-
     def test_a_notebook_gives_the_tracebacks_of_its_cells(self, tmp_path):
         cell = {"ename": "IndexError", "evalue": "", "traceback": TRACEBACK.splitlines(), "output_type": "error"}
         printed = {"output_type": "stream", "name": "stdout", "text": ["epoch 1"]}

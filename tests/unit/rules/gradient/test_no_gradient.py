@@ -1,7 +1,3 @@
-import pytest
-import torch
-
-import diagnostics
 from diagnostics.facts.crash import CrashFacts, FrameFacts, NoPathToParameters
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.where import Where
@@ -109,13 +105,3 @@ class TestAdapters:
         fix = " ".join((finding.fix, *finding.alternatives))
         assert "model.enable_input_require_grads()" in fix
         assert "requires_grad=True" not in fix
-
-    def test_the_frames_of_a_crash_show_it(self):
-        model = torch.nn.Linear(2, 2).requires_grad_(False)
-        for adapters in (False, True):
-            if adapters:
-                model.peft_config = {"default": None}
-            with pytest.raises(RuntimeError, match="does not require grad") as crash:
-                model(torch.ones(1, 2)).sum().backward()
-            (finding,) = diagnostics.explain(crash.value).findings
-            assert ("enable_input_require_grads" in finding.fix) == adapters

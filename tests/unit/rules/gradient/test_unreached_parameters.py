@@ -2,9 +2,7 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
-import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.rules.gradient.unreached_parameters import UnreachedParameters
@@ -107,21 +105,6 @@ class TestFiresWhileTraining:
     def test_on_one_idle_layer_of_many_as_a_note(self):
         layers = ["pooler", *(f"layer.{number}" for number in range(10))]
         assert judge(UnreachedParameters().from_history, history(["pooler"], layers)).severity == "note"
-
-    def test_on_a_real_loop_with_a_detach(self):
-        torch.manual_seed(0)
-        encoder, head = torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)
-        model = torch.nn.ModuleDict({"encoder": encoder, "head": head})
-        optimizer = torch.optim.AdamW(model.parameters())
-        with diagnostics.watch(model, optimizer) as watch:
-            for _ in range(60):
-                inputs = torch.randn(16, 6)
-                optimizer.zero_grad()
-                logits = head(encoder(inputs).relu().detach())
-                torch.nn.functional.cross_entropy(logits, inputs[:, :3].argmax(1)).backward()
-                optimizer.step()
-        (finding,) = [one for one in watch.report().findings if one.rule == "unreached-parameters"]
-        assert finding.evidence["layers"] == ["encoder"]
 
 
 class TestSilentWhileTraining:

@@ -1,9 +1,6 @@
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
-import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts, KeptGraphs, OutOfMemoryCrash
 from diagnostics.facts.training import GraphFacts
@@ -111,35 +108,3 @@ class TestFromHistory:
             NotApplicable, match="needs 300 steps and 16 readings of the memory in the second half"
         ):
             judge(RULE.from_history, self.run([1000.0] * 20))
-
-
-class TestInALoop:
-    def found(self, keep, steps=300):
-        torch.manual_seed(0)
-        model, kept = mlp(), []
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        with diagnostics.watch(model, optimizer) as watch:
-            for step in range(steps):
-                inputs, labels = batch(step)
-                optimizer.zero_grad()
-                loss = nn.functional.cross_entropy(model(inputs), labels)
-                loss.backward()
-                optimizer.step()
-                kept.append(keep(loss))
-                watch.step(loss)
-        return [finding.rule for finding in watch.report().findings]
-
-    def test_losses_that_are_kept_with_their_graphs_are_found(self):
-        assert self.found(lambda loss: loss) == ["growing-memory"]
-
-    def test_a_running_sum_of_them_is_found(self):
-        total = [torch.zeros(())]
-
-        def add(loss):
-            total[0] = total[0] + loss
-
-        assert self.found(add) == ["growing-memory"]
-
-    def test_numbers_and_detached_losses_are_not(self):
-        assert self.found(torch.Tensor.item) == []
-        assert self.found(torch.Tensor.detach) == []

@@ -1,9 +1,6 @@
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
-import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
 from diagnostics.facts.training import ActivityFacts, LayerActivity
@@ -108,23 +105,3 @@ class TestWhileTraining:
         for facts in (activity([64, 64]), activity([16] * 5, units=16), activity([64] * 5, examples=4)):
             with pytest.raises(NotApplicable, match="in 3 sampled batches of at least 8 examples"):
                 judge(RULE.from_activity, facts)
-
-    @pytest.mark.parametrize(
-        ("bias", "rate", "names"), [(0.0, 0.05, False), (-9.0, 0.05, True), (0.0, 20.0, True)]
-    )
-    def test_on_real_models(self, bias, rate, names):
-        torch.manual_seed(0)
-        torch.set_num_threads(1)
-        model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3))
-        nn.init.constant_(model[0].bias, bias) if bias else None
-        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-        with diagnostics.watch(model, optimizer, every=10) as watch:
-            for _ in range(60):
-                inputs = torch.randn(32, 8)
-                optimizer.zero_grad()
-                loss = nn.functional.cross_entropy(model(inputs), inputs[:, :3].argmax(1))
-                loss.backward()
-                optimizer.step()
-                watch.step(loss)
-        found = [finding for finding in watch.report().findings if finding.rule == "dead-units"]
-        assert [finding.severity for finding in found] == (["warning"] if names else [])

@@ -1,14 +1,10 @@
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
-import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import TrainModeFacts
 from diagnostics.rules.model.eval_mode_training import EvalModeTraining
-from tests.pytorch.watched import batch
 
 
 def model(training, *layers):
@@ -84,23 +80,3 @@ class TestWhileTraining:
     def test_is_not_applicable_to_a_few_steps(self):
         with pytest.raises(NotApplicable, match="needs 8 steps whose backward pass was sampled"):
             EvalModeTraining().from_modes(self.modes([0] * 7))
-
-    def test_is_silent_on_a_frozen_backbone_and_fires_on_the_whole(self):
-        torch.manual_seed(0)
-        for whole, expected in ((False, []), (True, ["eval-mode-training"])):
-            backbone = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU()).requires_grad_(False).eval()
-            model = nn.Sequential(backbone, nn.Sequential(nn.Linear(16, 16), nn.Dropout(0.5)), nn.Linear(16, 3))
-            model.train(not whole)
-            backbone.eval()
-            assert found_in_a_run(model) == expected
-
-
-def found_in_a_run(model):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    with diagnostics.watch(model, optimizer) as watch:
-        for step in range(20):
-            inputs, labels = batch(step)
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(inputs), labels).backward()
-            optimizer.step()
-    return [finding.rule for finding in watch.report().findings]
