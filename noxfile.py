@@ -90,8 +90,14 @@ for exhibit in exhibits.values():
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def tests(session: nox.Session) -> None:
-    """Run the tests; arguments after -- go to pytest (-m "not slow" for the quick ones, --all for all)."""
+    """Run the tests in 10 minutes on two cores; arguments after -- go to pytest, --all adds the exhaustive."""
     _python(session, "-m", "pytest", "-n", "2", "--dist", "worksteal", *_pytest_arguments(session))
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
+def verify(session: nox.Session) -> None:
+    """Open every cage, both scripts, once: each must do as declared (arguments: `python -m bugs verify -h`)."""
+    _python(session, "-m", "bugs", "verify", *session.posargs)
 
 
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
