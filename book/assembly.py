@@ -18,7 +18,7 @@ from diagnostics.rules.registry import all_rules
 WRITTEN = ("_config.yml", "_toc.yml", "index.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on
     *("bugs/lab", "diagnostics", "book/panels.py", "book/recordings.py", "book/notebooks.py", "constraints.txt"),
-    *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording")),
+    *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
 )
 SHOWS_REPORT = "report"  # tag of the cell whose output is the report on the landing page
 REPORT_OF = "04"  # the exhibit it is taken from
