@@ -10,6 +10,7 @@ from torch import nn
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 
 import diagnostics
+from tests.support.marks import exhaustive
 
 ROWS, FEATURES, CLASSES = 96, 6, 3
 
@@ -89,12 +90,14 @@ class TestChangesNothing:
         [
             {},
             {"gradient_accumulation_steps": 4},
-            {"bf16": True},
+            *exhaustive({"bf16": True}),
             {"eval_strategy": "steps", "eval_steps": 7},
             {"kind": SquaredTrainer},
-            {"model": distilbert, "data": sentences, "label_smoothing_factor": 0.1},
-            {"model": distilbert, "data": sentences, "gradient_checkpointing": True},
-            {"torch_compile": True, "torch_compile_backend": "eager"},
+            *exhaustive(
+                {"model": distilbert, "data": sentences, "label_smoothing_factor": 0.1},
+                {"model": distilbert, "data": sentences, "gradient_checkpointing": True},
+                {"torch_compile": True, "torch_compile_backend": "eager"},
+            ),
         ],
         ids=["plain", "accumulation", "bf16", "evaluation", "loss", "smoothing", "checkpointing", "compiled"],
     )

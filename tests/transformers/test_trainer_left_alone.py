@@ -16,6 +16,7 @@ from transformers import Trainer, TrainingArguments, default_data_collator
 
 import diagnostics
 from diagnostics.run.observer import ScriptObserver
+from tests.support.marks import quick
 
 ROWS, FEATURES, CLASSES = 48, 6, 3
 LOST = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "eval_runtime",
@@ -288,7 +289,7 @@ def assert_same(one, other):
         assert one[part] == other[part], f"{part} changed"
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quick(CASES, "everything", "metric", "rows with noise", "a stream that counts"))
 class TestNothingIsNoticed:
     def test_of_a_run_that_is_looked_at(self, tmp_path, case, capsys):
         plain = make(tmp_path, **CASES[case])

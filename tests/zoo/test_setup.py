@@ -85,6 +85,7 @@ class TestCondaEnvironment:
         expected = {name: pins[name] for name in direct_dependencies()}
         assert {canonicalize_name(name): version for name, version in named.items()} == expected
 
+    @pytest.mark.exhaustive
     def test_its_pip_part_resolves(self) -> None:
         """In this environment, which has it all: pip checks each version against each other."""
         arguments = [word for line in self.PIP for word in shlex.split(line)]
@@ -175,6 +176,7 @@ class TestSessions:
         assert self.nox(clone, "-s", "env").returncode == 0
         assert log.read_text() == "installed\n" * 2
 
+    @pytest.mark.exhaustive
     def test_an_installation_that_breaks_off_is_begun_again(self, clone: Path) -> None:
         assert self.nox(clone, "-s", "env").returncode == 0
         (clone / "constraints.txt").write_text("numpy==2.4.6\n")

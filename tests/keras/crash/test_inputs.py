@@ -155,6 +155,7 @@ class TestKerasHub:
                 'The loss gets no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where'
             )
 
+    @pytest.mark.exhaustive
     def test_outputs_are_set_where_the_classifier_is_made(self):
         live, text = explained(hub_failure(2))
         assert live.message == text.message
@@ -164,6 +165,7 @@ class TestKerasHub:
         assert live.fix == "DistilBertTextClassifier.from_preset(..., num_classes=3)"
         assert text.fix == "num_classes=3 where the classifier is made"
 
+    @pytest.mark.exhaustive
     def test_tokens_past_the_vocabulary_and_rows_past_the_positions(self):
         for finding in explained(hub_failure(3, token=99)):
             assert finding.message.startswith("An id in this batch is 99, but the embedding has 50 rows")

@@ -14,6 +14,7 @@ tf = pytest.importorskip("tensorflow")
 
 import diagnostics  # noqa: E402
 from tests.keras.pairs import assert_alike, bare  # noqa: E402
+from tests.support.marks import quick  # noqa: E402
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("needs Keras on TensorFlow", allow_module_level=True)
@@ -98,7 +99,7 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("rule", DATA)
+@pytest.mark.parametrize("rule", quick(DATA, "constant-inputs", "sorted-by-label"))
 def test_data(rule):
     features = DATA[rule].get("x", X).shape[1]
     in_torch = examine_in_torch(mlp_in_torch(features=features), **DATA[rule])
@@ -280,7 +281,10 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("rules", MODELS, ids=" ".join)
+SOME_MODELS = ("labels-out-of-range",), ("no-gradient",), ("unreached-parameters",)
+
+
+@pytest.mark.parametrize("rules", quick(MODELS, *SOME_MODELS), ids=" ".join)
 def test_model(rules):
     in_torch, in_keras, at_least = MODELS[rules]
     one, other = in_torch(), in_keras()
@@ -288,6 +292,7 @@ def test_model(rules):
         assert_alike(found(one, rule), found(other, rule), at_least, bare)
 
 
+@pytest.mark.exhaustive
 def test_under_xla_a_label_out_of_range_is_told_in_the_same_words():
     in_keras = examine_in_keras(mlp_in_keras(2), jit_compile=True)
     assert_alike(

@@ -23,6 +23,7 @@ from tests.keras.programs import (
     stages,
     tf,
 )
+from tests.support.marks import quick
 
 
 def warn_of_something():
@@ -60,7 +61,7 @@ class TestUntouched:
         assert stages(diagnostics.examine(model, data))["one-batch overfit"] == "passed"
         assert_equal(before, state_of(model))
 
-    @pytest.mark.parametrize("options", [{}, {"jit_compile": True}, {"run_eagerly": True}])
+    @pytest.mark.parametrize("options", quick([{}, {"jit_compile": True}, {"run_eagerly": True}], {}))
     def test_fit_afterwards_gives_the_same_weights_as_fit_without(self, options):
         def train(examined):
             keras.utils.set_random_seed(7)
@@ -86,6 +87,7 @@ class TestUntouched:
         keras.backend.clear_session()
         assert_equal(without, train(examined=True))
 
+    @pytest.mark.exhaustive
     def test_a_model_with_two_losses_fits_the_same(self):
         def train(examined):
             keras.utils.set_random_seed(7)

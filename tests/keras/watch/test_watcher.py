@@ -20,6 +20,7 @@ from tests.keras.watched import (
     fitted,
     functional,
 )
+from tests.support.marks import exhaustive
 
 GRADIENTS_UNSEEN = "Keras computes them inside its compiled step and does not show them"
 
@@ -58,15 +59,17 @@ class TestChangesNothing:
         "how",
         [
             {"fit": {"validation_data": (FEATURE_ROWS, LABELS)}},
-            {"run_eagerly": True, "epochs": 1},
-            {"steps_per_execution": 4},
-            {"make": Subclassed, "data": dataset, "jit_compile": False},
-            {"make": OwnStep, "data": lambda: (Rows(workers=1), None), "jit_compile": False},
-            {"fit": {"class_weight": {0: 1.0, 1: 2.0, 2: 3.0}}, "jit_compile": False},
-            {
-                "optimizer": lambda: keras.optimizers.Adam(1e-2, gradient_accumulation_steps=3),
-                "jit_compile": False,
-            },
+            *exhaustive(
+                {"run_eagerly": True, "epochs": 1},
+                {"steps_per_execution": 4},
+                {"make": Subclassed, "data": dataset, "jit_compile": False},
+                {"make": OwnStep, "data": lambda: (Rows(workers=1), None), "jit_compile": False},
+                {"fit": {"class_weight": {0: 1.0, 1: 2.0, 2: 3.0}}, "jit_compile": False},
+                {
+                    "optimizer": lambda: keras.optimizers.Adam(1e-2, gradient_accumulation_steps=3),
+                    "jit_compile": False,
+                },
+            ),
         ],
         ids=["plain", "eager", "several", "unbuilt", "own", "weighted", "accumulation"],
     )

@@ -19,6 +19,7 @@ from transformers import (
 )
 
 import diagnostics
+from tests.support.marks import quick
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{i}" for i in range(60))]
@@ -269,7 +270,10 @@ WITH_A_TRAINER = {
 }
 
 
-@pytest.mark.parametrize("case", WITH_A_TRAINER)
+SOME = "the raw dataset", "nothing that pads", "labels under another name", "a metric of logits"
+
+
+@pytest.mark.parametrize("case", quick(WITH_A_TRAINER, *SOME))
 def test_with_a_trainer(case):
     build, rule, severity = WITH_A_TRAINER[case]
     report = diagnostics.examine(build())

@@ -7,6 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.isolation.user_modes import without_user_modes
+from tests.support.marks import quick
 from tests.support.side_by_side import both as both
 
 COUNTS = """
@@ -50,7 +51,7 @@ COUNTS = """
     """
 
 
-@pytest.mark.parametrize("mode", ["Functions", "Dispatched"])
+@pytest.mark.parametrize("mode", quick(["Functions", "Dispatched"], "Functions"))
 def test_a_training_that_is_watched_shows_them_the_same_operations(both, mode):
     plain, observed = both(COUNTS.replace("MODE", mode))
     assert plain[0] == 0

@@ -76,6 +76,7 @@ class TestExecute:
         desk.run(jobs[1])
         assert desk.line == "notebooks: 1 to run, 0 unchanged since the last run"
 
+    @pytest.mark.exhaustive
     def test_output_that_comes_late_is_waited_for(self, desk: Any, code_cell: Any) -> None:
         # As on a busy machine: the reply is sent, and the thread that sends the output gets no time for 6 s more.
         late = (

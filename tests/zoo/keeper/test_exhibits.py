@@ -35,6 +35,7 @@ def bugs(*arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("id", CATALOGUE)
+@pytest.mark.exhaustive
 def test_a_cage_holds_what_it_says_in_both_directions(id: str) -> None:
     code, said = bugs("verify", id, "--jobs", "1")
     problems = {trial["script"]: trial["problems"] + trial["faults"] for trial in said["trials"]}

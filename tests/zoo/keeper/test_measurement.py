@@ -66,6 +66,7 @@ class TestMeasureStep:
         assert step.work[-1].name == "cross_entropy"
         assert step.work[-1].ended <= step.host[-1].ended
 
+    @pytest.mark.exhaustive
     def test_the_cpu_has_no_second_clock(self, tmp_path: Path) -> None:
         path = script(tmp_path)
         with pytest.raises(RuntimeError) as caught:

@@ -56,6 +56,7 @@ def exhibit(tmp_path: Path) -> Exhibit:
     return moved
 
 
+@pytest.mark.exhaustive
 class TestRecordError:
     def test_has_both_tracebacks_and_a_step_of_each_twin(self, exhibit: Exhibit) -> None:
         record = recording.record_error(exhibit, device="simulated")

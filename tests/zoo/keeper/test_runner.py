@@ -123,6 +123,7 @@ class TestSurroundings:
         keeper.send_signal(signal.SIGINT)
         keeper.communicate(timeout=10)
 
+    @pytest.mark.exhaustive
     def test_a_million_lines_are_no_trouble(self, zoo: Any) -> None:
         zoo.cage(broken="for n in range(1_000_000): print('step', n)\nprint('eval_accuracy=0.7')\n", budget_s=60)
         code, said = zoo.run("04")

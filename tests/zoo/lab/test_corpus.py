@@ -76,6 +76,7 @@ class TestGenerated:
 
 
 class TestSameBytes:
+    @pytest.mark.exhaustive
     def test_two_processes_write_the_same_corpus_and_checkpoint(self, tmp_path):
         script = "from bugs import lab; lab.corpus(); lab.checkpoint()"
         builders = [

@@ -91,6 +91,7 @@ class TestLoss:
         ]
         assert errors == ASSERTIONS
 
+    @pytest.mark.exhaustive
     def test_with_blocking_launches_it_ends_in_the_loss(self, script):
         told, errors = self.run(script, CUDA_LAUNCH_BLOCKING="1")
         assert re.match(
@@ -119,6 +120,7 @@ for _ in range(2):
             "notebook: restart the kernel).\n"
         )
 
+    @pytest.mark.exhaustive
     def test_a_new_device_has_recorded_nothing_and_holds_nothing(self):
         done = child("""
 from bugs import lab
@@ -130,6 +132,7 @@ print(backend.timeline().operations, backend.timeline().waits, backend.max_memor
 
 
 class TestExit:
+    @pytest.mark.exhaustive
     def test_work_still_queued_is_dropped(self):
         done = child("""
 import threading, torch

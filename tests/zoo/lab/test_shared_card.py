@@ -267,6 +267,7 @@ class TestPytorchReserves:
 
 
 class TestSharedCard:
+    @pytest.mark.exhaustive
     def test_the_second_process_fails_in_tensorflows_words_until_the_first_is_closed(self, monkeypatch):
         monkeypatch.setenv("ZOO_CARD", "")
         told = said(
