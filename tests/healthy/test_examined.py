@@ -7,7 +7,7 @@ loops) and in `tests/side_effects/`.
 import pytest
 
 import diagnostics
-from tests.support.healthy import PROGRAMS, load
+from tests.support.healthy import PROGRAMS, few_of, load
 
 # Loops that `examine` does not take: of several optimizers or none, without a loader, or called in parts.
 ONLY_WATCHED = [path for path in PROGRAMS if path.stem.startswith(("watched_", "script_"))]
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", few_of(PROGRAMS), ids=lambda path: path.stem)
 class TestHealthyProgram:
     def test_gets_a_report_without_errors_and_warnings(self, path):
         if path in ONLY_WATCHED:

@@ -10,7 +10,7 @@ import torch
 import transformers
 
 import diagnostics
-from tests.support.healthy import FOLDER, load
+from tests.support.healthy import FOLDER, few_of, load
 
 TRAINERS = sorted(FOLDER.glob("trainer_*.py"))
 MODELS = sorted(FOLDER.glob("keras_*.py"))
@@ -83,7 +83,7 @@ class TestWatch:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", TRAINERS + MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", few_of(TRAINERS + MODELS), ids=lambda path: path.stem)
 def test_a_healthy_program_is_watched_without_an_error_or_a_warning(path, capsys):
     kind = diagnostics.TrainerCallback if path in TRAINERS else diagnostics.KerasCallback
     program, callback = load(path), kind()

@@ -3,6 +3,8 @@
 import importlib.util
 from pathlib import Path
 
+from tests.support.marks import quick
+
 FOLDER = Path(__file__).parents[1] / "healthy"
 PROGRAMS = sorted(path for path in FOLDER.glob("*.py") if not path.stem.startswith(("test_", "conftest")))
 
@@ -13,3 +15,14 @@ def load(path):
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
     return program
+
+
+# Which of them `nox -s tests` trains: of every kind a few, and those whose shape no other has.
+FEW = {"mlp_classifier", "cnn_batch_norm", "frozen_backbone", "autocast_bfloat16"}
+FEW |= {"accumulation", "watched_two_networks", "script_two_tasks", "script_closure", "script_by_hand"}
+FEW |= {"keras_softmax", "keras_two_inputs", "trainer_gpt2", "trainer_custom_loss"}
+
+
+def few_of(programs):
+    """Return the programs as parameters, all but a few marked exhaustive."""
+    return quick(programs, *(path for path in programs if path.stem in FEW))

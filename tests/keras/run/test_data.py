@@ -8,6 +8,7 @@ import pytest
 
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.programs import CLASSES, FEATURES, ROWS, X, Y, from_logits, keras, layers, tf
+from tests.support.marks import exhaustive, quick
 
 BATCH = 16
 SIGNATURE = (tf.TensorSpec((FEATURES,), tf.float32), tf.TensorSpec((), tf.int64))
@@ -215,7 +216,9 @@ def looked_at(*arguments, **options):
 
 @pytest.mark.slow
 class TestReadsNothingBeside:
-    @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+    @pytest.mark.parametrize(
+        "kind", quick(KINDS, prefetched, one_shot, from_memory, py_dataset), ids=lambda kind: kind.__name__
+    )
     def test_same_steps_losses_and_reads(self, kind):
         plain = fit(kind)
         watched, run = looked_at(kind)
@@ -225,18 +228,18 @@ class TestReadsNothingBeside:
         stages = {stage.name: stage.status for stage in examined.stages}
         assert stages["one-batch overfit"] == "passed", examined
 
-    @pytest.mark.parametrize("kind", [counting, py_dataset, shuffled_with_a_seed])
+    @pytest.mark.parametrize("kind", quick([counting, py_dataset, shuffled_with_a_seed], shuffled_with_a_seed))
     def test_same_over_several_epochs(self, kind):
         assert looked_at(kind, epochs=3)[0] == fit(kind, epochs=3)
 
-    @pytest.mark.parametrize("kind", [counting, one_shot, py_dataset])
+    @pytest.mark.parametrize("kind", quick([counting, one_shot, py_dataset], one_shot))
     def test_validation_data_is_read_by_fit_alone(self, kind):
         plain = fit(from_memory, validation=kind)
         watched, run = looked_at(from_memory, validation=kind)
         assert watched == plain
         assert found(run) == []
 
-    @pytest.mark.parametrize("kind", [with_global_generators, one_shot])
+    @pytest.mark.parametrize("kind", quick([with_global_generators, one_shot], one_shot))
     def test_same_for_a_model_that_is_built_by_its_first_step(self, kind):
         plain = fit(kind, model=unbuilt)
         watched, run = looked_at(kind, model=unbuilt)
@@ -253,7 +256,13 @@ class TestReadsNothingBeside:
 @pytest.mark.slow
 class TestStillNames:
     @pytest.mark.parametrize(
-        "kind", [one_shot, with_global_generators, interleaved, shuffled_with_a_seed, py_dataset, hugging_face]
+        "kind",
+        [
+            one_shot,
+            *exhaustive(with_global_generators, interleaved, shuffled_with_a_seed),
+            py_dataset,
+            *exhaustive(hugging_face),
+        ],
     )
     def test_labels_out_of_range(self, kind, run):
         with pytest.raises(tf.errors.InvalidArgumentError, match="label value"):
@@ -264,6 +273,7 @@ class TestStillNames:
         _, run = looked_at(counting, labels=np.sort(Y))
         assert "sorted-by-label" in found(run)
 
+    @pytest.mark.exhaustive
     def test_one_class_only(self):
         _, run = looked_at(prefetched, labels=np.zeros_like(Y))
         assert "single-class-labels" in found(run)

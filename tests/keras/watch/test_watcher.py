@@ -80,6 +80,7 @@ class TestChangesNothing:
         assert_same_bits(fitted(**how), watched)
 
     @pytest.mark.slow
+    @pytest.mark.exhaustive
     def test_not_even_under_xla(self):
         def small():
             return keras.Sequential([keras.layers.Input((FEATURES,)), keras.layers.Dense(CLASSES)])
@@ -90,6 +91,7 @@ class TestChangesNothing:
         assert_same_bits(fitted(small, jit_compile=True), watched)
 
     @pytest.mark.slow
+    @pytest.mark.exhaustive
     def test_not_even_in_half_precision(self):
         keras.config.set_dtype_policy("mixed_float16")
         try:

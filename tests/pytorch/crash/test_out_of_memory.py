@@ -316,6 +316,7 @@ class TestTensorFlow:
         assert (symptom.capacity, symptom.free) == (290 * MIB, 18 * MIB)
 
     @pytest.mark.slow
+    @pytest.mark.exhaustive
     def test_is_read_from_the_whole_output_of_a_real_failure(self):
         script = """
             import tensorflow as tf

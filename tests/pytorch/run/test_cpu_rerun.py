@@ -60,6 +60,7 @@ class TestRunAgain:
             self.FAILS, True, ["with the last 2 batches first (Ctrl-C to stop)"], ["0", "1"],
         )  # fmt: skip
 
+    @pytest.mark.exhaustive
     def test_goes_through_all_steps_where_these_batches_bring_no_failure(self, script, capfd):
         again = run_again(["train.py"], str(script), 30, 120, kept(script, label=0))
         told, failed, errors, steps = self.told(script, again, capfd)
@@ -67,10 +68,12 @@ class TestRunAgain:
         assert errors == ["with the last 2 batches first (Ctrl-C to stop)", "up to step 30 (Ctrl-C to stop)"]
         assert steps == ["0", "1", *map(str, range(31))]
 
+    @pytest.mark.exhaustive
     def test_goes_through_all_steps_where_no_batch_was_kept(self, script, capfd):
         again = run_again(["train.py"], str(script), 30, 120)
         assert self.told(script, again, capfd)[:3] == (self.FAILS, True, ["up to step 30 (Ctrl-C to stop)"])
 
+    @pytest.mark.exhaustive
     def test_says_so_where_nothing_fails_on_the_cpu(self, script, capfd):
         again = run_again(["train.py"], str(script), 5, 120)
         told, failed, _, steps = self.told(script, again, capfd)

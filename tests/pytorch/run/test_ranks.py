@@ -65,6 +65,7 @@ class TestTorchrun:
             assert [finding["rule"] for finding in report["findings"]] == ["gradients-not-zeroed"]
         assert list((tmp_path / "temporary").glob("diagnose-*")) == []
 
+    @pytest.mark.exhaustive
     def test_what_only_the_other_rank_shows_is_told_in_a_line(self, tmp_path):
         text = TRAIN.replace("LR", "1e-2 if rank == 0 else 3e-2").replace("ZERO", "rank == 0")
         text = text.replace("nn.parallel.DistributedDataParallel(", "(")

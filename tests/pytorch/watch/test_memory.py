@@ -36,6 +36,7 @@ RUN = textwrap.dedent(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_memory_is_constant_over_fifteen_thousand_steps():
     done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -68,6 +69,7 @@ EMBEDDING = textwrap.dedent(
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
 @pytest.mark.parametrize("gradients", ["sparse", "dense"])
+@pytest.mark.exhaustive
 def test_peak_stays_near_that_of_python_with_400_mb_of_weights(tmp_path, gradients):
     script = tmp_path / "train.py"
     script.write_text(EMBEDDING)

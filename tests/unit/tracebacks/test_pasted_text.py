@@ -244,6 +244,7 @@ class TestRanks:
         assert (report.crash.exception, report.findings) == ("ChildFailedError", ())
 
     @pytest.mark.slow
+    @pytest.mark.exhaustive
     def test_of_a_real_launch(self, project):
         (project / "ddp.py").write_text(
             "import time, torch.distributed as dist, train\ndist.init_process_group('gloo')\n"

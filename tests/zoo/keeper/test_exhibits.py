@@ -86,6 +86,7 @@ class TestTheNotebookThatHoldsTheCard:
         assert psutil.wait_procs(processes, timeout=20)[1] == []
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.exhaustive
     def test_goes_when_the_script_is_killed(self, opened: Any, tmp_path: Path) -> None:
         keeper, processes = opened
         processes[0].kill()

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 TORCH = """\
 import os
 import torch
@@ -68,6 +70,7 @@ class TestVerify:
         assert trials[0]["problems"] == ["not reported: ragged-batch"]
         assert trials[1]["problems"] == []
 
+    @pytest.mark.exhaustive
     def test_another_rule_than_the_declared_one_is_a_problem(self, zoo: Any) -> None:
         add_cage(zoo, rules=["ragged-batch"])
         code, trials = verify(zoo)
@@ -87,6 +90,7 @@ class TestVerify:
             "not reported: labels-out-of-range",
         ]
 
+    @pytest.mark.exhaustive
     def test_a_solution_that_breaks_is_a_problem(self, zoo: Any) -> None:
         add_cage(zoo, repaired=TORCH.format(outputs=2))
         code, trials = verify(zoo)

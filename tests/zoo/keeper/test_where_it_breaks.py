@@ -100,6 +100,7 @@ def watched(script: str) -> tuple[dict[str, Any], dict[str, Any], str]:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 class TestFirstFinding:
     def test_of_cage_11_names_the_step_and_the_layer_that_first_overflowed(self) -> None:
         truth, first, rule = watched("11_half_precision_overflow")
@@ -156,6 +157,7 @@ print(json.dumps({"truth": truth, "faults": run.faults, "reports": reports}))
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_of_cage_18_the_counts_of_labels_and_answers_are_those_of_the_dataset_and_of_the_model() -> None:
     said = ran(TRAINER_PROGRAM, "18_majority_class")
     truth, (before, beside) = said["truth"], [report["findings"][0] for report in said["reports"]]
