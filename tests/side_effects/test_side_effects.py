@@ -14,9 +14,7 @@ from tests.side_effects.harness import compare, compare_program
 from tests.support import healthy
 
 ROOT = Path(__file__).resolve().parents[2]
-# Of each framework two; a pair of runs takes half a minute.
-QUICK = {"mlp_classifier", "script_two_tasks", "keras_softmax", "keras_two_inputs"}
-QUICK |= {"trainer_custom_loss", "trainer_gpt2"}
+QUICK = {"mlp_classifier", "keras_softmax", "trainer_custom_loss"}  # a pair of runs takes half a minute
 PROGRAMS = [  # those in a plain PyTorch loop are compared in one process, too: tests/healthy/test_observed.py
     pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.exhaustive)
     for path in healthy.PROGRAMS

@@ -105,6 +105,7 @@ def test_a_metric_of_generated_tokens():
     )
 
 
+@pytest.mark.exhaustive
 def test_the_same_metric_without_generation_gets_logits():
     assert "metric-on-logits" in rules(diagnostics.examine(translator(generate=False)))
 

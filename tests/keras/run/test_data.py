@@ -217,7 +217,7 @@ def looked_at(*arguments, **options):
 @pytest.mark.slow
 class TestReadsNothingBeside:
     @pytest.mark.parametrize(
-        "kind", quick(KINDS, prefetched, one_shot, from_memory, py_dataset), ids=lambda kind: kind.__name__
+        "kind", quick(KINDS, one_shot, from_memory, py_dataset), ids=lambda kind: kind.__name__
     )
     def test_same_steps_losses_and_reads(self, kind):
         plain = fit(kind)
@@ -228,11 +228,11 @@ class TestReadsNothingBeside:
         stages = {stage.name: stage.status for stage in examined.stages}
         assert stages["one-batch overfit"] == "passed", examined
 
-    @pytest.mark.parametrize("kind", quick([counting, py_dataset, shuffled_with_a_seed], shuffled_with_a_seed))
+    @pytest.mark.parametrize("kind", exhaustive(counting, py_dataset, shuffled_with_a_seed))
     def test_same_over_several_epochs(self, kind):
         assert looked_at(kind, epochs=3)[0] == fit(kind, epochs=3)
 
-    @pytest.mark.parametrize("kind", quick([counting, one_shot, py_dataset], one_shot))
+    @pytest.mark.parametrize("kind", exhaustive(counting, one_shot, py_dataset))
     def test_validation_data_is_read_by_fit_alone(self, kind):
         plain = fit(from_memory, validation=kind)
         watched, run = looked_at(from_memory, validation=kind)

@@ -224,6 +224,7 @@ class TestHost:
         assert evidence["free_bytes"] < 120 * MIB < evidence["capacity_bytes"]
 
     @pytest.mark.slow
+    @pytest.mark.exhaustive
     def test_is_read_from_a_real_failure_of_tensorflow_without_importing_pytorch(self):
         finding = explained_in_a_child(
             """

@@ -7,7 +7,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.isolation.user_modes import without_user_modes
-from tests.support.marks import quick
 from tests.support.side_by_side import both as both
 
 COUNTS = """
@@ -51,7 +50,8 @@ COUNTS = """
     """
 
 
-@pytest.mark.parametrize("mode", quick(["Functions", "Dispatched"], "Functions"))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("mode", ["Functions", "Dispatched"])
 def test_a_training_that_is_watched_shows_them_the_same_operations(both, mode):
     plain, observed = both(COUNTS.replace("MODE", mode))
     assert plain[0] == 0

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from tests.support.marks import quick
 from tests.support.side_by_side import both as both
 from tests.support.side_by_side import run
 
@@ -41,7 +42,7 @@ LEFT_BEHIND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", LEFT_BEHIND)
+@pytest.mark.parametrize("what", quick(LEFT_BEHIND, *list(LEFT_BEHIND)[::2]))
 def test_the_exit_code_and_all_else_are_the_scripts(tmp_path, what):
     text, begins = LEFT_BEHIND[what]
     (tmp_path / "train.py").write_text(textwrap.dedent(text))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.marks import exhaustive
 from tests.support.side_by_side import both as both
 from tests.support.side_by_side import run
 
@@ -40,7 +41,9 @@ def observed(folder, *options, script="train.py"):
 
 
 # Names that `diagnose run` has imported, and that neither Python nor torch has before the script's first line.
-@pytest.mark.parametrize("name", ["rich", "html", "statistics", "tomllib", "json", "dataclasses", "signal"])
+@pytest.mark.parametrize(
+    "name", ["rich", *exhaustive("html", "statistics", "tomllib"), "json", *exhaustive("dataclasses", "signal")]
+)
 @pytest.mark.parametrize("launch", [DIAGNOSE, ["-m", "diagnostics", "run"]], ids=["diagnose", "python -m"])
 def test_a_module_beside_the_script_is_the_one_that_it_gets(tmp_path, name, launch):
     (tmp_path / f"{name}.py").write_text("NAME = 'mine'")
@@ -93,6 +96,7 @@ class TestAPackageOfOurName:
         assert (ended.returncode, ended.stdout) == (plain.returncode, plain.stdout)
         assert ended.stderr.startswith(plain.stderr)
 
+    @pytest.mark.exhaustive
     def test_the_training_is_watched_all_the_same(self, tmp_path):
         (tmp_path / "diagnostics.py").write_text("NAME = 'mine'")
         (tmp_path / "rich.py").write_text("")
@@ -117,6 +121,7 @@ class TestAPackageOfOurName:
         assert run(["-m", "diagnostics", "run", "train.py"], tmp_path).stdout == "diagnostics.report.report\n"
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_imported_once_the_script_is_over(tmp_path):
     """By then the path may lead anywhere: each import is one that a script can break."""
     spy = """

@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 
+from tests.support.marks import quick
 from tests.support.side_by_side import both as both
 
 SEES = """
@@ -116,7 +117,7 @@ SAME = {
 
 
 class TestScript:
-    @pytest.mark.parametrize("what", SAME)
+    @pytest.mark.parametrize("what", quick(SAME, *list(SAME)[::2]))
     def test_is_the_same_as_under_python(self, both, what):
         plain, observed = both(SAME[what])
         assert observed == plain

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tests.support.marks import quick
 from tests.support.side_by_side import both as both
 
 SAME = {
@@ -87,7 +88,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("what", SAME)
+@pytest.mark.parametrize("what", quick(SAME, *list(SAME)[::2]))
 def test_ends_as_under_python(both, what):
     plain, observed = both(SAME[what])
     if what != "an exit function of threading that fails":  # the frames within threading depend on the caller's

@@ -79,6 +79,7 @@ class TestTheNotebookThatHoldsTheCard:
             keeper.kill()
             keeper.wait()
 
+    @pytest.mark.exhaustive
     def test_goes_when_ctrl_c_ends_the_keeper(self, opened: Any, tmp_path: Path) -> None:
         keeper, processes = opened
         keeper.send_signal(signal.SIGINT)

@@ -55,6 +55,7 @@ class TestVerify:
         assert [trial["metrics"] for trial in trials] == [{}, {"eval_accuracy": 0.6}, {}, {"eval_accuracy": 0.7}]
         assert all(trial["problems"] == [] for trial in trials)
 
+    @pytest.mark.exhaustive
     def test_json_is_strict_with_nan_and_infinity_in_the_metrics(self, zoo: Any) -> None:
         def refuse(constant: str) -> None:
             raise ValueError(f"{constant} is not JSON")
@@ -101,6 +102,7 @@ class TestVerify:
             "false alarm on the solution: labels-out-of-range",
         ]
 
+    @pytest.mark.exhaustive
     def test_only_the_cages_asked_for_are_opened_and_each_once(self, zoo: Any) -> None:
         add_cage(zoo, "01_other", stage="a broken manifest does not matter here")
         add_cage(zoo)

@@ -321,6 +321,7 @@ class TestSharedCard:
         large, small = told["grown"]
         assert (large, 520 <= small < 700) == (520, True) or (520 <= large < 700, small) == (True, 500)
 
+    @pytest.mark.exhaustive
     def test_too_late_is_said(self, monkeypatch):
         monkeypatch.setenv("ZOO_CARD", "")
         process = start("import tensorflow as tf\nfrom bugs import lab\ntf.zeros(1)\nlab.shared_card()")
