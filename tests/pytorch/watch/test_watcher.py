@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from tests.support.watched import INF, batch, mlp, run
 from torch import nn
 
-from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher, TorchWatch
-from tests.support.watched import INF, batch, mlp, run
+from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 
 
 @pytest.fixture(autouse=True)

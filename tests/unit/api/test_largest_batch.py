@@ -224,7 +224,8 @@ class TestBadInput:
             pass
 
         with pytest.raises(
-            InvalidInput, match=r"cannot pass .*step to another process, which can import only functions at the top"
+            InvalidInput,
+            match=r"cannot pass .*step to another process, which can import only functions at the top",
         ):
             diagnostics.largest_batch(step)
         with pytest.raises(InvalidInput, match=r"<lambda> to another process"):

@@ -99,8 +99,7 @@ class TestSize:
         assert log.text.endswith(TRACEBACK)
         assert 2**20 - 2 * len(line) < len(log.text.encode()) <= 2**20
         assert log.note == (
-            f"{file} has 5 MB; only the last 1 MB were read. If the failure is before that, pass that part "
-            "alone."
+            f"{file} has 5 MB; only the last 1 MB were read. If the failure is before that, pass that part alone."
         )
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])

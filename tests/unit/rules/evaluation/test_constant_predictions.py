@@ -4,7 +4,6 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.evaluation.constant_predictions import ConstantPredictions
 from tests.support.courses import answers, history, judge
-from tests.support.watched import batch
 
 RULE = ConstantPredictions()
 RUN = history([0.7] * 400, update=5e-3)

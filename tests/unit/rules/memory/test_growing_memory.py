@@ -6,7 +6,6 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts, KeptGraphs, OutOfMem
 from diagnostics.facts.training import GraphFacts
 from diagnostics.rules.memory.growing_memory import GrowingMemory
 from tests.support.courses import history, judge
-from tests.support.watched import batch, mlp
 
 RULE = GrowingMemory()
 MIB = 2**20

@@ -6,7 +6,6 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.optimizer.loss_divergence import LossDivergence
 from tests.support.courses import answers, history, judge
-from tests.support.watched import batch, mlp
 
 RULE = LossDivergence()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.rules.shared import loss_curve, trajectory
+from diagnostics.rules.shared import loss_curve
 from tests.support.courses import answers, history
 
 LN2 = float(np.log(2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.rules.shared import update_size, update_size as step_sizes
+from diagnostics.rules.shared import update_size
 from tests.support.courses import history
 
 

@@ -1,0 +1,130 @@
+"""See `CollapsedSchedule`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import LossHistory, StepHistory
+
+STEPS = 50  # of a run: a shorter one says little of its schedule
+COLLAPSED = 1e-3  # of the highest rate: what is left of an update is mostly rounding and noise
+EARLY = 0.5  # of the run: a schedule that ends in nothing does so at its end
+ABRUPT = 0.05  # of the run, from half of the highest rate to `COLLAPSED`; cuts on plateaus are further apart
+EARLY_IF_SMOOTH = 1 / 3  # of the run, where the rate falls at every step: that schedule counts batches
+LEARNED = 0.1  # of the first loss: a run that got there before needed no more steps
+
+
+class CollapsedSchedule(Rule):
+    """The schedule brings the learning rate to almost nothing while most of the run is still to come.
+
+    ## What it does
+    Follows the learning rate of every step, and reports a run whose highest rate falls to less than a thousandth
+    within a few steps, early, and never rises again.
+
+    ## Why it is bad
+    The steps that follow change nothing: the model stays as it was when the rate collapsed, and the loss with it.
+    Nearly always the schedule counts in other units than the loop. One that is meant for epochs, such as
+    `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches the rate is 0.00003 of what it was.
+    Or `decay_steps`, `milestones` or `T_max` are given in epochs where the schedule counts batches.
+
+    ## Example
+    ```python
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+    for batch in loader:
+        ...
+        optimizer.step()
+        scheduler.step()
+    ```
+
+    ## Instead
+    ```python
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+    for epoch in range(epochs):
+        for batch in loader:
+            ...
+            optimizer.step()
+        scheduler.step()
+    ```
+
+    ## Thresholds
+    At least 50 steps, and less than a thousandth of the highest rate: before a third of the run if the rate falls
+    at every step; before half of it if it falls from half of its highest value within 5% of the run. A cosine
+    takes 46% of the run for that and ends with it; a schedule that divides the rate by ten on plateaus keeps it
+    for some epochs in between. A run whose loss had fallen to a tenth of the first before the collapse is left
+    alone: there was nothing left to do. The numbers are ours.
+
+    ## Known problems
+    A run in two phases, the second at a rate a thousand times lower, looks the same if one optimizer makes both.
+    The highest rate of all parameter groups is followed, so a single group that collapses goes unseen.
+
+    ## Sources
+    The documentation of `torch.optim.lr_scheduler` ("How to adjust learning rate": step the scheduler after an
+    epoch or after a batch, as the scheduler counts) and of `keras.optimizers.schedules.ExponentialDecay`
+    (`decay_steps`).
+    """
+
+    severity = "warning"
+    causes = ("learning-rate-too-low", "unchanged-parameters", *NO_LEARNING)
+    FIXES = {
+        "torch": (
+            "call scheduler.step() once an epoch, outside of the loop over the batches",
+            "give the schedule its lengths in batches: epochs * len(loader)",
+        ),
+        "transformers": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # both count steps",
+        "keras": "give decay_steps in batches: epochs * len(dataset)",
+    }
+    no_exhibit = "the loss stalls as at a rate that is too low, which cages 06 and 16 show"
+
+    @check
+    def from_steps(self, steps: StepHistory, losses: LossHistory | None = None) -> Finding | None:
+        """Find the step after which the rate stays at almost nothing."""
+        known = np.isfinite(steps.learning_rates).all(axis=1)
+        if steps.total_steps < STEPS or not known.any():
+            raise NotApplicable(f"needs the learning rates of at least {STEPS} steps")
+        at, rates = steps.steps[known], np.abs(steps.learning_rates[known]).max(axis=1)
+        highest = float(rates.max())
+        alive = np.flatnonzero(rates >= COLLAPSED * highest)
+        if highest == 0 or alive[-1] + 1 >= len(at):
+            return None
+        collapsed = int(at[alive[-1] + 1])
+        falling = int(at[np.flatnonzero(rates >= highest / 2)[-1]])
+        if not _is_abrupt(falling, collapsed, steps.total_steps) and not _is_too_fast(
+            rates[: alive[-1] + 2], collapsed, steps.total_steps
+        ):
+            return None
+        if losses is not None and _had_learned(losses, collapsed):
+            return None
+        rest, share = steps.total_steps - collapsed, 1 - collapsed / steps.total_steps
+        return self.found(
+            f"The learning rate falls from {highest:.3g} to less than a thousandth of it by step {collapsed:,} and "
+            f"ends at {rates[-1]:.3g}. The {rest:,} steps from there on, {share:.0%} of the run, change almost "
+            "nothing. The schedule is stepped once a batch where an epoch was meant, or its lengths are given in "
+            "epochs and it counts batches.",
+            evidence={
+                "highest_rate": highest,
+                "last_rate": float(rates[-1]),
+                "collapsed_at": collapsed,
+                "total_steps": steps.total_steps,
+            },
+            step=collapsed,
+        )
+
+
+def _is_abrupt(falling: int, collapsed: int, total: int) -> bool:
+    return collapsed <= EARLY * total and collapsed - falling <= ABRUPT * total
+
+
+def _is_too_fast(rates: Array, collapsed: int, total: int) -> bool:
+    """Whether the rate, given up to its collapse, falls at every step from its highest value on."""
+    changes = np.diff(rates[int(rates.argmax()) :])
+    return collapsed <= EARLY_IF_SMOOTH * total and bool((changes < 0).all())
+
+
+def _had_learned(losses: LossHistory, collapsed: int) -> bool:
+    """Whether the loss had fallen far before the rate did."""
+    before = losses.values[(losses.steps < collapsed) & np.isfinite(losses.values)]
+    return bool(len(before)) and float(np.median(before[-8:])) < LEARNED * abs(float(before[0]))

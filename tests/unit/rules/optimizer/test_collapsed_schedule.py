@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.rules.optimizer.collapsed_schedule import CollapsedSchedule
+from tests.courses import history, judge
+
+RULE = CollapsedSchedule()
+STALLED = np.full(400, 1.4)
+
+
+def rates(of_step, count=400):
+    return np.array([of_step(step) for step in range(count)])
+
+
+class TestFires:
+    def test_on_a_decay_by_epochs_that_is_stepped_by_batches(self):
+        finding = judge(RULE.from_steps, history(STALLED, rates=rates(lambda step: 0.1 * 0.5**step)))
+        assert (finding.rule, finding.severity, finding.step) == ("collapsed-schedule", "warning", 10)
+        assert finding.message == (
+            "The learning rate falls from 0.1 to less than a thousandth of it by step 10 and ends at 7.75e-122. "
+            "The 390 steps from there on, 98% of the run, change almost nothing. The schedule is stepped once a "
+            "batch where an epoch was meant, or its lengths are given in epochs and it counts batches."
+        )
+        assert finding.fix == "call scheduler.step() once an epoch, outside of the loop over the batches"
+        assert finding.for_library("keras").fix == "give decay_steps in batches: epochs * len(dataset)"
+
+    def test_after_a_warm_up(self):
+        schedule = rates(lambda step: 1e-3 * (step / 100 if step < 100 else 0.1 ** (step - 100)))
+        assert judge(RULE.from_steps, history(STALLED, rates=schedule)).step == 104
+
+    def test_where_the_loss_is_not_known(self):
+        assert judge(RULE.from_steps, history(None, steps=400, rates=rates(lambda step: 0.8**step))) is not None
+
+
+class TestSilent:
+    @pytest.mark.parametrize(
+        "of_step",
+        [
+            lambda step: 0.1,
+            lambda step: 0.1 * (1 - step / 400),
+            lambda step: 0.05 * (1 + np.cos(np.pi * step / 400)),
+            lambda step: 0.1 * 0.1 ** (step // 100),
+            lambda step: 0.1 * 0.98**step,
+            lambda step: 0.1 * 0.9 ** (step // 10),
+            lambda step: 0.1 * 0.1 ** (step // 50),
+            lambda step: 0.05 * (1 + np.cos(np.pi * (step % 50) / 50)),
+            lambda step: 1e-6 if step < 200 else 1e-2,
+        ],
+        ids=[
+            "constant",
+            "linear",
+            "cosine",
+            "by ten at milestones",
+            "slow decay",
+            "by epochs",
+            "on plateaus",
+            "restarts",
+            "late start",
+        ],
+    )
+    def test_on_schedules_that_are_meant(self, of_step):
+        assert judge(RULE.from_steps, history(STALLED, rates=rates(of_step))) is None
+
+    def test_where_there_was_nothing_left_to_learn(self):
+        learned = np.geomspace(1.4, 1e-3, 400)
+        schedule = rates(lambda step: 0.1 if step < 180 else 1e-9)
+        assert judge(RULE.from_steps, history(learned, rates=schedule)) is None
+        assert judge(RULE.from_steps, history(STALLED, rates=schedule)) is not None
+
+
+@pytest.mark.parametrize("course", [history(np.ones(49)), history(np.ones(400), rates=np.nan)])
+def test_not_applicable_without_the_rates_of_enough_steps(course):
+    with pytest.raises(NotApplicable, match="needs the learning rates of at least 50 steps"):
+        judge(RULE.from_steps, course)
