@@ -91,8 +91,9 @@ class TargetsOutOfReach(Rule):
         lowest, highest = float(targets.min()), float(targets.max())
         signs = set(np.unique(targets)) <= {-1.0, 1.0}
         return self.found(
-            f"{share:.0%} of the targets lie outside of 0 to 1: they run from {lowest:.4g} to {highest:.4g}. Binary cross entropy has no minimum for them: it falls below 0 without end, and the "
-            "logits grow with it.",
+            f"{share:.0%} of the targets lie outside of 0 to 1: they run from {lowest:.4g} to {highest:.4g}. "
+            "Binary cross entropy has no minimum for them: it falls below 0 without end, and the logits grow with "
+            "it.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
             else ("scale the targets to 0..1, as pixels by / 255", "loss_fn = torch.nn.MSELoss()"),

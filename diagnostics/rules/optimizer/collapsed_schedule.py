@@ -100,8 +100,8 @@ class CollapsedSchedule(Rule):
             return None
         rest, share = steps.total_steps - collapsed, 1 - collapsed / steps.total_steps
         return self.found(
-            f"The learning rate falls from {highest:.3g} to less than a thousandth of it by step {collapsed:,} and "
-            f"ends at {rates[-1]:.3g}. The {rest:,} steps from there on, {share:.0%} of the run, change almost "
+            f"The learning rate falls from {highest:.3g} to less than a thousandth of it by step {collapsed:,} "
+            f"and ends at {rates[-1]:.3g}. The {rest:,} steps from there on, {share:.0%} of the run, change almost "
             "nothing. The schedule is stepped once a batch where an epoch was meant, or its lengths are given in "
             "epochs and it counts batches.",
             evidence={
