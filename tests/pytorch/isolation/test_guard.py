@@ -1,10 +1,10 @@
 """A part of the watch that fails is switched off, and the loop goes on."""
 
 import torch
-from tests.support.watched import batch, mlp
 from torch import nn
 
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
+from tests.pytorch.watched import batch, mlp
 
 
 class TestFaults:

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.courses import recorded
 from torch import nn
 
 import diagnostics
 from diagnostics.engine.finding import Finding
 from diagnostics.report.loggers import MetricLogger
+from tests.support.courses import recorded
 
 ERROR = Finding("non-finite-loss", "error", "numerics", "The loss is NaN.", "lower it")
 

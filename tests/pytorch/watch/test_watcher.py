@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from tests.support.watched import INF, batch, mlp, run
 from torch import nn
 
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
+from tests.pytorch.watched import INF, batch, mlp, run
 
 
 @pytest.fixture(autouse=True)

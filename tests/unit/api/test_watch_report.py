@@ -1,9 +1,9 @@
 """The report of a watched run, built from what any watcher saw."""
 
 import numpy as np
-from tests.courses import recorded
 
 from diagnostics.api.watch_report import watch_report
+from tests.support.courses import recorded
 
 
 class Seen:

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from tests.courses import recorded
 
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.crash import CrashFacts
@@ -18,6 +17,7 @@ from diagnostics.failed_batch import FailedBatch
 from diagnostics.report.html.page import page
 from diagnostics.report.report import Report, StageResult
 from diagnostics.rules.registry import all_rules
+from tests.support.courses import recorded
 
 VOID = {"meta", "br", "path", "polyline", "polygon"}
 FETCHING = {"href", "src", "srcset", "xlink:href", "action", "data", "poster", "background"}

@@ -2,10 +2,10 @@ import json
 
 import numpy as np
 import pytest
-from tests.courses import judge, recorded
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.gradient.exploding_gradients import ExplodingGradients
+from tests.support.courses import judge, recorded
 
 RULE = ExplodingGradients()
 

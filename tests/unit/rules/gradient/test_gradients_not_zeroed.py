@@ -2,10 +2,10 @@ import json
 
 import numpy as np
 import pytest
-from tests.courses import judge, recorded
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.gradient.gradients_not_zeroed import GradientsNotZeroed
+from tests.support.courses import judge, recorded
 
 
 def history(zeroed, norms=None, passes=1):

@@ -2,11 +2,11 @@ import json
 
 import numpy as np
 import pytest
-from tests.courses import judge, recorded
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
 from diagnostics.rules.gradient.non_finite_gradients import NonFiniteGradients
+from tests.support.courses import judge, recorded
 
 AGAIN = " Found by replaying that step on a copy, with its weights, batch and random state."
 

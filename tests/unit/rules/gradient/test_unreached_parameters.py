@@ -2,11 +2,11 @@ import json
 
 import numpy as np
 import pytest
-from tests.courses import judge, recorded
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.rules.gradient.unreached_parameters import UnreachedParameters
+from tests.support.courses import judge, recorded
 
 REACHED = {"head.weight": 0.1, "encoder.layer.0.weight": 0.2}
 

@@ -3,11 +3,11 @@ import json
 
 import numpy as np
 import pytest
-from tests.courses import judge, recorded
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.training import PARTS, RecurrenceFacts, RecurrentLayer
 from diagnostics.rules.gradient.vanishing_gradients import VanishingGradients
+from tests.support.courses import judge, recorded
 
 RULE = VanishingGradients()
 

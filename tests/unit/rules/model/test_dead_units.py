@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from tests.courses import judge
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
 from diagnostics.facts.training import ActivityFacts, LayerActivity
 from diagnostics.rules.model.dead_units import DeadUnits
+from tests.support.courses import judge
 
 RULE = DeadUnits()
 BATCH = BatchFacts(32, {"0": np.zeros((32, 64))})

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from tests.courses import judge, recorded
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
 from diagnostics.facts.training import ActivityFacts, LayerActivity
 from diagnostics.rules.model.saturated_activations import SaturatedActivations
+from tests.support.courses import judge, recorded
 
 RULE = SaturatedActivations()
 BATCH = BatchFacts(32, {})

@@ -2,11 +2,11 @@ import json
 
 import numpy as np
 import pytest
-from tests.courses import judge, recorded
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
 from diagnostics.rules.numerics.non_finite_activations import NonFiniteActivations
+from tests.support.courses import judge, recorded
 
 FRAMES = (
     FrameFacts("0", "Linear", "float16", ValueRange(1e-3, 0.5), ValueRange(0.01, 3.0), ValueRange(0.1, 7.25)),

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.rules.optimizer.collapsed_schedule import CollapsedSchedule
-from tests.courses import history, judge
+from tests.support.courses import history, judge
 
 RULE = CollapsedSchedule()
 STALLED = np.full(400, 1.4)

@@ -3,11 +3,11 @@ import json
 
 import numpy as np
 import pytest
-from tests.courses import judge, recorded
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
+from tests.support.courses import judge, recorded
 
 SEEN = "The weights were compared before and after 4 of the 60 steps, and not a single number changed. "
 
