@@ -291,4 +291,4 @@ class TestTrace:
     def test_of_no_step_is_refused_before_training(self):
         with pytest.raises(diagnostics.InvalidInput) as error:
             diagnostics.TrainerCallback(trace_steps=2)
-        assert str(error.value).startswith("TrainerCallback() was given trace_steps=2. It takes numbers of steps")
+        assert str(error.value).startswith("TrainerCallback() was given trace_steps=2. It takes step numbers")

@@ -55,8 +55,8 @@ class TestLinear:
         )
         assert live.fix == "x.flatten(1) before it"
         assert text.message == (
-            "self.head (Linear) was built with in_features=1352 and got 13, in 3328 rows. If the input has more "
-            "than two axes, its 3328 rows of 13 are 32 examples of 1352, not flattened."
+            "self.head (Linear) has in_features=1352, but its input has size 13, in 3328 rows. If the input has "
+            "more than two axes, its 3328 rows of 13 are 32 examples of 1352 that were not flattened."
         )
 
     def test_a_layer_within_layers_is_named_as_python_reaches_it(self):
@@ -156,8 +156,9 @@ class TestOtherLayers:
         model = Net(nn.Conv2d(3, 8, 3))
         for finding in explained(failure(lambda: model(R(8, 28, 28, 3)))):
             assert finding.message.endswith(
-                "(Conv2d) was built with in_channels=3 and got an input of shape (8, 28, 28, 3), with 28 along "
-                "axis 1. It has the 3 along its last axis: the channels come last, and belong first."
+                "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with 28 along axis 1. "
+                "Its last "
+                "axis has size 3: the channels are last, and this layer takes channels first."
             )
             assert finding.fix == "x.permute(0, 3, 1, 2) before it"
 
@@ -216,7 +217,10 @@ class TestOperands:
         )
         parts = [R(4, 3), R(5, 3)]
         live, _ = explained(failure(lambda: torch.cat(parts, 1)))
-        assert live.fix == "join them along axis 0, the only one that differs, or make that one equal"
+        assert (live.fix, *live.alternatives) == (
+            "concatenate them along axis 0, the only one that differs",
+            "make that axis equal",
+        )
 
 
 class TestReshape:
@@ -245,7 +249,9 @@ class TestWeights:
             "shapes: classifier.bias is (3,) in the checkpoint and (5,) in the model; classifier.weight "
             "is (3, 16) in the checkpoint and (5, 16) in the model."
         )
-        assert live.fix == "from_pretrained(..., ignore_mismatched_sizes=True), which makes these weights anew"
+        assert (
+            live.fix == "from_pretrained(..., ignore_mismatched_sizes=True), which initialises these weights anew"
+        )
         table = (  # as transformers prints it
             "\x1b[1mBertForSequenceClassification LOAD REPORT\x1b[0m from: bert\n"
             "classifier.weight | MISMATCH | Reinit due to size mismatch - ckpt: torch.Size([3, 16]) vs "

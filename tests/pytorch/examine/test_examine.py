@@ -72,8 +72,8 @@ class TestWalk:
         assert finding.rule == "labels-out-of-range"
         outside = int((LABELS == 2).sum())
         assert finding.message == (
-            "The labels run from 1 to 3, so there are at least 4 classes, but the model ends in 3 outputs. "
-            f"{outside} of the 40 labels in this batch carry label 3."
+            "The labels run from 1 to 3, so there are at least 4 classes, but the model has 3 outputs. "
+            f"{outside} of the 40 labels in this batch are out of range (3)."
         )
         assert [s.status for s in report.stages] == ["passed", "passed", "stopped"] + ["not reached"] * 4
         assert called == []
@@ -102,8 +102,7 @@ class TestWalk:
         )
         (finding,) = report.findings
         assert finding.message == (
-            "WrongWidth.head (Linear) was built with in_features=5 and got an input of shape (8, 6), with 6 along "
-            "axis 1."
+            "WrongWidth.head (Linear) has in_features=5, but its input has shape (8, 6), with 6 along axis 1."
         )
         assert finding.where.function == "forward"
 
@@ -246,8 +245,8 @@ class TestArguments:
         with pytest.raises(InvalidInput) as raised:
             diagnostics.examine(classifier())
         assert str(raised.value) == (
-            "examine() was given the model Sequential and no data. Pass what the training loop reads its batches "
-            "from: examine(model, loader, loss_fn, optimizer)."
+            "examine() was given the model Sequential and no data. Pass the loader of the training loop: "
+            "examine(model, loader, loss_fn, optimizer)."
         )
 
     @pytest.mark.parametrize(

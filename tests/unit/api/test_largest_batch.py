@@ -119,7 +119,7 @@ class TestLargestBatch:
                 print([trial.size for trial in search.trials], search.too_large)
                 print(str(search).splitlines()[-1])
             """)
-        assert done.stdout == "[4, 8, 10] None\nBatches of 10 fit, the largest that was tried.\n", done.stderr
+        assert done.stdout == "[4, 8, 10] None\nBatches of 10 fit, the largest size that was tried.\n", done.stderr
 
     def test_passes_on_a_failure_that_is_not_for_memory(self, run):
         done = run("""
@@ -140,8 +140,8 @@ class TestLargestBatch:
             diagnostics.largest_batch(step, show=False)
             """)
         assert done.returncode == 1
-        assert "and would go on for ever. Put the call under: if __name__ ==" in done.stderr
-        assert "The process that should run step(1) ended by itself (exit code 1)" in done.stderr
+        assert "which would never end. Put the call under: if __name__ ==" in done.stderr
+        assert "The process of step(1) ended by itself (exit code 1)" in done.stderr
 
     def test_gives_up_a_step_that_takes_too_long(self, run):
         done = run("""
@@ -235,7 +235,7 @@ class TestBadInput:
         code = "import diagnostics\ndef step(n): pass\ndiagnostics.largest_batch(step)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert "cannot pass step to another process" in done.stderr
-        assert "or a notebook's. Write it into a file and import it." in done.stderr
+        assert "or a function in a notebook. Move it to a file and import it." in done.stderr
 
 
 class TestNext:

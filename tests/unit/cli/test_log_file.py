@@ -151,4 +151,4 @@ class TestCommand:
     def test_of_nothing_ends_with_2_and_plain_words(self):
         done = self.run("-")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("diagnose: explain() was given an empty text. It takes what Python printed")
+        assert done.stderr.startswith("diagnose: explain() was given an empty text. It takes a whole traceback")

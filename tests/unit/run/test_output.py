@@ -114,7 +114,7 @@ class TestStandardOutput:
     def test_a_closed_one_costs_no_report(self, tmp_path):
         ended = self.diagnose(tmp_path, "import os; os.close(1)", "--format", "json")
         first, _, rest = ended.stderr.partition("\n")
-        assert first == "diagnose: standard output cannot be written to."
+        assert first == "diagnose: cannot write to standard output."
         assert rest.lstrip().startswith("{")
 
     def test_what_its_encoding_lacks_is_escaped(self, tmp_path, monkeypatch):

@@ -72,7 +72,7 @@ class TestFires:
         )
         assert finding.message.startswith(
             "In step 38, the model itself (Net), outside its layers, was the first to return NaN or inf "
-            "for finite input. Seen by running"
+            "for finite input. Found by replaying"
         )
         assert finding.fix.startswith("look in this module for a log or square root of a number <= 0")
 
@@ -88,7 +88,7 @@ class TestFires:
         )
         finding = NonFiniteActivations().from_origin(origin(module=name, frames=(frame,), rows=()))
         assert finding.message.endswith(
-            "random state it had.\nsmallest to largest |x|:\n"
+            "random state.\nsmallest to largest |x|:\n"
             "distilbert.transformer.layer.1.ffn.lin2 Linear\n"
             "    weights 0.0004 to 3e+38; inputs 5e-06 to 0.322; outputs 2e+36 to 3e+38, 5 inf"
         )
