@@ -54,7 +54,7 @@ def _of_rows(symptom: LayerMisfit) -> Repair:
         if rows == each or (square and got > 1):
             examples = rows // each
             return (
-                f"If the input has more than two axes, its {rows} rows of {got} are "
+                f"If the input has more than two axes, its {rows:,} rows of {got} are "
                 f"{count_of(examples, 'example')} of {wanted} that were not flattened.",
                 ("x.flatten(1) before it, if the input has more than two axes", change),
             )
