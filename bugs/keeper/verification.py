@@ -109,7 +109,9 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
     problems += [f"diagnostics itself failed: {fault.splitlines()[-1]}" for fault in report["faults"]]
     problems += _on_solution(report) if solution else _on_broken(exhibit, report)
     if not problems and seed == 0 and exhibit.symptom != "exhausts":  # as a reader runs it
-        said = verified.Said(ending.returncode, ending.stdout, ending.stderr)
+        lines = ending.stderr.splitlines(keepends=True)
+        own = "".join(line for line in lines if not line.startswith("diagnose: "))  # not where the report is
+        said = verified.Said(ending.returncode, ending.stdout, own)
         verified.keep(exhibit, script, os.environ | environment, said)
     return Trial(
         exhibit, seed, solution, outcome, tuple(_alarms(report)), tuple(problems), tuple(report["faults"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -94,5 +95,7 @@ class TestVerification:
             broken="raise IndexError('Target 2 is out of bounds.')\n", repaired="print('eval_accuracy=0.7')\n"
         )
         zoo.bugs("verify")
-        records = [path.name.split(".")[1] for path in zoo.root.glob(".verified/*")]
-        assert records == ["solution"]  # no rule names the broken one
+        (record,) = zoo.root.glob(".verified/*")
+        assert record.name.split(".")[1] == "solution"  # no rule names the broken one
+        said = Said(**json.loads(record.read_text()))
+        assert said == Said(0, "eval_accuracy=0.7\n", "")
