@@ -61,14 +61,15 @@ class FaultGuard:
         self.uncovered = uncovered
         self.unusual = ""
         self._message, self._on_fault = message, on_fault
-        self._function_modes, self._dispatch_modes = mode_counters()
+        self._mode_counters = mode_counters()
 
     def run(self, part: str, work: Callable[..., None], *arguments: Any) -> None:
         """Do a part's work, unless it has failed before."""
         if part in self.faults:
             return
         try:
-            if self._function_modes() or self._dispatch_modes():  # asked here: this is called for every module
+            function_modes, dispatch_modes = self._mode_counters
+            if function_modes() or dispatch_modes():  # checked here: this runs for every module
                 call_without_user_modes(work, *arguments)
             else:
                 work(*arguments)
@@ -78,7 +79,8 @@ class FaultGuard:
     def attempt(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Return what the work returns, or None if it raises."""
         try:
-            if self._function_modes() or self._dispatch_modes():
+            function_modes, dispatch_modes = self._mode_counters
+            if function_modes() or dispatch_modes():
                 return call_without_user_modes(work, *arguments, **options)
             return work(*arguments, **options)
         except Exception as fault:
