@@ -125,7 +125,7 @@ class TestFindings:
         report = diagnostics.examine(mlp(outputs=2, jit_compile=True), (X, Y))
         assert sorted(rules(report)) == ["labels-out-of-range", "non-finite-loss"]
         (loss,) = [finding for finding in report.findings if finding.rule == "non-finite-loss"]
-        assert loss.evidence["shared"] == "All of them carry label 2, and no other example does."
+        assert loss.evidence["shared"] == "All of them have label 2, and no other example does."
         assert stages(report)["forward and loss"] == "stopped"
         assert stages(report)["backward"] == "not reached"
 

@@ -71,7 +71,7 @@ class TestFound:
         )
         assert "steps in a row because of it." in said
         assert "it originates in the backward pass of the model itself (Distance), outside its layers." in said
-        assert "Seen by running that step again on a copy" in said
+        assert "Found by replaying that step on a copy" in said
 
     @pytest.mark.parametrize("fused", [False, True], ids=["by the scaler", "by a fused optimizer"])
     def test_from_a_later_step_on(self, fused):

@@ -107,7 +107,7 @@ class TestDeclaration:
                 "The rule Made declares 'fatal' as its severity. Choose: error, ",
             ),
             ({"name": "Odd Batch"}, "The rule Made is named 'Odd Batch'. It takes words joined by hyphens."),
-            ({"__doc__": None}, "The rule Made has no docstring. Its first sentence names the pattern."),
+            ({"__doc__": None}, "The rule Made has no docstring. Its first sentence must name the pattern."),
         ],
     )
     def test_a_rule_that_declares_nonsense_is_refused(self, changed, message):
@@ -116,7 +116,7 @@ class TestDeclaration:
         assert str(refused.value).startswith(message)
 
     def test_a_check_without_its_mark_is_refused(self):
-        with pytest.raises(InvalidInput, match=r"Made.from_batch looks like a check and is not marked"):
+        with pytest.raises(InvalidInput, match=r"Made\.from_batch looks like a check but is not marked"):
             type("Made", (Rule,), {**REQUIRED, "from_batch": lambda self, batch: None})
 
     def test_a_check_that_takes_nothing_is_refused(self):
@@ -150,7 +150,7 @@ class TestEvaluator:
         evaluator = Evaluator([OddBatch()])
         evaluator.add(Loader(drops_last=True))
         evaluator.close_phase()
-        assert evaluator.not_applicable(Batch, Loader) == {"odd-batch": "needs Batch"}
+        assert evaluator.not_applicable(Batch, Loader) == {"odd-batch": "needs batch"}
         assert evaluator.not_applicable(Loader) == {}
 
     def test_a_check_that_has_no_evidence_says_why(self):

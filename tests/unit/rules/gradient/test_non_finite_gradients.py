@@ -69,15 +69,16 @@ class TestFires:
         finding = NonFiniteGradients().from_origin(origin(replayed=False, reason="no forward pass was seen"))
         assert finding.message == (
             "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. The loss is "
-            "finite; its origin is not known. Seen by searching the model as it was at step 19, not as it was "
-            "then: no forward pass was seen."
+            "finite; its origin is not known. Found by searching the model as it was at step 19, without a "
+            "replay of that step: no forward pass was seen."
         )
 
     def test_where_not_even_the_loss_is_known(self):
         finding = NonFiniteGradients().from_origin(origin(kind=None, loss=None, replayed=False, reason=""))
         assert finding.message == (
             "In step 11 the gradient of 1 of the 3 parameters (0.weight) is NaN or infinite. Whether the loss "
-            "was finite is not known. Seen by searching the model as it was at step 19, not as it was then."
+            "was finite is not known. Found by searching the model as it was at step 19, without a replay of "
+            "that step."
         )
 
 

@@ -47,10 +47,9 @@ class TestFires:
         assert (finding.rule, finding.severity, finding.stage) == ("non-finite-activations", "error", "numerics")
         assert finding.step == 38
         assert finding.message == (
-            "In step 38, 2 (Linear) was the first to return NaN or inf for finite input. The result "
-            "exceeds the largest float16 number, 6.55e+04. It concerns 2 of the 16 examples (4 and 9, counted "
-            "from 0). Seen by running that step again on a copy, with the weights, batch and random state it "
-            "had.\n"
+            "In step 38, 2 (Linear) was the first to return NaN or inf for finite input. The result exceeds "
+            "the largest float16 number, 6.55e+04. Affected: 2 of the 16 examples (4 and 9, counted from 0). "
+            "Found by replaying that step on a copy, with its weights, batch and random state.\n"
             "smallest to largest |x|  weights       inputs       outputs\n"
             "0 Linear                 0.001 to 0.5  0.01 to 3    0.1 to 7.25\n"
             "1 Tanh                   -             0.1 to 7.25  0.1 to 1\n"
@@ -99,8 +98,8 @@ class TestFires:
             origin(replayed=False, frames=(), rows=(), reason="the weights take more than 512 MiB")
         )
         assert found.message == (
-            "In step 38, 2 (Linear) was the first to return NaN or inf for finite input. Seen by "
-            "searching the model as it was at step 39, not as it was then: the weights take more than 512 MiB."
+            "In step 38, 2 (Linear) was the first to return NaN or inf for finite input. Found by searching "
+            "the model as it was at step 39, without a replay of that step: the weights take more than 512 MiB."
         )
 
 

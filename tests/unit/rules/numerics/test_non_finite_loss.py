@@ -27,7 +27,7 @@ class TestFires:
         assert finding.message == (
             "The loss of this batch is NaN. The model's output is finite, so the cause is the loss or the "
             "labels. 3 of the 8 examples (1, 4 and 6, counted from 0) give this loss on their own. All of them "
-            "carry label 2, and no other example does." + END
+            "have label 2, and no other example does." + END
         )
         assert finding.fix == (
             "check these examples first, then look for a label that the loss does not accept, and for an "
@@ -113,10 +113,9 @@ class TestWatchedRun:
         finding = NonFiniteLoss().from_origin(origin("loss", loss=math.nan))
         assert (finding.severity, finding.step) == ("error", 12)
         assert finding.message == (
-            "The loss of step 12 is NaN; all values before it were finite. The model's output is finite, so the "
-            "cause is the loss or the labels. Seen by running that step again on a copy, with the weights, "
-            "batch and random state it had. One update with this loss turns every weight that it depends on "
-            "into NaN."
+            "The loss of step 12 is NaN; all values before it were finite. The model's output is finite, so "
+            "the cause is the loss or the labels. Found by replaying that step on a copy, with its weights, "
+            "batch and random state. One update with this loss turns every weight that it depends on into NaN."
         )
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
@@ -133,8 +132,8 @@ class TestWatchedRun:
         finding = NonFiniteLoss().from_origin(origin(None, loss=math.inf, replayed=False, reason="too large"))
         assert finding.message == (
             "The loss of step 12 is infinite; all values before it were finite. Whether the model's output was "
-            "finite is not known. Seen by searching the model as it was at step 19, not as it was then: too "
-            "large. One update with this loss turns every weight that it depends on into NaN."
+            "finite is not known. Found by searching the model as it was at step 19, without a replay of that "
+            "step: too large. One update with this loss turns every weight that it depends on into NaN."
         )
         assert (finding.fix, *finding.alternatives) == (
             "watch(..., every=1)  # finds the module",
@@ -151,8 +150,8 @@ class TestWatchedRun:
     def test_repeats_what_the_framework_says_of_a_loss_that_it_refuses(self):
         facts = origin("loss", loss=math.nan, reason="Received a label value of 7 outside [0, 3)")
         assert (
-            "so the cause is the loss or the labels. Run eagerly, the framework raises: Received a label "
-            "value of 7 outside [0, 3). Seen by running" in NonFiniteLoss().from_origin(facts).message
+            "so the cause is the loss or the labels. Run eagerly, the framework raises: Received a label value "
+            "of 7 outside [0, 3). Found by replaying" in NonFiniteLoss().from_origin(facts).message
         )
 
     @pytest.mark.parametrize("kind", ["input", "forward", "gradient"])

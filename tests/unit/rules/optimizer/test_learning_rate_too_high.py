@@ -133,7 +133,7 @@ class TestStaysSilent:
 class TestNotApplicable:
     @pytest.mark.parametrize("floor", [None, 0.0])
     def test_without_a_best_constant_answer(self, floor):
-        with pytest.raises(NotApplicable, match="best constant answer is known, and not already right"):
+        with pytest.raises(NotApplicable, match="best constant prediction is known and not already right"):
             RULE.from_trial(trial(), LossFacts(1.1, "cross_entropy", floor))
 
     def test_to_a_rate_that_warms_up(self):
@@ -141,12 +141,12 @@ class TestNotApplicable:
             RULE.from_trial(trial(warms_up=True), LOSS)
 
     def test_to_a_schedule_that_is_not_understood(self):
-        with pytest.raises(NotApplicable, match="that no schedule raises the learning rate"):
+        with pytest.raises(NotApplicable, match="that no schedule warms the learning rate up"):
             RULE.from_trial(trial(warms_up=None), LOSS)
 
     def test_to_a_run_that_recovers_from_its_first_step(self):
         recovering = (1.1, 20, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4.2, 3.6, 3.1, 2.7, 2.3, 2.0, 1.8, 1.6, 1.5)
-        with pytest.raises(NotApplicable, match="the loss was still on its way down"):
+        with pytest.raises(NotApplicable, match="the loss was still falling"):
             RULE.from_trial(trial(recovering), LOSS)
 
     def test_to_a_trial_of_a_few_steps(self):

@@ -65,7 +65,7 @@ class TestStaysSilent:
 
 class TestNotApplicable:
     def test_without_a_chance_level(self):
-        with pytest.raises(NotApplicable, match="best constant answer is known"):
+        with pytest.raises(NotApplicable, match="best constant prediction is known"):
             RULE.from_trial(trial(), LossFacts(1.1, "other"))
 
     @pytest.mark.parametrize("warms_up", [True, None])
