@@ -101,9 +101,9 @@ class CollapsedSchedule(Rule):
         rest, share = steps.total_steps - collapsed, 1 - collapsed / steps.total_steps
         return self.found(
             f"The learning rate falls from {highest:.3g} to less than a thousandth of it by step {collapsed:,} "
-            f"and ends at {rates[-1]:.3g}. The {rest:,} steps from there on, {share:.0%} of the run, change almost "
-            "nothing. The schedule is stepped once a batch where an epoch was meant, or its lengths are given in "
-            "epochs and it counts batches.",
+            f"and ends at {rates[-1]:.3g}. The {rest:,} steps from there on, {share:.0%} of the run, change "
+            "almost nothing. The schedule is stepped once a batch where an epoch was meant, or its lengths are "
+            "given in epochs and it counts batches.",
             evidence={
                 "highest_rate": highest,
                 "last_rate": float(rates[-1]),
