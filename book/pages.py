@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import inspect
 import re
 import typing
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from bugs.keeper.catalogue import ExceptionSignature, Exhibit
+from bugs.keeper.catalogue import ExceptionSignature, Exhibit, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import Rule
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.gpu import CardFacts
 from diagnostics.facts.training import WATCHED
+
+ROOT = Path(__file__).resolve().parents[1]
 
 SEVERITIES = {
     "error": "error: training cannot be right",
@@ -193,8 +197,13 @@ def readable(pattern: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
+@functools.cache
+def _without_exhibit() -> dict[str, str]:
+    return reasons_without_exhibit(ROOT)
+
+
 def _cages_of(rule: Rule, exhibits: Iterable[Exhibit]) -> str:
     shown = [e for e in exhibits if rule.name in e.rules]
     if shown:
         return ", ".join(f"[{e.id} {e.title}](../{e.page}.ipynb)" for e in shown)
-    return f"none: {rule.no_exhibit}"
+    return f"none: {_without_exhibit()[rule.name]}"

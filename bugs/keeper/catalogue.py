@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,6 +32,7 @@ __all__ = [
     "UnknownExhibit",
     "find",
     "load_catalogue",
+    "reasons_without_exhibit",
     "survey",
 ]
 
@@ -51,6 +53,11 @@ def load_catalogue(root: Path) -> dict[str, Exhibit]:
     for exhibit in exhibits.values():
         check_cause(exhibit)
     return exhibits
+
+
+def reasons_without_exhibit(root: Path) -> dict[str, str]:
+    """Say of each rule that no exhibit shows why none does, from `root/bugs/rules_without_exhibit.toml`."""
+    return tomllib.loads((root / "bugs" / "rules_without_exhibit.toml").read_text(encoding="utf-8"))
 
 
 def survey(root: Path) -> tuple[dict[str, Exhibit], list[CatalogueError]]:

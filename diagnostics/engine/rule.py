@@ -78,7 +78,6 @@ class Rule:
         severity: the default for its findings.
         causes: rules whose findings follow from this one's: they are listed under it.
         FIXES: by library (``torch``, ``transformers``, ``keras``), if the fix depends on nothing else.
-        no_exhibit: why no exhibit of the zoo shows this bug; empty if one does.
     """
 
     name: ClassVar[str]
@@ -86,7 +85,6 @@ class Rule:
     severity: ClassVar[Severity]
     causes: ClassVar[tuple[str, ...]] = ()
     FIXES: ClassVar[Mapping[str, Fix]] = {}
-    no_exhibit: ClassVar[str] = ""
     _needs: ClassVar[Mapping[str, Mapping[str, Need]]] = {}
 
     def __init_subclass__(cls) -> None:

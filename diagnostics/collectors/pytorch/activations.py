@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,6 +45,38 @@ def output_facts(
         sums_to_one=sums_to_one,
         last_activation=last_activation,
     )
+
+
+_FUNCTIONS = {
+    "Sigmoid": "sigmoid",
+    "Softmax": "softmax",
+    "LogSoftmax": "logsoftmax",
+    "Tanh": "tanh",
+    "Relu": "relu",
+    "Softplus": "softplus",
+    "Addmm": "linear",
+    "Mm": "linear",
+}
+"""What a node of the graph computes, by its name without ``Backward0``."""
+
+_LAYOUT = frozenset(
+    {"Alias", "Expand", "Permute", "Reshape", "Select", "Slice", "Squeeze", "T", "ToCopy", "Transpose"}
+    | {"Unsqueeze", "UnsafeView", "View"}
+)
+
+
+def last_function(prediction: Tensor) -> str | None:
+    """Name the function that computed a prediction, by its graph; None for one that is not in the table.
+
+    Changes of shape and dtype are passed over.
+    """
+    node = prediction.grad_fn
+    while node is not None:
+        name = re.sub(r"Backward\d*$", "", type(node).__name__)
+        if name.rstrip("0123456789") not in _LAYOUT:
+            return _FUNCTIONS.get(name)
+        node = node.next_functions[0][0]
+    return None
 
 
 def last_activation(model: nn.Module) -> str | None:

@@ -55,7 +55,6 @@ class AttentionMaskMissing(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "the harm is a small loss of accuracy, too small to show it the same way every time"
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:

@@ -52,7 +52,6 @@ class PaddingInLoss(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "the zoo classifies whole texts, which have one label each"
 
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:

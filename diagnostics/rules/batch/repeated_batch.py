@@ -65,7 +65,6 @@ class RepeatedBatch(Rule):
 
     severity = "warning"
     causes = ("overfitting", "constant-predictions")
-    no_exhibit = "the loss falls as it should, so a script of it would show nothing until it is evaluated"
 
     @check
     def from_dataset(self, dataset: DatasetFacts) -> Finding | None:

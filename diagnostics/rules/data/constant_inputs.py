@@ -67,7 +67,6 @@ class ConstantInputs(Rule):
 
     severity = "error"
     causes = ("ignores-input", *NO_LEARNING)
-    no_exhibit = "the zoo's data is text, where a constant input would be the same sentence in every row"
 
     @check
     def from_batch(self, batch: BatchFacts, dataset: DatasetFacts | None = None) -> Finding | None:

@@ -56,7 +56,6 @@ class LabelsMissing(Rule):
     """
 
     severity = "error"
-    no_exhibit = "the error names the inputs of the model, so the cause is one step from the symptom"
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:

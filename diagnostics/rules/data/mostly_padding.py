@@ -46,7 +46,6 @@ class MostlyPadding(Rule):
     """
 
     severity = "note"
-    no_exhibit = "nothing breaks: training is correct but slow; exhibit 02 starts from an attempt to speed it up"
 
     @check
     def from_batch(self, batch: BatchFacts) -> Finding | None:

@@ -61,7 +61,6 @@ class NonFiniteInputs(Rule):
 
     severity = "error"
     causes = (*NAN, *NO_LEARNING)
-    no_exhibit = "once the rows are named nothing is left to find out; how NaN spreads has its own exhibit"
 
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:

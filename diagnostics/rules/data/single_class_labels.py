@@ -50,7 +50,6 @@ class SingleClassLabels(Rule):
 
     severity = "error"
     causes = ("constant-predictions", "class-imbalance", "unused-classes")
-    no_exhibit = "printing the labels shows it; exhibit 18, where one class has nearly all rows, teaches that"
 
     @check
     def from_dataset(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:

@@ -65,7 +65,6 @@ class SortedByLabel(Rule):
 
     severity = "warning"
     causes = ("loss-oscillation", "constant-predictions")
-    no_exhibit = "the zoo's corpus is generated in random order, and Trainer shuffles by itself"
 
     @check
     def from_dataset(self, dataset: DatasetFacts, model: ModelFacts) -> Finding | None:

@@ -74,7 +74,6 @@ class TokenIdsOutOfRange(Rule):
 
     severity = "error"
     causes = ("asynchronous-error", *NAN)
-    no_exhibit = "the same mistake in the input as labels-out-of-range in the target, which exhibit 04 shows"
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:

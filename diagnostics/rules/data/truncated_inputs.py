@@ -45,7 +45,6 @@ class TruncatedInputs(Rule):
     """
 
     severity = "note"
-    no_exhibit = "it costs accuracy only if the lost text matters, and the zoo's short sentences are not truncated"
 
     @check
     def from_dataset(self, dataset: DatasetFacts) -> Finding | None:

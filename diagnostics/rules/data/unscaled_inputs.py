@@ -75,7 +75,6 @@ class UnscaledInputs(Rule):
 
     severity = "warning"
     causes = ("initial-loss-off", "saturated-activations", "dead-units", *TOO_LARGE_STEPS)
-    no_exhibit = "the exhibits train on text, whose token ids have no scale"
 
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts) -> Finding | None:

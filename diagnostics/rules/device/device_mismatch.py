@@ -52,7 +52,6 @@ class DeviceMismatch(Rule):
     """
 
     severity = "error"
-    no_exhibit = "it needs a second device, and the error explains itself"
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding | None:

@@ -66,7 +66,6 @@ class Overfitting(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "it is no bug of a script: the same script is right with more data, or stopped earlier"
 
     @check
     def from_history(self, evaluations: EvaluationHistory, training: LossHistory) -> Finding | None:

@@ -67,7 +67,6 @@ class ExplodingGradients(Rule):
 
     severity = "warning"
     causes = ("loss-divergence", "loss-oscillation", *NAN)
-    no_exhibit = "a rate too high and a recurrent net do it at once; the exhibits of both stop short of it"
 
     @check
     def from_history(

@@ -71,7 +71,6 @@ class NoGradient(Rule):
 
     severity = "error"
     causes = ("unreached-parameters", "unchanged-parameters", *NO_LEARNING)
-    no_exhibit = "the framework reports this bug itself, at the line where it happens; little is left to find out"
 
     @check
     def from_gradients(self, gradients: GradientFacts, model: ModelFacts | None = None) -> Finding | None:

@@ -51,7 +51,6 @@ class NonFiniteGradients(Rule):
 
     severity = "error"
     causes = ("unchanged-parameters", *NO_LEARNING)
-    no_exhibit = "where the gradient breaks before the loss does depends on the very numbers of a step"
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:

@@ -66,7 +66,6 @@ class BroadcastLoss(Rule):
 
     severity = "error"
     causes = NO_LEARNING
-    no_exhibit = "PyTorch's own losses warn about it; the bug stays hidden only in a custom loss"
 
     @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts, batch: BatchFacts | None = None) -> Finding | None:

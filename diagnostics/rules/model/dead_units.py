@@ -80,7 +80,6 @@ class DeadUnits(Rule):
 
     severity = "warning"
     causes = ("vanishing-gradients", "unchanged-parameters", *NO_LEARNING)
-    no_exhibit = "it comes of a start or a step gone wrong; the exhibits start from a sound checkpoint"
 
     @check
     def from_layers(

@@ -60,7 +60,6 @@ class EvalModeTraining(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "it costs some accuracy, depending on the seed: too little to fail on every run"
 
     @check
     def from_model(self, model: ModelFacts) -> Finding | None:

@@ -63,7 +63,6 @@ class IgnoresInput(Rule):
 
     severity = "error"
     causes = NO_LEARNING
-    no_exhibit = "a run that ignores its input stalls at chance; its exhibit waits for a bug found in the wild"
 
     @check
     def from_overfit(

@@ -58,7 +58,6 @@ class InitialLossOff(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "a run that starts badly mostly recovers; the exhibits show runs that do not"
 
     @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None) -> Finding | None:

@@ -54,7 +54,6 @@ class ProbabilitiesAsLogits(Rule):
 
     severity = "warning"
     causes = ("initial-loss-off", "learning-rate-too-low", "vanishing-gradients", *NO_LEARNING)
-    no_exhibit = "the opposite mistake, logits-as-probabilities, has an exhibit: it does more harm"
 
     @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:

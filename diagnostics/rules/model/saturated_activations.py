@@ -71,7 +71,6 @@ class SaturatedActivations(Rule):
 
     severity = "warning"
     causes = ("vanishing-gradients", *NO_LEARNING)
-    no_exhibit = "the exhibits' models use GELU and ReLU, which have no upper bound to sit at"
 
     @check
     def from_layers(self, layers: LayerFacts, outputs: OutputFacts, batch: BatchFacts) -> Finding | None:

@@ -55,7 +55,6 @@ class ShapeMismatch(Rule):
     """
 
     severity = "error"
-    no_exhibit = "it fails at once, at the line at fault, and the error names both sizes"
 
     @check
     def from_layer(self, crash: CrashFacts, symptom: LayerMisfit) -> Finding | None:

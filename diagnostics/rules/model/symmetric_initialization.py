@@ -60,7 +60,6 @@ class SymmetricInitialization(Rule):
 
     severity = "error"
     causes = NO_LEARNING
-    no_exhibit = "layers are initialised at random by default; the bug needs initialisation by hand"
 
     @check
     def from_overfit(self, overfit: OverfitFacts, gradient: GradientFacts | None = None) -> Finding | None:

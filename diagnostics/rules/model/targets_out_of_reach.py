@@ -68,7 +68,6 @@ class TargetsOutOfReach(Rule):
 
     severity = "error"
     causes = ("initial-loss-off", "saturated-activations", "unscaled-inputs", "vanishing-gradients", *NO_LEARNING)
-    no_exhibit = "the exhibits classify; a regression that saturates at once shows in its first losses"
 
     @check
     def from_batch(self, batch: BatchFacts, outputs: OutputFacts, loss: LossFacts) -> Finding | None:

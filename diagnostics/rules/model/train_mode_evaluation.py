@@ -56,7 +56,6 @@ class TrainModeEvaluation(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "it makes figures worse by an amount that varies with the seed: too little to fail on every run"
 
     @check
     def from_modes(

@@ -52,7 +52,6 @@ class UnusedClasses(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "it wastes the first steps of a run and breaks nothing, so there is no failure to show"
 
     @check
     def from_dataset(

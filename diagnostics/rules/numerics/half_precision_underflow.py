@@ -68,7 +68,6 @@ class HalfPrecisionUnderflow(Rule):
 
     severity = "warning"
     causes = ("vanishing-gradients", "unchanged-parameters", *NO_LEARNING)
-    no_exhibit = "every recipe for float16 has a loss scaler, and without it the loss still falls"
 
     @check
     def from_underflow(self, underflow: UnderflowFacts) -> Finding | None:

@@ -55,7 +55,6 @@ class NonFiniteActivations(Rule):
 
     severity = "error"
     causes = ("non-finite-loss", "non-finite-gradients", *NO_LEARNING)
-    no_exhibit = "in cage 11, where a half overflows, the cause has a rule of its own: half-precision-overflow"
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:

@@ -65,7 +65,6 @@ class CannotOverfitOneBatch(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "a check that many bugs fail, not a bug: each exhibit names the cause instead"
 
     @check
     def from_overfit(

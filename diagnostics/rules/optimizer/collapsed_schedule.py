@@ -77,7 +77,6 @@ class CollapsedSchedule(Rule):
         "transformers": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # both count steps",
         "keras": "give decay_steps in batches: epochs * len(dataset)",
     }
-    no_exhibit = "the loss stalls as at a rate that is too low, which cages 06 and 16 show"
 
     @check
     def from_steps(self, steps: StepHistory, losses: LossHistory | None = None) -> Finding | None:

@@ -64,7 +64,6 @@ class LearningRateTooLow(Rule):
 
     severity = "warning"
     causes = ("unchanged-parameters", *NO_LEARNING)
-    no_exhibit = "too slow to watch: the exhibit on learning rates shows the opposite, which does more harm"
 
     @check
     def from_trial(

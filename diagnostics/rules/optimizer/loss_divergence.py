@@ -48,7 +48,6 @@ class LossDivergence(Rule):
 
     severity = "warning"
     causes = ("constant-predictions",)
-    no_exhibit = "in the zoo's cages a loss that rises for good does so at a learning rate that is too high"
 
     @check
     def from_history(

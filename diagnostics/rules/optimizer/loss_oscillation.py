@@ -48,7 +48,6 @@ class LossOscillation(Rule):
     """
 
     severity = "warning"
-    no_exhibit = "in the zoo's cages a loss that swings does so at a learning rate that is too high"
 
     @check
     def from_history(

@@ -69,7 +69,6 @@ class LossPlateau(Rule):
 
     severity = "warning"
     causes = ("constant-predictions", "cannot-overfit-one-batch")
-    no_exhibit = "cage 06 stalls there after a hundred steps, which is for a watch over the training to see"
 
     @check
     def from_trial(

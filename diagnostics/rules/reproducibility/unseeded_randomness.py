@@ -56,7 +56,6 @@ class UnseededRandomness(Rule):
     """
 
     severity = "note"
-    no_exhibit = "a run that cannot be reproduced trains as well as any other: there is no failure to show"
 
     @check
     def from_reproduction(self, reproduction: ReproductionFacts) -> Finding | None:

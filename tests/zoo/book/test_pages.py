@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from book import pages
-from bugs.keeper.catalogue import load_catalogue
+from bugs.keeper.catalogue import load_catalogue, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import SECTIONS, Rule
 from diagnostics.rules.registry import all_rules
 
-EXHIBITS = list(load_catalogue(Path(__file__).parents[3]).values())
+ROOT = Path(__file__).parents[3]
+EXHIBITS = list(load_catalogue(ROOT).values())
 
 
 class TestRulePage:
@@ -29,7 +30,7 @@ class TestRulePage:
         if shown:
             assert all(f"[{exhibit.id} {exhibit.title}](../{exhibit.page}.ipynb)" in cage for exhibit in shown)
         else:
-            assert cage == f"- **Cage** none: {rule.no_exhibit}"
+            assert cage == f"- **Cage** none: {reasons_without_exhibit(ROOT)[rule.name]}"
 
     def test_says_which_ways_in_find_it(self) -> None:
         ways = {rule.name: pages.ways_in(rule) for rule in all_rules()}

@@ -140,6 +140,8 @@ class FirstStepPipeline(Pipeline):
         if prediction is not None and self._target is not None:
             part, target = _first_rows(prediction, self._target)
             activation = last_activation(self._model) if seen.is_output else None
+            if seen.call is not None and seen.call.made_by is not None:
+                activation = seen.call.made_by
             facts = output_facts(part, target, found.num_classes, activation)
             yield dataclasses.replace(facts, shape=tuple(prediction.shape))
         if seen.loss is None:

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.pytorch.activations import last_function
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
     Recognised,
@@ -63,6 +64,7 @@ class LossCall:
         target: its second.
         options: its other arguments, by name.
         source: the prediction itself.
+        made_by: the function that computed it: ``sigmoid``, ``linear``, …; None if not known.
         result: what it returned; None until then.
         value: the result, detached, if it is one number.
     """
@@ -72,6 +74,7 @@ class LossCall:
     target: Tensor
     options: Mapping[str, Any]
     source: weakref.ref[Tensor]
+    made_by: str | None = None
     result: weakref.ref[Tensor] | None = None
     value: Tensor | None = None
 
@@ -209,7 +212,8 @@ def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Los
         return None
     if given.get("size_average") is not None or given.get("reduce") is not None:
         given["reduction"] = "other"
-    return LossCall(name, prediction.detach(), target.detach(), given, weakref.ref(prediction))
+    made_by = last_function(prediction)
+    return LossCall(name, prediction.detach(), target.detach(), given, weakref.ref(prediction), made_by)
 
 
 def _number(result: Tensor) -> Tensor | None:
