@@ -119,6 +119,12 @@ def stacks(session: nox.Session) -> None:
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
+def recall(session: nox.Session) -> None:
+    """Count the bugs that `diagnose run` names, and the healthy programs that it alarms."""
+    _python(session, "tests/recall/measure.py", *session.posargs)
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
 def lint(session: nox.Session) -> None:
     """Check style and types: ruff on everything, mypy on diagnostics."""
     _python(session, "-m", "ruff", "check", ".")
