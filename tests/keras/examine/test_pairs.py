@@ -14,6 +14,7 @@ tf = pytest.importorskip("tensorflow")
 
 import diagnostics  # noqa: E402
 from tests.keras.pairs import assert_alike, bare  # noqa: E402
+from tests.support.findings import all_findings
 from tests.support.marks import quick  # noqa: E402
 
 if keras.backend.backend() != "tensorflow":
@@ -73,7 +74,7 @@ def examine_in_keras(
 
 def found(report, rule):
     assert report.faults == (), report.faults
-    findings = {finding.rule: finding for finding in report.findings}
+    findings = {finding.rule: finding for finding in all_findings(report)}
     assert rule in findings, f"{rule} was not found:\n{report}"
     return findings[rule]
 

@@ -250,7 +250,9 @@ class TestExplain:
         trace = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>'
         text = f"{NLL}\n{trace}\nRuntimeError: {ASSERT}"
         report = diagnostics.explain(text)
-        assert [finding.rule for finding in report.findings] == ["labels-out-of-range", "asynchronous-error"]
+        (cause,) = report.findings
+        assert cause.rule == "labels-out-of-range"
+        assert [finding.rule for finding in cause.consequences] == ["asynchronous-error"]
 
     def test_takes_the_line_that_waited_not_the_devices_own_code(self, tmp_path):
         script = tmp_path / "train_on_device.py"
@@ -315,7 +317,8 @@ class TestSimulatedDevice:
         command = [sys.executable, str(script)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
         assert done.returncode == 0, done.stderr
-        labels, late = json.loads(done.stdout.splitlines()[-1])["findings"]
+        (labels,) = json.loads(done.stdout.splitlines()[-1])["findings"]
+        (late,) = labels["consequences"]
         assert (labels["rule"], labels["evidence"]["highest_label"]) == ("labels-out-of-range", 2)
         assert late["rule"] == "asynchronous-error"
         assert late["evidence"]["line_is_right"] is (blocking == "1")

@@ -68,7 +68,11 @@ class TestKeptGraphs:
             raise RuntimeError(REFUSED)
         except RuntimeError as error:
             report = diagnostics.explain(error)
-        assert [finding.rule for finding in report.findings] == ["growing-memory", "out-of-memory"]
+        (cause,) = report.findings
+        assert (cause.rule, [finding.rule for finding in cause.consequences]) == (
+            "growing-memory",
+            ["out-of-memory"],
+        )
 
 
 class TestNoKeptGraphs:

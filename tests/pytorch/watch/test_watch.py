@@ -12,6 +12,7 @@ from torch import nn
 import diagnostics
 from diagnostics.collectors.pytorch.watch import watcher
 from tests.support import healthy
+from tests.support.findings import all_rules_of
 from tests.support.healthy import few_of, load
 
 PROGRAMS = [p for p in healthy.PROGRAMS if not p.stem.startswith(("keras_", "trainer_", "script_"))]
@@ -172,7 +173,7 @@ class TestReport:
                 loss.backward()
                 optimizer.step()
                 watch.step(loss)
-        rules = [finding.rule for finding in watch.report().findings]
+        rules = all_rules_of(watch.report())
         assert {"optimizer-misses-parameters", "unchanged-parameters"} <= set(rules)
 
     def test_gradients_that_are_never_zeroed_are_a_finding(self):
