@@ -14,7 +14,7 @@ tf = pytest.importorskip("tensorflow")
 
 import diagnostics  # noqa: E402
 from tests.keras.pairs import assert_alike, bare  # noqa: E402
-from tests.support.findings import all_findings
+from tests.support.findings import all_findings  # noqa: E402
 from tests.support.marks import quick  # noqa: E402
 
 if keras.backend.backend() != "tensorflow":
