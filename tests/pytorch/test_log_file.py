@@ -18,6 +18,6 @@ class TestOtherFiles:
         file = tmp_path / "model.pt"
         torch.save(torch.arange(500), file)
         assert refused(file) == (
-            f"{file} is no text but a file of another kind. diagnose explain reads what was printed: a log, or a "
-            "traceback that was copied into a file."
+            f"{file} is not a text file. diagnose explain reads printed output: a log, or a traceback that was "
+            "copied into a file."
         )

@@ -228,7 +228,7 @@ class TestIgnore:
         text = LOOP + f"\n\n{mark}def test_training():\n    assert train() < 1.4\n"
         done = diagnosed(text, "--diagnose", "-rP")
         done.assert_outcomes(passed=1)
-        done.stdout.fnmatch_lines(["To be ignored, but not found: no-gradient."])
+        done.stdout.fnmatch_lines(["Unused ignore: no-gradient."])
 
     def test_in_all_tests_by_the_table_that_diagnose_run_reads_too(self, diagnosed, pytester):
         pytester.makepyprojecttoml(
@@ -243,7 +243,7 @@ class TestIgnore:
         file = pytester.makepyprojecttoml("[tool.diagnostics.ignore]\nnon-finite-loss = ''\n")
         done = diagnosed(NAN, "--diagnose")
         assert done.ret == pytest.ExitCode.USAGE_ERROR
-        said = f"ERROR: [tool.diagnostics.ignore] in {file} gives no reason for non-finite-loss. Say why"
+        said = f"ERROR: [tool.diagnostics.ignore] in {file} gives no reason for non-finite-loss. Write why"
         assert said in done.stderr.str()
 
     @pytest.mark.parametrize(

@@ -100,12 +100,11 @@ class NoGradient(Rule):
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
         """Explain a backward pass without anything to differentiate."""
         seen = (
-            "No variable got a gradient: the loss depends on no trainable variable. The graph is broken "
-            "between the "
-            "model's output and the loss."
+            "No variable got a gradient: the loss depends on no trainable variable. The graph is broken between "
+            "the model's output and the loss."
             if crash.in_keras
-            else "backward() found nothing to differentiate: the loss depends on no parameter that requires a "
-            "gradient. Either the graph is broken, or all parameters are frozen."
+            else "No parameter got a gradient: the loss depends on no parameter that requires one. The graph is "
+            "broken between the model's output and the loss, or all parameters are frozen."
         )
         reconnect: Fix = RECONNECT_ADAPTERS if symptom.adapters else (RECONNECT, REQUIRE)
         return self.found(seen, fix={"torch": reconnect, "keras": RECONNECT_KERAS}, where=crash.where)

@@ -61,7 +61,7 @@ class TestRaggedColumns:
             "The 2 examples differ in length: 2 to 3 values in input_ids and attention_mask. A tensor is "
             "rectangular, and nothing pads the shorter examples."
         )
-        assert live.fix.endswith('keras.utils.pad_sequences(rows, padding="post")')
+        assert live.alternatives[-1] == 'keras.utils.pad_sequences(rows, padding="post")'
         assert text.message.startswith("Examples of different lengths cannot be stacked into one batch. A tensor")
 
     def test_rows_that_a_generator_yields(self):
@@ -152,7 +152,7 @@ class TestKerasHub:
         for finding in explained(hub_failure(3, in_inputs=True)):
             assert finding.rule == "labels-in-inputs"
             assert finding.message.startswith(
-                'The loss gets no target: "labels" sits among the inputs (token_ids, padding_mask, labels), where'
+                'The loss gets no target: "labels" is among the inputs (token_ids, padding_mask and labels), which'
             )
 
     @pytest.mark.exhaustive

@@ -211,7 +211,8 @@ class TestShapesDiffer:
                 "prediction, along the same axes. Shapes that happen to broadcast give no error, and the "
                 "loss compares the wrong pairs."
             )
-            assert finding.fix == "give the last layer 3 outputs, or mend the target"
+            assert finding.fix == "give the last layer 3 outputs"
+            assert finding.alternatives == ("correct the target",)
 
     @pytest.mark.parametrize("mode", [GRAPH, EAGER], ids=["graph", "eager"])
     def test_in_a_loss_of_the_users_own_at_its_line(self, mode):
@@ -223,11 +224,11 @@ class TestShapesDiffer:
 
         batch = None if mode is GRAPH else 8
         (live,) = diagnostics.explain(fit(sequential(3), X, X[:, :2], loss=distance, mode=mode)).findings
-        assert f"has shape ({batch}, 3) and the target ({batch}, 2)" in live.message
+        assert f"a prediction of shape ({batch}, 3) with a target of shape ({batch}, 2)" in live.message
         assert live.where.function == "distance"
         for finding in explained(fit(sequential(3), X, np.eye(2)[LABELS % 2], loss=entropy, mode=mode)):
             assert finding.message.startswith(
-                "The prediction has shape (8, 3) and the target (8, 2), and the loss"
+                "The loss cannot compare a prediction of shape (8, 3) with a target of shape (8, 2)"
             )
             assert finding.where.function == "entropy"
 
@@ -238,7 +239,7 @@ class TestShapesDiffer:
 
         model = keras.Sequential([layers.Input((4,)), Flat(), layers.Dense(3)])
         for finding in explained(fit(model, X, LABELS)):
-            assert "cannot bring them together: there are 16 predictions for 8 targets." in finding.message
+            assert "with a target of shape (8,): there are 16 predictions for 8 targets." in finding.message
 
     def test_shapes_that_clash_in_a_layer_or_in_the_weights_are_another_matter(self):
         class Sum(Subclassed):

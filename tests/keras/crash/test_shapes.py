@@ -55,7 +55,7 @@ class TestLayers:
             [layers.Input((32, 32, 3)), layers.Conv2D(3, 3), layers.Flatten(), layers.Dense(2)]
         )
         for finding in explained(fit(model, ones(8, 3, 32, 32), LABELS)):
-            assert finding.message.endswith("with 32 along axis 3. It has the 3 along axis 1.")
+            assert finding.message.endswith("with 32 along axis 3. Its axis 1 has size 3.")
             assert finding.fix == "keras.ops.transpose(x, (0, 2, 3, 1)) before it"
 
     def test_a_functional_model_compares_the_whole_shape(self):

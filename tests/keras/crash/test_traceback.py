@@ -60,7 +60,7 @@ class TestGraphs:
         for crash in crashes(error):
             assert crash.first_line == "Incompatible shapes: [24] vs. [16]"
             assert (crash.where.function, crash.unhide) == ("<lambda>", "model.compile(..., run_eagerly=True)")
-        assert "  The graph hides the line that failed; model.compile(..., run_eagerly=True) shows it.\n" in str(
+        assert "  The graph hides the failing line; model.compile(..., run_eagerly=True) shows it.\n" in str(
             diagnostics.explain(error)
         )
         for crash in crashes(fit((X, X[:, :2]), loss=flat, run_eagerly=True)):

@@ -300,7 +300,7 @@ def test_a_trainer_is_examined_by_its_own_collator_and_its_rows_stay(collate, fo
     trainer = transformers.Trainer(Pairs(), arguments, train_dataset=rows, data_collator=labelled)
     findings = diagnostics.examine(trainer).findings
     assert [one.rule for one in findings if one.rule == "unstable-batch"] == found
-    assert all("The collator (labelled) edits the rows" in one.message for one in findings if one.rule in found)
+    assert all("The collator (labelled) edits its rows" in one.message for one in findings if one.rule in found)
     assert rows == lists()
 
 

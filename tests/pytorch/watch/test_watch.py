@@ -208,7 +208,7 @@ class TestRefuses:
         with pytest.warns(DeprecationWarning, match="torch.jit.script"):
             scripted = torch.jit.script(nn.Linear(2, 2))
         assert self.refused(scripted) == (
-            "watch() was given a model that torch.jit.script or torch.jit.trace has made, which takes no hooks. "
+            "watch() was given a model made by torch.jit.script or torch.jit.trace, which takes no hooks. "
             "Train the module that it was made from."
         )
 
@@ -240,8 +240,7 @@ class TestRefuses:
     @pytest.mark.parametrize("steps", [3, "3", [-1], [True], [1.5]])
     def test_a_trace_of_no_step(self, steps):
         assert self.refused(Network(), trace_steps=steps) == (
-            f"watch() was given trace_steps={steps!r}. It takes numbers of steps, counted from 0: "
-            "trace_steps=[1, 3]."
+            f"watch() was given trace_steps={steps!r}. It takes step numbers, counted from 0: trace_steps=[1, 3]."
         )
 
     def test_an_end_before_the_beginning(self):

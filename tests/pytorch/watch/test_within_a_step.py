@@ -197,9 +197,7 @@ class TestBatch:
         report, _, _ = train_layered()
         with pytest.raises(diagnostics.InvalidInput) as error:
             report.batch()
-        assert str(error.value) == (
-            "batch() knows of no batch: no loss and no gradient of this run was seen to be NaN or infinite."
-        )
+        assert str(error.value) == ("batch() has no batch: every known loss and gradient of this run was finite.")
 
     def test_the_report_says_that_it_is_at_hand(self):
         report, _, _ = train_layered(broken_at=13)

@@ -55,7 +55,7 @@ class TestOnRealModels:
 
     def test_with_a_scaler_it_is_not_named(self):
         report = train(scaler=torch.amp.GradScaler("cpu"))
-        assert report.history.total_steps == 20
+        assert report.history.steps.total_steps == 20
         assert "half-precision-underflow" not in [finding.rule for finding in report.findings]
         assert "half-precision-underflow" not in report.not_applicable
 

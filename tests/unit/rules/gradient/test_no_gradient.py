@@ -58,8 +58,8 @@ class TestFromCrash:
     def test_it_says_what_was_missing_and_where(self):
         finding = NoGradient().from_crash(CRASH, NoPathToParameters())
         assert finding.message == (
-            "backward() found nothing to differentiate: the loss depends on no parameter that requires a "
-            "gradient. Either the graph is broken, or all parameters are frozen."
+            "No parameter got a gradient: the loss depends on no parameter that requires one. The graph is "
+            "broken between the model's output and the loss, or all parameters are frozen."
         )
         assert (finding.fix, *finding.alternatives) == (
             (
