@@ -92,8 +92,7 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
         if any(argument is not None for argument in (loader, loss_fn, optimizer, evaluation)):
             raise InvalidInput(
                 "examine() was given a Trainer and further arguments. A Trainer has its own data, loss and "
-                "optimizer: "
-                "examine(trainer)."
+                "optimizer: examine(trainer)."
             )
         from diagnostics.collectors.transformers.pipeline import TrainerPipeline
 
@@ -106,8 +105,7 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
         if loader is None:
             raise InvalidInput(
                 f"examine() was given the model {type(target).__name__} and no data. Pass the loader of the "
-                "training "
-                "loop: examine(model, loader, loss_fn, optimizer)."
+                "training loop: examine(model, loader, loss_fn, optimizer)."
             )
         from diagnostics.collectors.pytorch.data import not_batches
 

@@ -225,9 +225,8 @@ def _check_model(model: Any) -> None:
         raise InvalidInput(f"watch() was given {what(model)} as model. {USAGE}")
     if isinstance(model, torch.jit.ScriptModule):
         raise InvalidInput(
-            "watch() was given a model made by torch.jit.script or torch.jit.trace, which takes no hooks. "
-            "Train the "
-            "module that it was made from."
+            "watch() was given a model made by torch.jit.script or torch.jit.trace, which takes no hooks. Train "
+            "the module that it was made from."
         )
     from diagnostics.collectors.pytorch.model import check_runnable
     from diagnostics.collectors.shared.pipeline import StageFailed

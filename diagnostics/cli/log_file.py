@@ -112,9 +112,8 @@ def _decoded(raw: bytes, head: bytes, name: str) -> str:
             return raw.decode("utf-16-be" if even > odd else "utf-16-le", errors="replace")
     if 0 in raw and b"Traceback" not in raw:
         raise InvalidInput(
-            f"{name} is not a text file. diagnose explain reads printed output: a log, or a traceback that "
-            "was copied "
-            "into a file."
+            f"{name} is not a text file. diagnose explain reads printed output: a log, or a traceback that was "
+            "copied into a file."
         )
     text = raw.decode("utf-8", errors="replace")
     broken = text.count("\ufffd")

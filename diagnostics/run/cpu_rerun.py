@@ -16,8 +16,8 @@ from typing import Any
 ON_CPU: Mapping[str, str] = {"CUDA_VISIBLE_DEVICES": "", "CUDA_LAUNCH_BLOCKING": "1"}
 # Not `-m diagnostics`: a file of that name in the working directory would be run.
 START = (
-    f"import sys; sys.path[0] = {str(Path(__file__).resolve().parents[2])!r}; "
-    "from diagnostics.cli.main import main; sys.exit(main())"
+    f"import sys; sys.path[0] = {str(Path(__file__).resolve().parents[2])!r}; from diagnostics.cli.main import "
+    "main; sys.exit(main())"
 )
 
 

@@ -72,8 +72,8 @@ def main():
     examining, training = statistics.median(times[examine]), statistics.median(times[train])
     ratio = examining / training
     print(
-        f"examine(trainer) / {STEPS} training steps = {ratio:.2f} (at most {BOUND}): "
-        f"{examining:.1f} s of {training:.1f} s"
+        f"examine(trainer) / {STEPS} training steps = {ratio:.2f} (at most {BOUND}): {examining:.1f} s of "
+        f"{training:.1f} s"
     )
     return 0 if ratio <= BOUND else 1
 

@@ -38,8 +38,8 @@ def main():
     ours, theirs = (statistics.median(times[name]) - start for name in ("diagnostics", "torch"))
     ratio, brought = ours / theirs, imported("import diagnostics")
     print(
-        f"import diagnostics / import torch = {ratio:.4f} (at most {BOUND}): "
-        f"{1000 * ours:.0f} ms of {1000 * theirs:.0f} ms, the interpreter's start left out"
+        f"import diagnostics / import torch = {ratio:.4f} (at most {BOUND}): {1000 * ours:.0f} ms of "
+        f"{1000 * theirs:.0f} ms, the interpreter's start left out"
     )
     print(f"import diagnostics brings along: {', '.join(brought) or 'no framework'} (none allowed)")
     return 0 if ratio <= BOUND and not brought else 1

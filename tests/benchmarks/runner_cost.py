@@ -65,8 +65,8 @@ def main():
         f"{session:.1f} s of {script:.1f} s"
     )
     print(
-        f"the script / its imports = {script / imports:.2f} (at most {SCRIPT_BOUND}): "
-        f"{script:.1f} s of {imports:.1f} s"
+        f"the script / its imports = {script / imports:.2f} (at most {SCRIPT_BOUND}): {script:.1f} s of "
+        f"{imports:.1f} s"
     )
     return 0 if session <= SESSION_BOUND * script and script <= SCRIPT_BOUND * imports else 1
 

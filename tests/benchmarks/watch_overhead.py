@@ -169,8 +169,8 @@ def main():
         bare = statistics.median(times["bare"])
         others = ", ".join(f"{way} {value:.2f}" for way, value in ratio.items() if way not in ("bare", "watch"))
         print(
-            f"{build.__name__}: watch / bare = {ratio['watch']:.3f} (at most {bound}); {others}; "
-            f"a bare step takes {bare * 1e3:.2f} ms"
+            f"{build.__name__}: watch / bare = {ratio['watch']:.3f} (at most {bound}); {others}; a bare step "
+            f"takes {bare * 1e3:.2f} ms"
         )
         held = held and ratio["watch"] <= bound
         gc.collect()
@@ -178,8 +178,8 @@ def main():
     ratio = statistics.median(a / b for a, b in zip(times["watch"], times["bare"], strict=True))
     bare = statistics.median(times["bare"])
     print(
-        f"a transformer in Keras: KerasCallback / bare = {ratio:.3f} (at most {KERAS_BOUND}); "
-        f"a bare step takes {bare * 1e3:.2f} ms"
+        f"a transformer in Keras: KerasCallback / bare = {ratio:.3f} (at most {KERAS_BOUND}); a bare step takes "
+        f"{bare * 1e3:.2f} ms"
     )
     return 0 if held and ratio <= KERAS_BOUND else 1
 

@@ -53,7 +53,7 @@ class TestProbe:
 
     def test_needs_no_framework(self):
         code = (
-            "import diagnostics.tensor_probe as t, sys; assert t.probe(3, 'x') == 3; "
-            "assert not {'torch', 'tensorflow'} & set(sys.modules)"
+            "import diagnostics.tensor_probe as t, sys; assert t.probe(3, 'x') == 3; assert not {'torch', "
+            "'tensorflow'} & set(sys.modules)"
         )
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

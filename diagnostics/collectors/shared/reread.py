@@ -179,8 +179,8 @@ def _copier(data: Any) -> Callable[[Any], Any]:
         size += times * (held or 0)
         if objects > MOST_OBJECTS or size > MOST_BYTES:
             raise _Unjudged(
-                "needs data small enough to be copied: at most "
-                f"{MOST_BYTES >> 20} MiB and {MOST_OBJECTS:,} objects"
+                f"needs data small enough to be copied: at most {MOST_BYTES >> 20} MiB and {MOST_OBJECTS:,} "
+                "objects"
             )
         if held is not None or isinstance(value, _ATOMS) or id(value) in seen:
             continue

@@ -108,8 +108,7 @@ class UnstableBatch(Rule):
         if reread.fresh_workers:
             message += (
                 " The loader's worker processes start each epoch with a fresh copy, which hides the bug; it "
-                "appears "
-                "with num_workers=0 or persistent_workers=True."
+                "appears with num_workers=0 or persistent_workers=True."
             )
         return self.found(
             message,

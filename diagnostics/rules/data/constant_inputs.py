@@ -109,8 +109,7 @@ class ConstantInputs(Rule):
         return self.found(
             f"{capitalized(listed(map(_called, alike)))} {'is' if one else 'are'} the same for all {batch.size} "
             f"examples in this batch, so the model can learn nothing from {'it' if one else 'them'}. That is "
-            "right "
-            "for a coordinate grid or an initial state, but not for a feature.",
+            "right for a coordinate grid or an initial state, but not for a feature.",
             fix="if it is a feature, check the code that fills it: its values got lost",
             evidence={"inputs": alike, "examples": batch.size},
             severity="note",

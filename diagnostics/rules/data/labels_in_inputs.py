@@ -77,8 +77,7 @@ class LabelsInInputs(Rule):
         return self.found(
             f'This batch is one dict of inputs ({_inputs(batch.inputs)}) with "{name}" among them, and has no '
             f"target. The loss compares the prediction of {model.name} with a target; without one there is no "
-            "loss, "
-            "and nothing to compute a gradient from.",
+            "loss, and nothing to compute a gradient from.",
             fix=_fixes(name, batch.inputs),
             evidence={"inputs": list(batch.inputs), "labels": name},
         )

@@ -95,8 +95,7 @@ class LabelsMissing(Rule):
         inputs = f" ({', '.join(symptom.inputs)})" if symptom.inputs else ""
         return self.found(
             f"fit() got inputs{inputs}, but no labels, so the loss has no target. A loss given to compile() "
-            "compares "
-            "the prediction with a target; without one there is nothing to minimise.",
+            "compares the prediction with a target; without one there is nothing to minimise.",
             fix=FIX_FIT,
             evidence={"received": list(symptom.inputs)},
             where=crash.where,

@@ -68,9 +68,8 @@ class SingleClassLabels(Rule):
             raise NotApplicable("needs all labels where a sampler may draw rare rows more often")
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
-            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. "
-            "From one "
-            "class it can only learn a constant prediction.",
+            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. From "
+            "one class it can only learn a constant prediction.",
             fix=(
                 "shuffle before you select: dataset.shuffle(seed=0).select(range(n)) keeps every class",
                 "check how the rows were chosen: a filter, or a constant label column",

@@ -98,8 +98,7 @@ class TokenIdsOutOfRange(Rule):
             return self._one(symptom.offending, symptom.rows, crash)
         return self.found(
             "An embedding got an index beyond its last row: either a token id beyond its vocabulary, or a "
-            "position "
-            f"beyond its longest sequence. {not_known('the index and the number of rows', crash.live)}",
+            f"position beyond its longest sequence. {not_known('the index and the number of rows', crash.live)}",
             fix=FIX,
             where=crash.where,
         )

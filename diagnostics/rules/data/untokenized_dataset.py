@@ -105,8 +105,7 @@ class UntokenizedDataset(Rule):
         else:
             why = (
                 f"A layer computes with numbers, not strings. If the text is sentences, {CAUSE}; if it is "
-                "category "
-                "names, convert them to integers first (keras.layers.StringLookup)."
+                "category names, convert them to integers first (keras.layers.StringLookup)."
             )
         return self.found(
             f"The rows hold {held} where the model expects numbers. {why}",

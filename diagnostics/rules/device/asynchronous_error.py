@@ -11,9 +11,8 @@ MOST_LISTED = 6  # the last candidates; the evidence holds them all
 
 _MEANING = {
     "assert": (
-        "an assertion in a kernel failed, nearly always about an index: a label beyond the model's last "
-        "output, or "
-        "a token id beyond the embedding's last row"
+        "an assertion in a kernel failed, nearly always about an index: a label beyond the model's last output, "
+        "or a token id beyond the embedding's last row"
     ),
     "memory access": (
         "a kernel read or wrote memory outside its tensors, usually with an index that was not checked"
@@ -25,8 +24,7 @@ _MEANING = {
 _LOST = " This process can no longer use the device: every later call fails too, until you restart it."
 _CPU = (
     'run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
-    "failing "
-    "line and names the index"
+    "failing line and names the index"
 )
 
 
@@ -107,10 +105,9 @@ class AsynchronousError(Rule):
     def _library(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"A GPU library could not be initialised or could not allocate memory ({symptom.said}). It allocates "
-            "its own memory on first use, so usually the GPU is full, often because of other processes. Otherwise "
-            "an earlier kernel failed, for instance on an index out of range, and this is the first call "
-            "that gets "
-            "the error: then this line is not the failing call."
+            "its own memory on first use, so usually the GPU is full, often because of other processes. "
+            "Otherwise an earlier kernel failed, for instance on an index out of range, and this is the first "
+            "call that gets the error: then this line is not the failing call."
         )
         fix = ("list the processes on the GPU: diagnose gpu, or nvidia-smi", f"if it has room: {_again(crash)}")
         return self._found(crash, symptom, message, fix)
@@ -118,10 +115,9 @@ class AsynchronousError(Rule):
     def _nccl(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"A collective failed ({symptom.said}). Collectives run asynchronously on the device, so the "
-            "traceback "
-            "points at the synchronisation point of this rank, and most ranks fail only because another one did. "
-            "The cause is in the log of the rank that failed first: its own exception, a failed kernel, or a "
-            "machine that cannot be reached."
+            "traceback points at the synchronisation point of this rank, and most ranks fail only because "
+            "another one did. The cause is in the log of the rank that failed first: its own exception, a "
+            "failed kernel, or a machine that cannot be reached."
         )
         fix = ("read the earliest traceback of all ranks", "set NCCL_DEBUG=INFO: then each rank logs what failed")
         return self._found(crash, symptom, message, fix)

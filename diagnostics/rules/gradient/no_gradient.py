@@ -14,9 +14,8 @@ RECONNECT = (
 )
 UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only the ones to train"
 UNFREEZE_ADAPTERS = (
-    "make the adapters trainable: get_peft_model(model, config), with a new head in modules_to_save; the "
-    "base model "
-    "stays frozen, and model.print_trainable_parameters() shows what is trained",
+    "make the adapters trainable: get_peft_model(model, config), with a new head in modules_to_save; the base "
+    "model stays frozen, and model.print_trainable_parameters() shows what is trained",
     "continue with saved adapters: PeftModel.from_pretrained(model, path, is_trainable=True)",
 )
 RECONNECT_ADAPTERS = (
@@ -81,9 +80,8 @@ class NoGradient(Rule):
         if not gradients.num_trainable:
             unfreeze: Fix = UNFREEZE_ADAPTERS if adapters else UNFREEZE
             return self.found(
-                "None of the model's parameters requires a gradient: all of them are frozen, so training "
-                "would not "
-                "change the model.",
+                "None of the model's parameters requires a gradient: all of them are frozen, so training would "
+                "not change the model.",
                 fix={"torch": unfreeze, "keras": UNFREEZE_KERAS},
                 evidence={"connected": False, "num_trainable": 0},
             )

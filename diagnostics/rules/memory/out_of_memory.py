@@ -110,9 +110,8 @@ class OutOfMemory(Rule):
         who = "A worker of the data loader" if symptom.worker else "The process"
         return self.found(
             f"{who} was killed by signal 9 (SIGKILL), which allows no exception. Unless somebody sent it by "
-            "hand, the "
-            "operating system or the container sent it, nearly always because host memory (not GPU memory) ran "
-            "out. A job scheduler does the same at its own limit.",
+            "hand, the operating system or the container sent it, nearly always because host memory (not GPU "
+            "memory) ran out. A job scheduler does the same at its own limit.",
             fix=(
                 "confirm the cause: `dmesg | grep -i kill`",
                 "use fewer workers (num_workers): each holds a copy of the dataset's data in memory",
@@ -125,9 +124,8 @@ class OutOfMemory(Rule):
 
     def _shared_memory(self, crash: CrashFacts) -> Finding:
         return self.found(
-            "A worker of the data loader ran out of shared memory: workers pass their batches through "
-            "/dev/shm, which "
-            "is full. In a container it has 64 MiB by default.",
+            "A worker of the data loader ran out of shared memory: workers pass their batches through /dev/shm, "
+            "which is full. In a container it has 64 MiB by default.",
             fix=(
                 "start the container with --shm-size=8g (or --ipc=host)",
                 "use fewer workers, or num_workers=0",
@@ -173,9 +171,8 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
             f"That would be enough, but {symptom.framework}'s memory is fragmented into blocks that are too small."
         )
     return (
-        f"{symptom.framework} itself holds {in_bytes(unused)} that no tensor uses. That would be enough, but "
-        "it is "
-        "fragmented into blocks that are too small."
+        f"{symptom.framework} itself holds {in_bytes(unused)} that no tensor uses. That would be enough, but it "
+        "is fragmented into blocks that are too small."
     )
 
 

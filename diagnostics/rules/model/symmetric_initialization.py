@@ -73,8 +73,8 @@ class SymmetricInitialization(Rule):
         weights = f"weight {equal[0]}" if len(equal) == 1 else f"each of the weights {listed(equal, most=NAMED)}"
         return self.found(
             f"All units of {weights} start equal, and they are still equal after a copy of the model was trained "
-            f"on one batch ({count_of(steps, 'step')}). Equal units get equal "
-            "gradients, so they stay copies of each other, and the layer has the capacity of a single unit.",
+            f"on one batch ({count_of(steps, 'step')}). Equal units get equal gradients, so they stay copies of "
+            "each other, and the layer has the capacity of a single unit.",
             fix={
                 "torch": (
                     f"initialise {equal[0]} at random: torch.nn.init.kaiming_uniform_(weight, "

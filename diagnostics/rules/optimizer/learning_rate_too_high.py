@@ -91,11 +91,10 @@ class LearningRateTooHigh(Rule):
         steps = len(trial.losses)
         return self.found(
             f"A copy of the model, trained on {lr_trial.on_batches(trial)}{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, {_ended(lr_trial.ended(trial.losses, trial.batches), steps)}. "
-            f"A constant prediction would score {floor:.4g}. "
-            f"At {trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
-            f"{lr_trial.ended(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps. "
-            f"{_update(trial)}",
+            f"{trial.learning_rate:.3g}, {_ended(lr_trial.ended(trial.losses, trial.batches), steps)}. A "
+            f"constant prediction would score {floor:.4g}. At {trial.better_rate:.3g}, with everything else "
+            f"unchanged, the loss fell to {lr_trial.ended(trial.better_losses, trial.batches):.4g} in "
+            f"{len(trial.better_losses)} steps. {_update(trial)}",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence=lr_trial.evidence(trial, floor),
         )

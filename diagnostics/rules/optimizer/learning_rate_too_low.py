@@ -83,11 +83,10 @@ class LearningRateTooLow(Rule):
         taken_off = (first - lowest) / first / (steps - 1) * update_size.LONG_RUN
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
-            f"and a step changed the weights by {update:.2g} of their norm. "
-            f"At that pace {update_size.LONG_RUN:,} steps change them by "
-            f"{update * update_size.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. At "
-            f"{trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
+            f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, and "
+            f"a step changed the weights by {update:.2g} of their norm. At that pace {update_size.LONG_RUN:,} "
+            f"steps change them by {update * update_size.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. "
+            f"At {trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
             evidence=lr_trial.evidence(trial, floor),

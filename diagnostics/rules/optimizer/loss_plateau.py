@@ -94,10 +94,9 @@ class LossPlateau(Rule):
         return self.found(
             f"On {lr_trial.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss is "
             f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it is between "
-            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {floor:.4g}. "
-            f"It can be learned: at {trial.better_rate:.3g} the loss fell to "
-            f"{lr_trial.ended(trial.better_losses, trial.batches):.4g} in "
-            f"{len(trial.better_losses)} steps.",
+            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {floor:.4g}. It can be "
+            f"learned: at {trial.better_rate:.3g} the loss fell to "
+            f"{lr_trial.ended(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
                 **lr_trial.evidence(trial, floor),

@@ -28,8 +28,8 @@ For debugging consider passing CUDA_LAUNCH_BLOCKING=1
 Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
 """
 KERNEL = (
-    "/pytorch/aten/src/ATen/native/cuda/{file}: {kernel}: block: [0,0,0], thread: [3,0,0] "
-    "Assertion `{check}` failed."
+    "/pytorch/aten/src/ATen/native/cuda/{file}: {kernel}: block: [0,0,0], thread: [3,0,0] Assertion `{check}` "
+    "failed."
 )
 NLL = KERNEL.format(
     file="Loss.cu:245", kernel="nll_loss_forward_reduce_cuda_kernel_2d", check="t >= 0 && t < n_classes"

@@ -156,9 +156,8 @@ class TestOtherLayers:
         model = Net(nn.Conv2d(3, 8, 3))
         for finding in explained(failure(lambda: model(R(8, 28, 28, 3)))):
             assert finding.message.endswith(
-                "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with 28 along axis 1. "
-                "Its last "
-                "axis has size 3: the channels are last, and this layer takes channels first."
+                "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with 28 along axis 1. Its "
+                "last axis has size 3: the channels are last, and this layer takes channels first."
             )
             assert finding.fix == "x.permute(0, 3, 1, 2) before it"
 

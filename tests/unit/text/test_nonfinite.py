@@ -47,8 +47,8 @@ class TestFrameLines:
         assert lines == [
             "smallest to largest |x|             weights   inputs    outputs",
             "b.t.layers.0.attention.out Linear   0.5 to 2  0.5 to 2  1e-06 to 6.55e+04, 2 NaN",
-            "b.t.layers.0 ResidualAttentionBlo\N{HORIZONTAL ELLIPSIS}  -         0.5 to 2  "
-            "1e-06 to 6.55e+04, 2 NaN",
+            "b.t.layers.0 ResidualAttentionBlo\N{HORIZONTAL ELLIPSIS}  -         0.5 to 2  1e-06 to 6.55e+04, 2 "
+            "NaN",
         ]
         assert max(map(len, lines)) <= 80
 

@@ -54,9 +54,10 @@ class TestExecute:
         raises, does_not, hidden, dies = failures
         failed = desk.shelf.folder / "failed"
         assert raises == (
-            "01_raises: code cell 2 of 3 raised, and was not meant to: "
-            "TypeError: 'int' object is not subscriptable\n"
-            "    | outputs = 2\n    | outputs[3]\n"
+            "01_raises: code cell 2 of 3 raised, and was not meant to: TypeError: 'int' object is not "
+            "subscriptable\n"
+            "    | outputs = 2\n"
+            "    | outputs[3]\n"
             f"    as far as it went: {failed / '01_raises.ipynb'}"
         )
         assert does_not == (

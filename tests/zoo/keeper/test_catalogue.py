@@ -102,13 +102,13 @@ class TestLoadCatalogue:
             ({"rules": "a"}, "rules: expected a list of rules, such as ['labels-out-of-range'], got 'a'"),
             (
                 {"hints": ["one", "two"]},
-                "hints: expected three hints, none empty, each saying more than the one before, "
-                "got ['one', 'two']",
+                "hints: expected three hints, none empty, each saying more than the one before, got ['one', "
+                "'two']",
             ),
             (
                 {"hints": ["one", "", "three"]},
-                "hints: expected three hints, none empty, each saying more than the one before, "
-                "got ['one', '', 'three']",
+                "hints: expected three hints, none empty, each saying more than the one before, got ['one', '', "
+                "'three']",
             ),
             ({"sources": [3]}, "sources: expected a list of sources, got [3]"),
             ({"signature": "IndexError"}, "signature: expected a table, got 'IndexError'"),
@@ -119,8 +119,8 @@ class TestLoadCatalogue:
             ),
             (
                 {"signature": SIGNATURE | {"surfaces": "train.py"}},
-                "signature.surfaces: expected 'path.py in function', such as "
-                "'torch/nn/functional.py in cross_entropy', got 'train.py'",
+                "signature.surfaces: expected 'path.py in function', such as 'torch/nn/functional.py in "
+                "cross_entropy', got 'train.py'",
             ),
             (
                 {"signature": SIGNATURE | {"exception": "an error"}},

@@ -99,9 +99,8 @@ class TestFires:
         finding = RULE.from_reread(twice({"0": IDS}, {"0": IDS + 1}, fresh_workers=True))
         assert finding.severity == "note"
         assert finding.message.endswith(
-            "The loader's worker processes start each epoch with a fresh copy, which hides the bug; it "
-            "appears with "
-            "num_workers=0 or persistent_workers=True."
+            "The loader's worker processes start each epoch with a fresh copy, which hides the bug; it appears "
+            "with num_workers=0 or persistent_workers=True."
         )
 
 

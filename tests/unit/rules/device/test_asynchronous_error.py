@@ -16,14 +16,12 @@ SAID = "device-side assert triggered"
 LOST = "This process can no longer use the device: every later call fails too, until you restart it."
 ASSERT = (
     "Meaning: an assertion in a kernel failed, nearly always about an index: a label beyond the model's last "
-    "output, "
-    "or a token id beyond the embedding's last row."
+    "output, or a token id beyond the embedding's last row."
 )
 DOUBT = (
     "The device reported 'device-side assert triggered' while the host was at line 41, print(loss.item()). The "
-    "traceback points at the synchronisation point, not the failing call: device work is queued, and the "
-    "host gets "
-    f"an error only at the next synchronisation. {ASSERT}"
+    "traceback points at the synchronisation point, not the failing call: device work is queued, and the host "
+    f"gets an error only at the next synchronisation. {ASSERT}"
 )
 ON_THE_CPU = (
     'run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '

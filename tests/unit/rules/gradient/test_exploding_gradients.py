@@ -47,8 +47,8 @@ class TestFires:
     def test_on_one_that_jumps_just_before_it_is_nan(self):
         finding = judge(RULE.from_history, history([1.0, 2.0, 3.0, 2.0, 7e5, np.nan, np.nan]))
         assert finding.message.startswith(
-            "The gradient norm exploded: at most 2 in the first 2 steps, 7e+05 in step 4, and "
-            "7e+05 just before it became NaN or infinite."
+            "The gradient norm exploded: at most 2 in the first 2 steps, 7e+05 in step 4, and 7e+05 just before "
+            "it became NaN or infinite."
         )
 
     def test_on_a_spike_that_throws_the_loss_back(self):

@@ -44,9 +44,8 @@ class TestFires:
     def test_where_an_operation_rounds_in_an_order_of_its_own(self):
         finding = RULE.from_reproduction(ReproductionFacts(12, 1, "the gradient of 'a.weight'", 1e-6, 1.0))
         assert finding.message == START + (
-            "the gradient of 'a.weight' (up to 1e-06, in values of up to 1). A difference this small comes "
-            "from an "
-            "operation without a fixed order of summation."
+            "the gradient of 'a.weight' (up to 1e-06, in values of up to 1). A difference this small comes from "
+            "an operation without a fixed order of summation."
         )
         assert finding.fix == (
             "torch.use_deterministic_algorithms(True), which replaces the operation or names it in an error"
