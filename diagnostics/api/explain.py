@@ -47,7 +47,7 @@ def explain(failure: Any) -> Report:
 def explanation_of(failure: Any) -> Report:
     """Do the same as `explain`, without grouping the findings."""
     if isinstance(failure, str):
-        title, crash, *symptoms = _of_text(failure)
+        title, crash, *symptoms = read_text(failure)
     elif isinstance(failure, BaseException):
         title = "explained an exception"
         crash, *symptoms = facts_of_exception(failure)
@@ -96,20 +96,17 @@ def _read(error: BaseException) -> Crash:
     return Crash(facts, (*crash.variables, *({} for _ in range(frames_elsewhere))))
 
 
-def facts_of_text(text: str) -> tuple[CrashFacts, *tuple[Any, ...]]:
+def read_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
     """Read the text of a traceback; of several, the most likely origin that is recognised.
 
     Chained exceptions count as one failure, as in `facts_of_exception`.
 
+    Returns:
+        The title of the report, the facts of the crash, and what was recognised in it.
+
     Raises:
         InvalidInput: the text has no traceback.
     """
-    _, *facts = _of_text(text)
-    return facts[0], *facts[1:]
-
-
-def _of_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
-    """Return the title of the report, and the facts."""
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash, within
     from diagnostics.collectors.tracebacks.no_traceback import last_words

@@ -3,7 +3,7 @@
 import traceback
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.api.explain import facts_of_exception, read_text
 
 
 def failure(run):
@@ -17,6 +17,12 @@ def failure(run):
 
 def printed(error):
     return "".join(traceback.format_exception(error))
+
+
+def facts_of_text(text):
+    """Read the facts of a crash, and its symptoms, from text."""
+    _, *facts = read_text(text)
+    return tuple(facts)
 
 
 def live(run):

@@ -43,7 +43,7 @@ HARDLY_MOVES = 0.02  # of its first loss: less than this was gained in a whole r
 
 # A wide network whose steps are too large may still learn one small batch by heart, and fail at the second. Steps
 # thirty times the 0.001 of the rule of thumb (see learning-rate-too-high) are tried on a few batches in turn.
-LARGE_UPDATE = 0.03
+LARGE_TRIAL_UPDATE = 0.03
 POOL_BATCHES, POOL_STEPS = 8, 60  # of 8 in turn, the wide ones that we tried fail; of 4, some learn
 
 
@@ -187,7 +187,7 @@ def overfit(
             better_losses=runs[-1].losses if better else (),
             warms_up=warms_up,
         )
-        suspect = first.lowest <= enough and max(first.update_ratios, default=0.0) >= LARGE_UPDATE
+        suspect = first.lowest <= enough and max(first.update_ratios, default=0.0) >= LARGE_TRIAL_UPDATE
         affordable = POOL_STEPS * first.pace <= SECONDS
         in_turns = warms_up is False and suspect and affordable
         yield (train_in_turns(run, pool(), their_rate) if in_turns else None) or alone

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.api.explain import facts_of_exception
 from diagnostics.facts.crash import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer
 from diagnostics.facts.shapes import OperandsMisfit
 from tests.keras.fits import (
@@ -22,7 +22,7 @@ from tests.keras.fits import (
     sequential,
     tf,
 )
-from tests.support.crashes import explained, failure, printed, recognised
+from tests.support.crashes import explained, facts_of_text, failure, printed, recognised
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -18,8 +18,9 @@ from torch.utils.data import DataLoader, TensorDataset
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.api.explain import facts_of_exception
 from diagnostics.facts.crash import AsynchronousErrorCrash, LabelBeyondOutputs, TokenBeyondEmbedding
+from tests.support.crashes import facts_of_text
 
 ASSERT = """\
 CUDA error: device-side assert triggered

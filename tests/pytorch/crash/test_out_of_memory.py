@@ -13,11 +13,12 @@ import pytest
 
 import diagnostics
 from diagnostics import InvalidInput
-from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.api.explain import facts_of_exception
 from diagnostics.collectors.crash.out_of_memory import GPU_ALLOCATOR_ON_CPU as BFC_ON_CPU
 from diagnostics.collectors.system import nvml
 from diagnostics.facts.crash import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
+from tests.support.crashes import facts_of_text
 
 MIB, GIB = 2**20, 2**30
 BEFORE_1_5 = (

@@ -15,7 +15,7 @@ from transformers import (
     GPT2LMHeadModel,
 )
 
-from diagnostics.api.explain import facts_of_exception, facts_of_text
+from diagnostics.api.explain import facts_of_exception
 from diagnostics.facts.crash import (
     DevicesDiffer,
     LabelBeyondOutputs,
@@ -27,7 +27,7 @@ from diagnostics.facts.crash import (
     TokenBeyondEmbedding,
 )
 from diagnostics.facts.shapes import OperandsMisfit
-from tests.support.crashes import explained, failure, live, recognised, text
+from tests.support.crashes import explained, facts_of_text, failure, live, recognised, text
 from tests.support.tiny_bert import bert, tokenized_rows, tokenizer, trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -7,7 +7,7 @@ import pytest
 
 from diagnostics.collectors.shared import overfit_plan
 from diagnostics.collectors.shared.overfit_plan import (
-    LARGE_UPDATE,
+    LARGE_TRIAL_UPDATE,
     LAST_STEPS,
     OUR_RATES,
     POOL_STEPS,
@@ -133,7 +133,7 @@ class TestLargeSteps:
     POOL = Pool(floor=1.1, batches=2)
     SWINGS = (1.2, 1.0) * 30
 
-    def pooled(self, *answers, update=LARGE_UPDATE, **options):
+    def pooled(self, *answers, update=LARGE_TRIAL_UPDATE, **options):
         settings = {"their_rate": 1e-3, "warms_up": False, "pool": lambda: self.POOL, **options}
         facts, plans = walk([LEARNS, *answers], update, **settings)
         return facts[0], [(plan.batches, plan.factor, plan.steps) for plan in plans]
@@ -153,7 +153,8 @@ class TestLargeSteps:
         assert (trial.losses, trial.batches, trial.better_rate) == (LEARNS, 1, None)
 
     @pytest.mark.parametrize(
-        "options", [{"update": 0.9 * LARGE_UPDATE}, {"warms_up": True}, {"warms_up": None}, {"pool": lambda: None}]
+        "options",
+        [{"update": 0.9 * LARGE_TRIAL_UPDATE}, {"warms_up": True}, {"warms_up": None}, {"pool": lambda: None}],
     )
     def test_nothing_more_is_tried_where_it_could_not_be_judged(self, options):
         trial, plans = self.pooled(**options)
@@ -161,7 +162,7 @@ class TestLargeSteps:
 
     @pytest.mark.parametrize(("pace", "runs"), [(1.9, 2), (2.1, 1)])
     def test_of_a_slow_model_are_not_followed_up(self, pace, runs):
-        answers = iter([Run(LEARNS, (LARGE_UPDATE,) * 2, pace=pace), Run((1.2, 0.9, 0.6, 0.4))])
+        answers = iter([Run(LEARNS, (LARGE_TRIAL_UPDATE,) * 2, pace=pace), Run((1.2, 0.9, 0.6, 0.4))])
         plans = []
 
         def run(plan):
