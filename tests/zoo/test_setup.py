@@ -210,4 +210,4 @@ class TestSessions:
         fixes = [name for name in names if name.startswith("fix-")]
         assert bugs == sorted(bugs)
         assert [name[4:] for name in fixes] == [name[4:] for name in bugs]
-        assert names == ["env", *bugs, *fixes, "tests", "verify", "stacks", "lint", "book", "bench", "record-gpu"]
+        assert names == ["env", *bugs, *fixes, "tests", "verify", "recall", "stacks", "lint", "book", "bench", "record-gpu"]

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 import diagnostics
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.pytorch.watch.record import model_hooks
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from tests.pytorch.watched import batch, mlp
-
-PLAIN = nn.Module.__getstate__
 
 
 class Kept(nn.Module):
@@ -37,7 +37,11 @@ def saved(model):
 
 
 class TestHookAround:
-    def test_calls_before_and_after_until_it_is_taken_off(self):
+    def test_calls_before_and_after_until_it_is_taken_off(self, monkeypatch):
+        # A watch that another test left open keeps the patches of the process in place.
+        monkeypatch.setattr(model_hooks, "_ours", set())
+        monkeypatch.setattr(model_hooks, "_patches", Patches())
+        plain = nn.Module.__getstate__
         model, calls = nn.Linear(2, 2), []
         remove = hook_around(
             model,
@@ -50,7 +54,7 @@ class TestHookAround:
         remove()
         model(inputs)
         assert len(calls) == 2
-        assert nn.Module.__getstate__ is PLAIN
+        assert nn.Module.__getstate__ is plain
 
     def test_a_copy_has_only_the_hooks_of_the_user(self):
         model, calls = mlp(), []
