@@ -206,4 +206,4 @@ def _cages_of(rule: Rule, exhibits: Iterable[Exhibit]) -> str:
     shown = [e for e in exhibits if rule.name in e.rules]
     if shown:
         return ", ".join(f"[{e.id} {e.title}](../{e.page}.ipynb)" for e in shown)
-    return f"none: {_without_exhibit().get(rule.name, 'the exhibits at hand show it nowhere')}"
+    return f"none: {_without_exhibit().get(rule.name, 'not among these exhibits')}"
