@@ -1,4 +1,4 @@
-"""The batch in which NaN or infinity first appeared, to be looked at or kept."""
+"""The batch in which NaN or infinity first appeared, to inspect or to save."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .errors import InvalidInput
 
 @dataclass(frozen=True, repr=False)
 class FailedBatch:
-    """What the model was called with in the first step that was not finite.
+    """The inputs of the model in the first step with NaN or infinity.
 
-    Labels are in it only if the model is called with them. With gradient accumulation it is the small batch that
-    made the NaN or infinity, or, if that is not known, the last one of the step.
+    Holds labels only if the model is called with them. Under gradient accumulation it is the micro-batch that
+    produced the NaN or infinity or, if that is unknown, the last one of the step.
 
     Attributes:
         step: the step, counted from 0.
-        fingerprint: 64 bits, equal for equal batches, as in `StepHistory`; None if not known.
-        size: examples in it; 0 if not known.
-        rows: the examples concerned, counted from 0; empty if not known.
+        fingerprint: 64 bits, equal for equal batches, as in `StepHistory`; None if unknown.
+        size: number of examples; 0 if unknown.
+        rows: the examples concerned, counted from 0; empty if unknown.
         args: positional arguments of the call: the tensors themselves, on their device, without a graph.
-        kwargs: named ones.
-        why_not: why the inputs were not kept, in words; empty if they were.
-        ending: of the files that `save` writes, for the report to name one.
+        kwargs: keyword arguments of the call.
+        why_not: why the inputs were not kept; empty if they were.
+        ending: extension of the files that `save` writes; the report shows it.
     """
 
     ending: ClassVar[str] = ".pt"
@@ -39,7 +39,7 @@ class FailedBatch:
     why_not: str = ""
 
     def save(self, path: str | Path) -> Path:
-        """Write the batch with `torch.save`: a dict of ``args``, ``kwargs``, ``step``, ``fingerprint``, ``rows``.
+        """Save the batch with `torch.save`: a dict of ``args``, ``kwargs``, ``step``, ``fingerprint``, ``rows``.
 
             saved = torch.load("batch.pt")
             model(*saved["args"], **saved["kwargs"])
@@ -64,6 +64,6 @@ class FailedBatch:
     def __repr__(self) -> str:
         size = f"{self.size} examples" if self.size else "of unknown size"
         known = f", fingerprint {self.fingerprint}" if self.fingerprint is not None else ""
-        concerned = f", concerned: {', '.join(map(str, self.rows))}" if self.rows else ""
+        concerned = f", rows {', '.join(map(str, self.rows))}" if self.rows else ""
         kept = f"not kept: {self.why_not}" if self.why_not else "kept"
         return f"<batch of step {self.step}: {size}{known}{concerned}; {kept}>"

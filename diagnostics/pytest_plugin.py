@@ -1,6 +1,6 @@
-"""The pytest plugin: `pytest --diagnose` looks at the training in all tests, the fixture `diagnose` at one test's.
+"""The pytest plugin: `pytest --diagnose` observes the training of every test, the fixture `diagnose` that of one.
 
-Without either, nothing of the library is imported but `diagnostics` itself, which imports no framework.
+Without either, only `diagnostics` itself is imported, which imports no framework.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 
 
 class Diagnosis:
-    """What the library sees of one test. The fixture `diagnose` is one.
+    """Observes the training of one test. The fixture `diagnose` is one.
 
     def test_the_classifier_trains(diagnose):
         train(epochs=1)
@@ -30,12 +30,12 @@ class Diagnosis:
     """
 
     def __init__(self, name: str, everywhere: Mapping[str, str], here: Mapping[str, str]) -> None:
-        """Look on from now on.
+        """Start observing.
 
         Args:
             name: of the test.
-            everywhere: rule to reason, of rules whose findings are left out in all tests.
-            here: the same for this test; such a rule that finds nothing is named in the report.
+            everywhere: rules ignored in all tests, each with the reason.
+            here: rules ignored in this test; the report names those that found nothing.
         """
         from .run.observer import ScriptObserver
 
@@ -45,11 +45,11 @@ class Diagnosis:
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """One report for each training that was examined, then one for each that was watched, as far as it is."""
+        """One report for each training that was examined, then one for each that was watched, up to now."""
         return (*self._run.examined, *self._run.watched())
 
     def report(self) -> Report:
-        """Return all that was found so far in one report: one finding for one cause."""
+        """Return one report of everything found so far, grouped by cause."""
         from .report.merge import TrainingReports, merged
 
         trainings = [TrainingReports(one.examined, self._run.course(one)) for one in self._run.trainings]
@@ -60,7 +60,7 @@ class Diagnosis:
         return dataclasses.replace(report, ignored_in_vain=in_vain)
 
     def raise_if(self, severity: Severity = "error") -> None:
-        """Raise `FindingsPresent` if there is a finding so far that is at least as bad as `severity`.
+        """Raise `FindingsPresent` if there is a finding of at least this severity so far.
 
         Raises:
             InvalidInput: `severity` is not one of error, warning, note.
@@ -68,7 +68,7 @@ class Diagnosis:
         self.report().raise_if(severity)
 
     def explain(self, error: BaseException) -> None:
-        """Take what is known of the exception that ended the test, if it is one of those that rules know."""
+        """Explain the exception that ended the test, if a rule knows it."""
         from .api.explain import explanation_of
 
         try:
@@ -80,7 +80,7 @@ class Diagnosis:
             self._explained = dataclasses.replace(explained, crash=None)  # pytest shows the exception
 
     def close(self) -> None:
-        """Look no more: all hooks are gone. The reports can still be had."""
+        """Remove all hooks. The reports remain available."""
         self._run.close()
 
 
@@ -89,26 +89,26 @@ _IGNORED = pytest.StashKey[dict[str, str]]()  # in all tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer the options."""
-    group = parser.getgroup("diagnose", "what is wrong with the training that tests do (diagnostics)")
+    """Add the options."""
+    group = parser.getgroup("diagnose", "find bugs in the training that tests do (diagnostics)")
     group.addoption(
         "--diagnose",
         action="store_true",
-        help="Examine and watch whatever training each test does, and say what is wrong with it.",
+        help="Examine and watch the training of every test, and report what is wrong.",
     )
     group.addoption(
         "--diagnose-fail-on",
         choices=("error", "warning", "never"),
         default="error",
-        help="Fail a test that passes if its training has findings so bad. Default: error.",
+        help="Fail a passing test whose training has findings of at least this severity. Default: error.",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin, if it is asked for."""
+    """Register the marker, and observe every test if asked to."""
     config.addinivalue_line(
         "markers",
-        "diagnose(ignore, reason): leave out findings of these rules in the training that this test does.",
+        "diagnose(ignore, reason): ignore findings of these rules in this test's training.",
     )
     if config.getoption("--diagnose"):
         _ignored_everywhere(config)
@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def diagnose(request: pytest.FixtureRequest) -> Iterator[Diagnosis]:
-    """Look at the training that this test does: `report()`, `reports` and `raise_if("error")`."""
+    """Observe the training of this test: `report()`, `reports` and `raise_if("error")`."""
     item = request.node
     if _DIAGNOSIS in item.stash:
         yield item.stash[_DIAGNOSIS]
@@ -131,7 +131,7 @@ def diagnose(request: pytest.FixtureRequest) -> Iterator[Diagnosis]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add what was found to the test's report. pytest shows it of tests that fail, and with -rP of all."""
+    """Add the findings to the test's report. pytest shows those of failing tests, and with -rP those of all."""
     report = yield
     diagnosis = item.stash.get(_DIAGNOSIS, None)
     if diagnosis is not None and (call.when == "call" or (call.when == "setup" and report.failed)):
@@ -143,14 +143,14 @@ def pytest_runtest_makereport(
 
 
 class _EveryTest:
-    """What `--diagnose` adds."""
+    """The hooks that `--diagnose` adds."""
 
     def __init__(self, fail_on: str) -> None:
         self._failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, _Result, _Result]:
-        """Leave nothing behind, however the test ends."""
+        """Remove all hooks, however the test ends."""
         try:
             return (yield)
         finally:
@@ -158,31 +158,31 @@ class _EveryTest:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Begin before the fixtures, which may train too."""
-        _end(item)  # it may be run again
+        """Start before the fixtures, which may train, too."""
+        _end(item)  # a plugin may run it again
         _begin(item)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, _Result, _Result]:
-        """Fail a test that passed."""
+        """Fail a passing test whose training has findings."""
         result = yield
         diagnosis = item.stash[_DIAGNOSIS]
         diagnosis.close()
         bad = [finding for finding in diagnosis.report().findings if finding.severity in self._failing]
         if bad:
-            pytest.fail(f"the test passes, but not its training: {_names(bad)}", pytrace=False)
+            pytest.fail(f"the test passed, but its training has findings: {_names(bad)}", pytrace=False)
         return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Name what fails no test."""
-        told = {
+        """List findings of tests that passed."""
+        listed = {
             report.nodeid: ", ".join(words)
             for report in terminalreporter.getreports("passed")
             if (words := [str(value) for key, value in report.user_properties if key == "diagnose"])
         }
-        if told:
+        if listed:
             terminalreporter.section("diagnose: passed with findings (-rP shows them)", "-")
-        for test, found in told.items():
+        for test, found in listed.items():
             terminalreporter.write_line(f"{test}: {found}")
 
 
@@ -196,11 +196,11 @@ def _end(item: pytest.Item) -> None:
         del item.stash[_DIAGNOSIS]  # and with it the models
 
 
-def _add(said: Report, to: pytest.TestReport) -> None:
-    worth_a_line = [finding for finding in said.findings if finding.severity != "note"]
+def _add(report: Report, to: pytest.TestReport) -> None:
+    worth_a_line = [finding for finding in report.findings if finding.severity != "note"]
     to.user_properties += [("diagnose", _names([finding])) for finding in worth_a_line]
-    if said.findings or said.faults or said.ignored or said.ignored_in_vain:
-        to.sections.append(("diagnose", str(dataclasses.replace(said, stages=()))))
+    if report.findings or report.faults or report.ignored or report.ignored_in_vain:
+        to.sections.append(("diagnose", str(dataclasses.replace(report, stages=()))))
 
 
 def _names(findings: Iterable[Finding]) -> str:
@@ -228,7 +228,7 @@ def _ignored_by_mark(item: pytest.Item) -> dict[str, str]:
         rules, why = mark.kwargs.get("ignore"), mark.kwargs.get("reason", "")
         try:
             if mark.args or set(mark.kwargs) - {"ignore", "reason"} or not isinstance(rules, list | tuple):
-                raise InvalidInput(f"{place} takes a list of rules and a reason, by name. {usage}")
+                raise InvalidInput(f"{place} takes ignore, a list of rules, and reason, both by name. {usage}")
             check_names(rules, place)
             if not isinstance(why, str) or not why.strip():
                 raise InvalidInput(f"{place} gives no reason. {usage}")

@@ -1,4 +1,4 @@
-"""Hands what a watcher reads on to what people already log with: a function, TensorBoard, Weights & Biases."""
+"""Sends what a watcher records to a function, TensorBoard or Weights & Biases."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Function = Callable[[Values, int], object]
 
 
 class MetricLogger:
-    """Gives every step to a logger once, a whole reading at a time.
+    """Logs every step once, one reading of the history at a time.
 
-    Names are ``watch/loss``, ``watch/learning_rate`` (with a number behind it where there are several parameter
-    groups), ``watch/gradient_norm``, ``watch/evaluation_loss``, and for the steps that are looked at more closely
-    ``watch_gradient_norm/LAYER``, ``watch_update_ratio/LAYER`` and ``watch_weight_norm/LAYER``. What is not known
-    is left out; NaN and inf are handed over as what they are.
+    Names are ``watch/loss``, ``watch/learning_rate`` (with a number appended where there are several
+    parameter groups), ``watch/gradient_norm``, ``watch/evaluation_loss``, and for sampled steps
+    ``watch_gradient_norm/LAYER``, ``watch_update_ratio/LAYER`` and ``watch_weight_norm/LAYER``. Unknown
+    values are left out; NaN and inf are logged as they are.
 
     Args:
         logger: a function of a dict and a step, a TensorBoard ``SummaryWriter``, or a Weights & Biases run.
-        faults: where a fault of the logger is written down. Nothing is handed over after one.
+        faults: receives the exception of a logger that fails. Nothing is logged after one.
     """
 
     def __init__(self, logger: Any, faults: dict[str, str]) -> None:
@@ -46,11 +46,11 @@ class MetricLogger:
         self._sink = kind(logger)
 
     def take(self, history: Callable[[], TrainingHistory]) -> None:
-        """Hand over the steps that were not handed over before."""
+        """Log the steps that are new since the last call."""
         self._safely(self._take, history)
 
     def end(self, findings: Callable[[], tuple[Finding, ...]]) -> None:
-        """Hand over what was found."""
+        """Log the findings."""
         self._safely(self._end, findings)
 
     def _take(self, known: Callable[[], TrainingHistory]) -> None:
@@ -69,10 +69,8 @@ class MetricLogger:
             return
         try:
             work(*given)
-        except Exception as fault:  # the logger's, and none of training
-            self._faults["logger"] = (
-                f"handing over to the logger ended: {type(fault).__name__}: {message_of(fault)}"
-            )
+        except Exception as fault:  # the logger's; training goes on
+            self._faults["logger"] = f"logging stopped: {type(fault).__name__}: {message_of(fault)}"
 
 
 def _rows(history: TrainingHistory, after: int, evaluations: int) -> Rows:
@@ -101,7 +99,7 @@ def _rows(history: TrainingHistory, after: int, evaluations: int) -> Rows:
 
 
 def _layers(updates: UpdateHistory, place: int, gradients: GradientHistory | None) -> Values:
-    """Return what is known of each layer in a step that was looked at more closely."""
+    """Return the values of each layer in a sampled step."""
     values: Values = {}
     if gradients is not None:
         for norms in gradients.layer_norms[gradients.steps == updates.steps[place]]:
@@ -118,7 +116,7 @@ def _layers(updates: UpdateHistory, place: int, gradients: GradientHistory | Non
 
 
 class _ToFunction:
-    """Calls ``logger(values, step)`` once a step; a finding is the number 1 under its name, as all values are."""
+    """Calls ``logger(values, step)`` once a step; a finding is logged as 1.0 under its name."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -149,11 +147,11 @@ class _ToTensorBoard:
 
 
 class _ToRun:
-    """Logs one row of a Weights & Biases run for each reading: it wants no more than a few a second.
+    """Logs one row of a Weights & Biases run for each reading: W&B wants no more than a few a second.
 
-    A run takes no row for a step that is past, and what is read here is past. So the step goes along as a value of
-    its own, as W&B advises, and moves the run's own counter only while nobody else does: otherwise the values join
-    the row that is under way, and no row of the user's is lost.
+    A run accepts no row for a past step, and every step read here is past. So the step is logged as a value of its
+    own, as W&B advises, and advances the run's counter only while nobody else does: otherwise the values join the
+    current row, and no row of the user's is lost.
     """
 
     def __init__(self, run: Any) -> None:
@@ -181,7 +179,15 @@ def _text(findings: tuple[Finding, ...]) -> str:
 
 
 def check_logger(name: str, logger: Any) -> None:
-    """Refuse what is neither None nor a logger; `name` is that of the function or class that was called."""
+    """Refuse what is neither None nor a logger.
+
+    Args:
+        name: the function or class that was called, for the message.
+        logger: what it was given.
+
+    Raises:
+        InvalidInput: `logger` is of no known kind.
+    """
     if logger is not None and _kind(logger) is None:
         raise InvalidInput(
             f"{name}() was given {what(logger)} as logger. It takes a function of a dict and a step, a "
@@ -190,7 +196,7 @@ def check_logger(name: str, logger: Any) -> None:
 
 
 def _kind(logger: Any) -> type[_ToFunction | _ToTensorBoard | _ToRun] | None:
-    """Recognise a logger by its methods: its package need not be installed to look at something else."""
+    """Recognise a logger by its methods, so that no logging package need be installed."""
     if isinstance(logger, type):
         return None
     if hasattr(logger, "add_scalar"):

@@ -87,7 +87,7 @@ class TestDiagnose:
         done.assert_outcomes(failed=1)
         done.stdout.fnmatch_lines(
             [
-                "the test passes, but not its training: non-finite-loss (error)*",
+                "the test passed, but its training has findings: non-finite-loss (error)*",
                 "-* diagnose -*",
                 "diagnosed test_training",
                 "error: non-finite-loss *step 0",
@@ -186,14 +186,16 @@ class TestDiagnose:
         pytester.makepyfile(NAN + "\n\ndef test_second():\n    assert train() < 1.4\n")
         done = pytester.runpytest_subprocess("--diagnose", "-n", "1")
         done.assert_outcomes(passed=1, failed=1)
-        done.stdout.fnmatch_lines(["the test passes, but *: non-finite-loss (error)", "error: non-finite-loss *"])
+        done.stdout.fnmatch_lines(["the test passed, but *: non-finite-loss (error)", "error: non-finite-loss *"])
 
 
 class TestFailOn:
     def test_warning_fails_a_test_for_a_warning(self, diagnosed):
         done = diagnosed(EVAL_MODE, "--diagnose", "--diagnose-fail-on=warning")
         done.assert_outcomes(failed=1)
-        done.stdout.fnmatch_lines(["the test passes, but not its training: eval-mode-training (warning)*"])
+        done.stdout.fnmatch_lines(
+            ["the test passed, but its training has findings: eval-mode-training (warning)*"]
+        )
 
     def test_error_only_names_a_warning_at_the_end(self, diagnosed):
         done = diagnosed(EVAL_MODE, "--diagnose")

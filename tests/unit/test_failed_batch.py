@@ -10,7 +10,7 @@ from diagnostics.report.report import Report
 class TestRepr:
     def test_says_which_batch_it_is(self):
         batch = FailedBatch(13, 255, 16, rows=(2, 5))
-        assert repr(batch) == ("<batch of step 13: 16 examples, fingerprint 255, concerned: 2, 5; kept>")
+        assert repr(batch) == ("<batch of step 13: 16 examples, fingerprint 255, rows 2, 5; kept>")
 
     def test_says_what_is_not_known(self):
         batch = FailedBatch(13, None, 0, why_not="it was not seen")

@@ -343,6 +343,4 @@ class TestLogger:
 
         callback = diagnostics.KerasCallback(logger=broken)
         fitted(callback=callback)
-        assert callback.report().faults == (
-            "handing over to the logger ended: ConnectionError: the server is gone",
-        )
+        assert callback.report().faults == ("logging stopped: ConnectionError: the server is gone",)

@@ -98,7 +98,7 @@ class TestFunction:
         handover.end(lambda: (ERROR,))
         assert calls == [0]
         assert faults == {
-            "logger": "handing over to the logger ended: ConnectionError: the server is gone",
+            "logger": "logging stopped: ConnectionError: the server is gone",
         }
 
 
@@ -246,5 +246,5 @@ class TestWatch:
 
         bare, _ = self.train(None)
         watched, report = self.train(broken)
-        assert report.faults == ("handing over to the logger ended: ConnectionError: the server is gone",)
+        assert report.faults == ("logging stopped: ConnectionError: the server is gone",)
         assert torch.equal(bare, watched)
