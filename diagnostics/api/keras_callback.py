@@ -1,4 +1,4 @@
-"""Rides along with `fit` of a Keras model, as a callback."""
+"""Watches `fit` of a Keras model, as a callback."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 
 class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
-    """Watch a Keras model train, and say at which step, in which layer and why it went bad.
+    """Watch a Keras model train, and report at which step, in which layer and why it went wrong.
 
     callback = diagnostics.KerasCallback()
     model.fit(dataset, callbacks=[callback])
     print(callback.report())
 
-    It changes no result and ends no run: weights and logs stay bit for bit what they would be without, and a fault
-    of its own is a line in the report. Once a loss is NaN or infinite, that step is run again, eagerly and layer
-    by layer, on the weights and the batch it had.
+    It changes no result and ends no run: weights and logs stay the same, bit for bit, and a fault of its own is a
+    line in the report. When a loss is NaN or infinite, that step is replayed, eagerly and layer by layer, on its
+    weights and its batch.
 
-    It holds the weights of the last two steps, if they take at most 512 MiB, and their batches.
+    It keeps the weights of the last two steps, if they take at most 512 MiB, and their batches.
 
-    What Keras does not show, the report says: gradients never; batches and single steps not with
-    `steps_per_execution` above 1 or on several devices; on an accelerator the weights of a broken step only with
-    `every=1`, which waits for each step. On Keras' PyTorch backend gradients are seen, and a broken step is not
-    run again; on JAX nothing is covered.
+    The report says what Keras does not expose: gradients; batches and single steps with `steps_per_execution`
+    above 1 or on several devices; on an accelerator, the weights of a broken step without `every=1`, which
+    synchronises at each step. On Keras' PyTorch backend gradients are seen, and a broken step is not replayed; JAX
+    is not covered.
 
     Args:
-        every: steps between two looks at weights, updates and memory; on an accelerator also between two reads.
+        every: sample weights, updates and memory every so many steps; on an accelerator also read from it.
         stop_after: steps after which to stop watching. Training goes on.
-        quiet: never to print. Otherwise a report with an error or a warning goes to stderr when training ends.
-        logger: what is read is also handed to it, every `every` steps, as for `watch`.
+        quiet: print nothing. Otherwise a report with an error or a warning goes to stderr when training ends.
+        logger: receives what is recorded, every `every` steps, as in `watch`.
 
     Raises:
         InvalidInput: `every` or `stop_after` is no number of steps, or `logger` is no logger.
@@ -56,7 +56,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         check_rhythm("KerasCallback", every, stop_after)
         check_logger("KerasCallback", logger)
         self._logger = logger
-        self._handover: MetricLogger | None = None
+        self._metrics: MetricLogger | None = None
         self._every = every
         self._stop_after = stop_after
         self._quiet = quiet
@@ -68,7 +68,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._safely = self._guard.run
 
     def report(self) -> Report:
-        """Say what was seen so far, at any time. Reads what is still on the device."""
+        """Return the report up to now. Reads what is still on the device."""
         return finished(self._report())
 
     def _report(self) -> Report:
@@ -79,29 +79,29 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             report = dataclasses.replace(report, failed=self._run.batch())
         return dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
 
-    # Keras' events. None of each batch: those would take from Keras its way of logging in the background.
+    # Keras' events. None per batch: Keras would then no longer log in the background.
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Begin to look at each step."""
+        """Start watching."""
         self._safely("beginning", self._begin)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Note that Keras' means begin again."""
+        """Note that Keras resets its running means."""
         if self._run is not None:
             self._safely("epoch", self._run.epoch_begins)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Take the loss of an evaluation."""
+        """Record the loss of an evaluation."""
         if self._first_batches is not None:
             self._safely("first batches", self._first_batches.epoch_ends)
         if self._run is not None and isinstance(logs, dict) and logs.get("val_loss") is not None:
             self._safely("evaluation", self._run.evaluated, logs["val_loss"])
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Leave the model as it was, and say what was wrong."""
+        """Restore the model, and print what was wrong."""
         self._safely("end", self._end)
 
-    # What is done at them.
+    # What they do.
 
     def _begin(self) -> None:
         if self._run is not None:
@@ -113,12 +113,12 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._why_not = f"Keras runs on {backend} here, and only Keras on TensorFlow and on PyTorch is covered"
             return
         self._name = type(self.model).__name__
-        self._handover = None
+        self._metrics = None
         self._run = run = self._observe(backend)
         run.first_batches = getattr(self._first_batches, "take", None)
         if self._logger is not None:
-            self._handover = handover = MetricLogger(self._logger, self._guard.faults)
-            run.on_read = lambda: handover.take(run.history)
+            self._metrics = metrics = MetricLogger(self._logger, self._guard.faults)
+            run.on_read = lambda: metrics.take(run.history)
 
     def _observe(self, backend: str) -> KerasWatcher | KerasTorchWatcher:
         if backend == "torch":
@@ -136,8 +136,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             return
         self._run.close()
         report = self.report()
-        if self._handover is not None:
-            self._handover.end(lambda: report.findings)
+        if self._metrics is not None:
+            self._metrics.end(lambda: report.findings)
         if not self._quiet and not report.ok:
             print(report, file=sys.stderr)
 

@@ -23,7 +23,7 @@ LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch_shapes.RECOGNISERS,
     *keras_shapes.RECOGNISERS,
 )
-"""Asked in order, and only if nothing else is recognised: shapes can be wrong for a reason that others know."""
+"""Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""
 
 
 def symptoms(crash: Crash) -> list[Symptom]:

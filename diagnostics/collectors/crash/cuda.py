@@ -80,7 +80,7 @@ def _said(message: str) -> tuple[Kind, str] | None:
 
 
 def _assertion(log: str) -> tuple[str | None, str | None]:
-    """Read the kernel and its check from what the device printed; the first is the one that failed first."""
+    """Read the kernel and its failed assertion from what the device printed; the first one counts."""
     found = _ASSERTION.search(log)
     return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
 
@@ -95,7 +95,7 @@ def _is_assert(crash: Crash) -> bool:
 
 
 def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
-    """Look for what the host still knows: the log, or labels on the CPU and the number of outputs."""
+    """Collect what the host still knows: the log, or labels on the CPU and the number of outputs."""
     if not _is_assert(crash):
         return None
     _, check = _assertion(crash.log)
@@ -184,7 +184,7 @@ def _on_host(value: Any) -> Array | None:
 
 
 def _of_dataset(dataset: Any) -> Array | None:
-    """Read class labels, integers (rows,), from all over a dataset; None if its rows hold none."""
+    """Read class labels, integers (rows,), spread over a dataset; None if its rows hold none."""
     from diagnostics.collectors.pytorch.batch import target_name
     from diagnostics.collectors.pytorch.data import sample_rows
 

@@ -27,7 +27,7 @@ _HOST_FUNCTIONS = frozenset([*dir(builtins), "tqdm", "set_seed"])
 
 
 def candidates(frames: Sequence[FrameFacts]) -> tuple[FrameFacts, ...]:
-    """List the user's lines that gave work to a device, from the start of the training step to the wait.
+    """List the user's lines that launched work on a device, from the start of the training step to the wait.
 
     Args:
         frames: of the traceback, outermost first. The source of the user's files is read where it is at hand.
@@ -78,7 +78,7 @@ def _step(tree: ast.AST, line: int) -> tuple[list[ast.stmt], bool]:
 
 
 def _launching_lines(body: Iterable[ast.stmt]) -> Iterator[int]:
-    """Yield the first line of each statement that calls something which may give work to a device."""
+    """Yield the first line of each statement that may launch work on a device."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue

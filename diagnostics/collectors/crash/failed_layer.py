@@ -57,7 +57,7 @@ def failed_layer(crash: Crash, file: str, base: str) -> FailedLayer | None:
 
 
 def _path(crash: Crash, position: int) -> str | None:
-    """Name a module by the names that lead to it: the variable that holds the model, then `a.b[0]`."""
+    """Name a module by its path: the variable that holds the model, then `a.b[0]`."""
     chain: list[Any] = []
     first = 0
     for number, variables in enumerate(crash.variables[: position + 1]):

@@ -54,7 +54,7 @@ def is_yours(file: str) -> bool:
 
 
 def shorten(file: str) -> str:
-    """Cut a path to what a reader needs: from the package or the working directory on, or a notebook's cell."""
+    """Shorten a path: from the package or the working directory on, or a notebook's cell."""
     if (cell := _cell(file)) is not None:
         return f"In[{cell}]"
     for marker in ("site-packages", "dist-packages"):
@@ -89,7 +89,7 @@ def read_exception(error: BaseException) -> Crash:
 
 
 def outside_dispatch(frames: Iterable[FrameFacts]) -> tuple[FrameFacts, ...]:
-    """Take for not the user's own what runs within a tensor's dispatch: that is the work of a device."""
+    """Treat frames within a tensor's dispatch as not the user's own: they are the work of a device."""
     found: list[FrameFacts] = []
     dispatched = False
     for frame in frames:
@@ -99,6 +99,6 @@ def outside_dispatch(frames: Iterable[FrameFacts]) -> tuple[FrameFacts, ...]:
 
 
 def within(outer: Crash, inner: Crash) -> Crash:
-    """Return `inner` with the frames of the exception that came of it before its own: they led there, too."""
+    """Return `inner`, its frames preceded by those of the exception raised from it, which led there, too."""
     facts = replace(inner.facts, frames=(*outer.facts.frames, *inner.facts.frames))
     return Crash(facts, (*outer.variables, *inner.variables), outer.log)

@@ -94,7 +94,7 @@ _CALLS_STEP = re.compile(rf"\.({'|'.join(_STEPS)})\(")
 
 
 def _no_target(crash: Crash) -> LabelsInInputsCrash | TargetMissing | None:
-    """Recognise a loss that was handed None for a target: it stands right within `fit`, not in the user's code."""
+    """Recognise a loss that got None as its target: it is raised by `fit` itself, not by the user's code."""
     facts = crash.facts
     if not facts.message.startswith(_NONE) or "Arguments received by" in facts.message:
         return None
@@ -119,7 +119,7 @@ def _no_target(crash: Crash) -> LabelsInInputsCrash | TargetMissing | None:
 
 
 def _labels_among_inputs(crash: Crash) -> LabelsInInputsCrash | None:
-    """Recognise a model whose inputs are in the wrong places because the labels are one of them."""
+    """Recognise a model whose inputs are shifted because the labels are one of them."""
     message = crash.facts.message
     if not message.startswith("Invalid input shape for input"):
         return None
@@ -219,7 +219,7 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
 
 
 def _right_in_step(crash: Crash) -> bool:
-    """Whether it failed neither in a layer nor in the user's own code, but in what `fit` itself does."""
+    """Whether `fit` itself failed, neither a layer nor the user's code."""
     frames = crash.facts.frames
     handled = next((n for n, frame in enumerate(frames) if frame.function == "error_handler"), None)
     own = handled is None or any(frame.yours for frame in frames[handled:])
@@ -227,7 +227,7 @@ def _right_in_step(crash: Crash) -> bool:
 
 
 def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
-    """Say which shape is the prediction's, by the size of the model's output; neither, if that does not tell."""
+    """Tell the prediction's shape by the size of the model's output; None if that does not tell."""
     call = next(calls(crash), None)
     size = None
     if call is not None:
@@ -280,7 +280,7 @@ def _ragged_columns(crash: Crash) -> RaggedColumns | None:
 
 
 def _ragged(frames: Any) -> dict[str, tuple[int, ...]]:
-    """Look in the frames for rows of different lengths; those further out know the columns' names."""
+    """Look in the frames for rows of different lengths; outer frames know the columns' names."""
     nameless: dict[str, tuple[int, ...]] = {}
     for variables in frames:
         for name in ("tensors", "element", "value", "x"):

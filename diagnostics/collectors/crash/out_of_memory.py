@@ -53,7 +53,7 @@ def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
 
 
 def _size(pattern: str, text: str) -> int | None:
-    """Read the first size that stands where `pattern` has ``SIZE``, in bytes; None if there is none."""
+    """Read the first size in place of ``SIZE`` in `pattern`, in bytes; None if there is none."""
     found = re.search(pattern.replace("SIZE", _SIZE), text)
     if found is None:
         return None
@@ -97,7 +97,7 @@ def _of_torch(exception: str, message: str, log: str) -> OutOfMemoryCrash | None
 
 
 def _elsewhere(capacity: int | None, free: int | None, own: int | None, others: tuple[Holder, ...]) -> int | None:
-    """Return the bytes of a card that are neither free nor this process's own."""
+    """Return the bytes of a GPU that are neither free nor held by this process."""
     if capacity is not None and free is not None and own is not None:
         return max(0, capacity - free - own)
     sizes = [holder.size for holder in others if holder.size is not None]
@@ -197,7 +197,7 @@ def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | Non
 
 
 def _host_room(message: str) -> tuple[int | None, int | None]:
-    """Return what this process may use of the host's memory and what is left of it: its narrowest limit's."""
+    """Return this process's limit of host memory and what is left of it, by the narrowest limit."""
     budget = os.environ.get("TF_CPU_BFC_MEM_LIMIT_IN_MB", "")
     if GPU_ALLOCATOR_ON_CPU in message and budget.isdigit():
         return int(budget) * 2**20, None
@@ -229,7 +229,7 @@ def _all_there_is() -> tuple[int, int | None] | None:
 
 
 def _kilobytes(file: str, name: str) -> int | None:
-    """Read a figure of Linux's, in bytes; None on other systems."""
+    """Read a value that Linux reports, in bytes; None on other systems."""
     with contextlib.suppress(OSError):
         found = re.search(rf"^{name}:\s+(\d+) kB", Path(file).read_text(), re.MULTILINE)
         return None if found is None else int(found[1]) * 1024
@@ -237,7 +237,7 @@ def _kilobytes(file: str, name: str) -> int | None:
 
 
 def _with_holders(found: OutOfMemoryCrash) -> OutOfMemoryCrash:
-    """Add what can be learned of the other processes on the card while they are still there."""
+    """Add the other processes on the GPU while they are still there."""
     from diagnostics.collectors.system.nvml import NoCards, cards, described
 
     if found.others:
@@ -252,7 +252,7 @@ def _with_holders(found: OutOfMemoryCrash) -> OutOfMemoryCrash:
 
 
 def _beside(found: OutOfMemoryCrash, card: CardFacts) -> OutOfMemoryCrash:
-    """Add who else is on the card; nobody can be told from this process in a container, where numbers differ."""
+    """Add the other processes on the GPU; none inside a container, where process numbers differ."""
     if os.getpid() not in {holder.pid for holder in card.holders}:
         return found
     others = tuple(holder for holder in card.holders if holder.pid != os.getpid())

@@ -158,7 +158,7 @@ _SIZES_DIFFER = re.compile(
 
 
 def _position_beyond_table(crash: Crash) -> TokenBeyondEmbedding | None:
-    """Recognise a sequence that is longer than the positions that transformers keeps ready, one for each row."""
+    """Recognise a sequence longer than the position ids that transformers prepares."""
     found, last = _SIZES_DIFFER.search(crash.facts.message), crash.facts.frames[-1]
     in_model = last.file.replace("\\", "/").startswith("transformers/models/")
     if found is None or not in_model or not re.search(r"position|buffered_token_type_ids", last.code or ""):

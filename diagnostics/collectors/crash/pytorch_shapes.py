@@ -301,7 +301,7 @@ _DOTTED = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?![\w(])")
 
 
 def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape]:
-    """Return the tensors that the line that failed names, if they are two, and those that clash."""
+    """Return the two tensors that the failed line names, if their shapes clash."""
     if not crash.variables:
         return {}
     variables, code = crash.variables[-1], crash.facts.frames[-1].code or ""
@@ -316,7 +316,7 @@ def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape
 
 
 def _resolved(name: str, variables: Mapping[str, Any]) -> Any:
-    """Look a dotted name up without running any of the user's code."""
+    """Look up a dotted name without running the user's code."""
     first, *rest = name.split(".")
     value = variables.get(first)
     for part in rest:
@@ -356,7 +356,7 @@ def _weights(crash: Crash) -> WeightsMisfit | None:
 
 
 def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
-    """Read what transformers 5 prints in a table of its own before it fails, and holds in a frame."""
+    """Read the table that transformers 5 prints before it fails, from the frame that holds it."""
     if "You set `ignore_mismatched_sizes` to `False`" not in crash.facts.message:
         return None
     for variables in crash.inward("log_state_dict_report"):

@@ -60,7 +60,7 @@ def _summands(node: Any) -> list[Any]:
 
 
 def _measured(name: str, nodes: list[Any]) -> KeptGraphs | None:
-    """Say what the graphs hold; None if they are few, one and the same, or empty because `backward` has passed."""
+    """Measure what the graphs hold; None if they are few, identical, or freed by `backward`."""
     if len(nodes) < FEWEST:
         return None
     first, last = _graph(nodes[0]), _graph(nodes[-1])
@@ -71,7 +71,7 @@ def _measured(name: str, nodes: list[Any]) -> KeptGraphs | None:
 
 
 def _graph(node: Any) -> set[Any]:
-    """Return the nodes of a graph, without those of the parameters, which all graphs of a model share."""
+    """Return the nodes of a graph, without those of parameters, which all graphs of a model share."""
     seen: set[Any] = set()
     waiting = [node]
     while waiting and len(seen) < MOST_NODES:

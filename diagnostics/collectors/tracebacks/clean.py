@@ -138,7 +138,7 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
 
 
 def _unescaped(line: str, found: re.Match[str]) -> list[str]:
-    """Take a traceback out of a string in which it was logged: of JSON, or as Python writes one."""
+    """Take a traceback out of a string literal in a log: JSON's or Python's."""
     quoted = line[found.start("start") :]
     if found["quote"]:
         ended = re.match(rf"(?:\\.|[^\\{found['quote']}])*", quoted)
@@ -153,7 +153,7 @@ def _unescaped(line: str, found: re.Match[str]) -> list[str]:
 
 
 def _prefixes(lines: Sequence[Line]) -> list[str]:
-    """Find what stands before every line of a traceback, the longest first; a zero byte stands for a time.
+    """Find the prefixes of a traceback's lines, the longest first; a zero byte stands for a time.
 
     A prefix counts if it stands before a traceback's first line and before a frame near it, or, where the top is
     cut off, before a frame and the line after it.

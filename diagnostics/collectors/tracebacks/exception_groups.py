@@ -13,7 +13,7 @@ _END = re.compile(r"^ *\+-{20,}$")
 
 
 def rewritten(lines: list[Line]) -> list[Line]:
-    """Return the lines without margins and without what a group says of itself; lines outside groups stay."""
+    """Return the lines without margins and group headers; lines outside groups stay."""
     if not any(_GROUP in text for _, text in lines):
         return lines
     found: list[Line] = []

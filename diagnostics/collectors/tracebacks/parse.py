@@ -129,7 +129,7 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
 
 
 def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
-    """Return an exception that came out of another process with the frames that it had there."""
+    """Return an exception that came from another process with the frames that it had there."""
     return replace(crash, frames=(*crash.frames, *cause.frames))
 
 
@@ -189,7 +189,7 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
 
 
 def _to_the_left(texts: list[str], margin: int) -> list[str]:
-    """Take away an indent that a whole traceback has."""
+    """Remove the indent of a whole traceback."""
     if margin <= 0:
         return texts
     return [text[margin:] if not text[:margin].strip() else text for text in texts]
@@ -241,7 +241,7 @@ def _last_lines(lines: Sequence[Line], process: str | None) -> list[Failure]:
 
 
 def _is_stamp(prefix: str) -> bool:
-    """Whether a logger or a launcher writes so before an error."""
+    """Whether a logger or a launcher writes this before an error."""
     if level := LEVEL.search(prefix):
         return level[0].upper() in ("ERROR", "CRITICAL", "FATAL")
     return bool(TIME.search(prefix) or re.match(r"[\[(]|\d+: ?$|\S+ +\| ", prefix))

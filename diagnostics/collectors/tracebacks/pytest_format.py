@@ -70,7 +70,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _beginning(lines: Sequence[Line], done: int, first: int) -> int:
-    """Go back from what was said to where the report of this exception begins."""
+    """Find where the report of this exception begins, going back from its message."""
     begun = first
     for number in range(first - 1, done - 1, -1):
         text = lines[number].text
@@ -84,7 +84,7 @@ def _beginning(lines: Sequence[Line], done: int, first: int) -> int:
 
 
 def _place_after(lines: Sequence[Line], end: int) -> Line | None:
-    """Return the line that names the place and the exception after what was said; in short style there is none."""
+    """Return the line after the message that names place and exception; short style has none."""
     for line in lines[end : end + LOCALS]:
         place = _PLACE.match(line.text)
         if place is not None and place["exception"]:
@@ -126,7 +126,7 @@ def _frame(number: int, place: re.Match[str], function: str, code: str) -> Itera
 
 
 def _message(said: Sequence[Line], place: Line | None) -> Iterator[Line]:
-    """Yield what was said without pytest's margin, the exception's name first."""
+    """Yield the message without pytest's margin, the exception's name first."""
     words = [(match["words"] if (match := _SAID.match(line.text)) else None) or "" for line in said]
     margin = len(words[0]) - len(words[0].lstrip())
     words = [text[margin:] if not text[:margin].strip() else text for text in words]

@@ -42,7 +42,7 @@ def in_order(failures: Sequence[Failure], text: str) -> list[Failure]:
 
 
 def _root(text: str) -> tuple[str | None, int]:
-    """Read which rank failed first, as the last summary has it, and its exit code; minus a signal's number."""
+    """Read which rank failed first, from the last summary, and its exit code, negative for a signal."""
     found = list(_ROOT.finditer(text)) if "Root Cause (first observed failure)" in text else []
     return (f"rank {found[-1]['rank']}", int(found[-1]["code"])) if found else (None, 0)
 

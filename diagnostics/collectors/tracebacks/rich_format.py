@@ -45,14 +45,14 @@ def rewritten(lines: list[Line]) -> list[Line]:
 
 
 def _was_broken(before: str, line: str, width: int) -> bool:
-    """Whether a line goes on where the one before it had no room for its first word."""
+    """Whether a line continues the one before it, which had no room for its first word."""
     if not before or not line.strip() or line.startswith(" "):
         return False
     return len(before) + 1 + len(line.split()[0]) > width >= len(line.rstrip())
 
 
 def _frames(box: list[Line]) -> Iterator[Line]:
-    """Read the places and the marked lines in a box; a long path goes over several rows."""
+    """Read the places and the marked lines in a box; a long path takes several rows."""
     place = ""
     for number, row in box:
         if not row or row[0] in "╭╰│┌└|":

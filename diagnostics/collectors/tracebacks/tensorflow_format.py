@@ -98,7 +98,7 @@ def _unquoted(message: str) -> str:
 
 
 def _bare(message: str) -> tuple[str, list[str]]:
-    """Part the sentence from the node and the operation that stand in its line."""
+    """Split the sentence from the node and the operation in its line."""
     first, *rest = message.split("\n")
     decorations = [found["op"] for found in _OPERATION.finditer(first) if found["op"]]
     first = _OPERATION.sub("", first).strip()
