@@ -4,12 +4,15 @@ Each program in broken/ names in a comment the rules that would be right; those 
 and no warning. Write them as other people write theirs: nothing here is tuned to a rule.
 
 $ python tests/recall/measure.py                          # all of them
+$ python tests/recall/measure.py --record                 # and keep the result for the book
+$ python tests/recall/measure.py --every 8                # one in eight
 $ python tests/recall/measure.py --only collapsed-schedule --jobs 1
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import subprocess
@@ -18,11 +21,14 @@ import tempfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 MARK = "# names: "
+PACKAGES = ("torch", "keras", "tensorflow", "transformers")
+RECORD = FOLDER / "measured.json"
 LIMIT_S = 300  # of one program
 
 
@@ -171,20 +177,61 @@ def show(outcomes: list[Outcome]) -> None:
             console.print(f"  failed {outcome.program.path.stem}: {outcome.failure}", soft_wrap=True)
 
 
+def record(outcomes: list[Outcome]) -> None:
+    """Write what was measured, for the book and for later runs to compare with."""
+    broken = [outcome for outcome in outcomes if not outcome.program.is_healthy]
+    kept = {
+        "date": datetime.date.today().isoformat(),
+        "versions": {package: metadata.version(package) for package in PACKAGES},
+        "rules": {
+            rule: {"programs": row.programs, "named": row.named, "first": row.first, "noted": row.noted}
+            for rule, row in table(outcomes).items()
+        },
+        "first": sorted(outcome.program.path.stem for outcome in broken if outcome.is_named_first),
+        "missed": {
+            outcome.program.path.stem: {
+                "wanted": outcome.program.rules[0],
+                "reported": [rule for rule, _ in outcome.findings],
+            }
+            for outcome in broken
+            if not outcome.is_named_first
+        },
+        "healthy": len(outcomes) - len(broken),
+        "alarmed": {o.program.path.stem: o.alarms for o in outcomes if o.program.is_healthy and o.alarms},
+    }
+    RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def lost(outcomes: list[Outcome]) -> list[str]:
+    """List the programs whose bug is no longer named first, although the record says that it was."""
+    known = set(json.loads(RECORD.read_text(encoding="utf-8"))["first"]) if RECORD.is_file() else set()
+    return [o.program.path.stem for o in outcomes if o.program.path.stem in known and not o.is_named_first]
+
+
 def main() -> int:
-    """Measure; return 1 if a healthy program was alarmed or a program could not be measured."""
+    """Measure; return 1 if a healthy program is alarmed, a bug is no longer named, or a program fails to run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", metavar="RULE", help="broken programs of one rule")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run one program in N, always the same")
+    parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}, which the book shows")
     options = parser.parse_args()
-    chosen, outcomes = programs(options.only), []
+    if options.record and (options.only or options.every != 1):
+        parser.error("--record needs all programs: leave out --only and --every")
+    chosen, outcomes = programs(options.only)[:: options.every], []
     with ThreadPoolExecutor(options.jobs) as pool:
         for outcome in pool.map(run, chosen):
             outcomes.append(outcome)
             print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     show(outcomes)
-    return int(any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes))
+    no_longer = lost(outcomes)
+    if no_longer:
+        print("no longer named first:", ", ".join(no_longer))
+    if options.record:
+        record(outcomes)
+    alarmed = any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes)
+    return int(alarmed or bool(no_longer))
 
 
 if __name__ == "__main__":
