@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.facts.crash import CrashFacts
 
+    _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
+    """Title, crash, and what is recognised in it."""
+
 
 def explain(failure: Any) -> Report:
     """Report the cause of a failure, where it is, the evidence, and what to change.
@@ -31,13 +34,13 @@ def explain(failure: Any) -> Report:
             print(diagnostics.explain(error))
 
     Args:
-        failure: a caught exception, or a text with a traceback.
+        failure: a caught exception, or a text with a traceback or at least the error's message.
 
     Returns:
         A `Report`; without findings if no rule recognises the failure.
 
     Raises:
-        InvalidInput: neither an exception nor a text with a traceback or part of one.
+        InvalidInput: neither an exception nor a text with a traceback, part of one, or a known message.
     """
     from diagnostics.report.build import finished
 
@@ -96,7 +99,7 @@ def _read(error: BaseException) -> Crash:
     return Crash(facts, (*crash.variables, *({} for _ in range(frames_elsewhere))))
 
 
-def read_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
+def read_text(text: str) -> _Explained:
     """Read the text of a traceback; of several, the most likely origin that is recognised.
 
     Chained exceptions count as one failure, as in `facts_of_exception`.
@@ -112,14 +115,18 @@ def read_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
     from diagnostics.collectors.tracebacks.no_traceback import last_words
     from diagnostics.collectors.tracebacks.parse import Failure, failures
     from diagnostics.collectors.tracebacks.rank import in_order, title
+    from diagnostics.facts.crash_processes import LauncherTail
 
     found_failures = failures(text)
     if not found_failures:
         ended = last_words(text)
         if ended is None:
+            if quoted := _quoted(text):
+                return quoted
             raise InvalidInput(_nothing_in(text))
         found_failures = [Failure((ended,), 1)]
     ordered = in_order(found_failures, text)
+    tail: _Explained | None = None  # says no more than that something failed
     for failure in ordered:
         last, *before = reversed(failure.chain)
         whole = Crash(last, log=text)
@@ -127,8 +134,26 @@ def read_text(text: str) -> tuple[str, CrashFacts, *tuple[Any, ...]]:
             if facts is not None:
                 whole = within(whole, Crash(facts))
             if found := symptoms(whole):
-                return title(found_failures, failure), whole.facts, *found
+                explained: _Explained = (title(found_failures, failure), whole.facts, *found)
+                if not isinstance(found[0], LauncherTail):
+                    return explained
+                tail = tail or explained
+    if tail is not None:
+        return tail
+    if not any(crash.frames for failure in ordered for crash in failure.chain) and (quoted := _quoted(text)):
+        return quoted
     return title(found_failures, ordered[0]), ordered[0].last
+
+
+def _quoted(text: str) -> _Explained | None:
+    """Recognise a message that is quoted without its traceback; None if no rule knows it."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.tracebacks.no_traceback import message_alone
+
+    message = message_alone(text)
+    found = [] if message is None else symptoms(Crash(message, log=text))
+    return ("explained a message without a traceback", message, *found) if message is not None and found else None
 
 
 def _nothing_in(text: str) -> str:

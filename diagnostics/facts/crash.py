@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .crash_processes import ProcessSymptom
+from .crash_usage import UsageSymptom
 from .gpu import Holder
 from .pipeline import OUTPUTS_SETTING, Array
 from .shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
@@ -391,5 +393,7 @@ Symptom = (
     | OperandsMisfit
     | ReshapeMisfit
     | WeightsMisfit
+    | UsageSymptom
+    | ProcessSymptom
 )
 """What is recognised in a crash."""

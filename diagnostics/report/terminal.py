@@ -101,7 +101,9 @@ def _walk(stages: tuple[StageResult, ...], width: int) -> Table:
 
 def _crash(crash: CrashFacts) -> Padding:
     lines = Text()
-    lines.append(f"{crash.exception}: ", style="bold").append(shortened(crash.first_line, SENTENCE))
+    if crash.exception:  # a quoted message has none
+        lines.append(f"{crash.exception}: ", style="bold")
+    lines.append(shortened(crash.first_line, SENTENCE))
     if crash.frames:
         frame = crash.frames[-1]
         lines.append(f"\nsurfaced at {frame.file}:{frame.line} in {frame.function}", style="dim")

@@ -8,7 +8,17 @@ from itertools import islice
 
 from diagnostics.facts.crash import Symptom
 
-from . import cuda, keras, keras_shapes, out_of_memory, pytorch, pytorch_shapes, retained_graphs
+from . import (
+    cuda,
+    keras,
+    keras_shapes,
+    out_of_memory,
+    processes,
+    pytorch,
+    pytorch_shapes,
+    retained_graphs,
+    usage,
+)
 from .frames import Crash
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
@@ -19,6 +29,9 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *retained_graphs.RECOGNISERS,
 )
 
+NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (*usage.RECOGNISERS, *processes.RECOGNISERS)
+"""Asked if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it."""
+
 LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch_shapes.RECOGNISERS,
     *keras_shapes.RECOGNISERS,
@@ -28,7 +41,7 @@ LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
 
 def symptoms(crash: Crash) -> list[Symptom]:
     """Return what is recognised in a crash; empty if nothing is."""
-    return list(_each(RECOGNISERS, crash)) or list(islice(_each(LAST, crash), 1))
+    return list(_each(RECOGNISERS, crash)) or list(islice(_each((*NEXT, *LAST), crash), 1))
 
 
 def _each(recognisers: Iterable[Callable[[Crash], Symptom | None]], crash: Crash) -> Iterator[Symptom]:

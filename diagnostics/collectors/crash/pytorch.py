@@ -141,7 +141,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
-    if crash.facts.exception != "IndexError" or "index out of range in self" not in crash.facts.message:
+    if crash.facts.exception not in ("IndexError", "") or "index out of range in self" not in crash.facts.message:
         return None
     for variables in crash.inward("embedding"):
         ids: Any = variables.get("input")
@@ -277,11 +277,20 @@ def _not_probabilities(crash: Crash) -> NotProbabilities | None:
     return NotProbabilities()
 
 
+_DEVICES = (
+    r"(Expected all tensors to be on|should be on) the same device|is not on the expected device",
+    r"Expected object of (device type|backend) (cuda|cpu|CUDA|CPU) but got (device type|backend) "
+    r"(cuda|cpu|CUDA|CPU)",
+    r"indices should be either on (cpu|\w+) or on the same device as the indexed tensor",
+    r"can't convert (cuda:\d+|mps(:\d+)?) device type tensor to numpy",
+    r"Input type \(torch\.cuda\.\w+\) and (weight|bias) type \(torch\.\w+Tensor\) should be the same",
+    r"Input type \(torch\.\w+Tensor\) and (weight|bias) type \(torch\.cuda\.\w+\) should be the same",
+)
+
+
 def _devices_differ(crash: Crash) -> DevicesDiffer | None:
     message = crash.facts.message
-    if not re.search(
-        r"(Expected all tensors to be on|should be on) the same device|is not on the expected device", message
-    ):
+    if not any(re.search(pattern, message) for pattern in _DEVICES):
         return None
     devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
     tensors: dict[str, str] = {}

@@ -1,14 +1,22 @@
-"""Finds the last lines of a process that ended without a traceback: killed, or aborted in C++."""
+"""Reads texts without a traceback: the last lines of a process that was killed, or a message in a sentence."""
 
 from __future__ import annotations
 
+import html
 import re
 
 from diagnostics.collectors.crash.out_of_memory import KILLED
+from diagnostics.collectors.crash.processes import WATCHDOG
 from diagnostics.facts.crash import CrashFacts
+
+MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
 _ENDED_BY_SHELL = re.compile(r"^(?:.*(?:\d|\])[:\s]+)?Killed\b(?:\s+\S.*)?$|^(?:zsh|bash): killed\b.*$")
 _HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom")  # of what the next two find, in one quick look
+_NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error
+    r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for|while|with|except|print)\b.*[:)]\s*$"
+    r"|Warning:|\b(?:DEBUG|INFO|WARN|WARNING)\b"
+)
 _ABORTED = re.compile(
     r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
 )
@@ -23,7 +31,21 @@ def last_words(text: str) -> CrashFacts | None:
     aborted = _ABORTED.search(text)
     if aborted is not None:
         return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
+    if (gave_up := WATCHDOG.search(text)) is not None:
+        return CrashFacts("DistBackendError", gave_up[0], (), live=False)
     for line in reversed([line.strip() for line in text.splitlines() if _HINT.search(line)]):
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)
     return None
+
+
+def message_alone(text: str) -> CrashFacts | None:
+    """Return a short text as the message of an exception without a name; None if it is empty or a whole log.
+
+    People quote an error in a sentence, in bold, or with the markup of the page that they copied it from.
+    """
+    plain = html.unescape(re.sub(r"<br */?>", "\n", text)).replace("\N{FULLWIDTH COLON}", ": ")
+    plain = "\n".join(line for line in plain.splitlines() if not _NO_ERROR.search(line)).strip()
+    if not plain or plain.count("\n") >= MOST_LINES:
+        return None
+    return CrashFacts("", plain, (), live=False)

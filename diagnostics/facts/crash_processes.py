@@ -1,0 +1,86 @@
+"""Facts about failures outside of the training code: the installation, worker processes, launchers, ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class InstallationCrash:
+    """Installed packages, driver and GPU do not fit together.
+
+    Attributes:
+        kind: ``no kernels``: this build has none for this GPU. ``old driver``: the driver is older than the CUDA
+            runtime. ``no driver``: there is none. ``cpu build``: PyTorch was built without CUDA. ``cudnn``:
+            another cuDNN is loaded than PyTorch was built with. ``gpu checkpoint``: a checkpoint of GPU tensors is
+            loaded where no GPU is usable. ``binary``: two packages were compiled for different versions.
+            ``numpy``: a package was compiled for another NumPy. ``missing package``: an optional dependency is not
+            installed.
+        said: the words that gave it away.
+    """
+
+    kind: Literal[
+        "no kernels",
+        "old driver",
+        "no driver",
+        "cpu build",
+        "cudnn",
+        "gpu checkpoint",
+        "binary",
+        "numpy",
+        "missing package",
+    ]
+    said: str
+
+
+@dataclass(frozen=True)
+class WorkerCrash:
+    """A process of a data loader, or one that the script started, failed.
+
+    Attributes:
+        kind: ``pickle``: an object could not be sent to it. ``main guard``: it started the script anew. ``cuda
+            fork``: it was forked after CUDA was initialised. ``files``: too many open files. ``exited``: it ended
+            without an exception. ``signal``: a signal ended it.
+        what: the object that cannot be pickled, or the signal; None if unknown.
+    """
+
+    kind: Literal["pickle", "main guard", "cuda fork", "files", "exited", "signal"]
+    what: str | None = None
+
+
+@dataclass(frozen=True)
+class LauncherTail:
+    """A launcher reports that a process failed, and not why.
+
+    Attributes:
+        launcher: ``torchrun``, ``accelerate``, ``torch.multiprocessing``.
+        rank: the process that failed first; None if unknown.
+        exit_code: of it, negative for a signal; None if unknown.
+    """
+
+    launcher: str
+    rank: int | None = None
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class CollectiveTimeoutCrash:
+    """A collective or a rendezvous was given up after its time limit.
+
+    Attributes:
+        rank: that gave up; None if unknown.
+        operation: ``ALLREDUCE``; None if unknown.
+        number: of the collective, counted by the communication library; None if unknown.
+        seconds: time limit; None if unknown.
+        joined: processes that came to a rendezvous, and how many were expected; None if it was no rendezvous.
+    """
+
+    rank: int | None = None
+    operation: str | None = None
+    number: int | None = None
+    seconds: float | None = None
+    joined: tuple[int, int] | None = None
+
+
+ProcessSymptom = InstallationCrash | WorkerCrash | LauncherTail | CollectiveTimeoutCrash

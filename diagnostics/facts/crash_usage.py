@@ -1,0 +1,132 @@
+"""Facts about exceptions that say how a library was used wrongly: dtypes, graphs, checkpoints, data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class DtypesDiffer:
+    """An operation got tensors of different dtypes, or of a dtype that it does not take.
+
+    Attributes:
+        kind: ``operands``: two tensors of one operation. ``indices``: ids for an embedding. ``classes``: a target
+            that must be class indices. ``target``: a target that must be floating point. ``no kernel``: the
+            operation is not implemented for the dtype on this device. ``integers``: integers where the operation
+            needs floating point. ``objects``: a NumPy array of Python objects, which no tensor can hold.
+        got: dtype of the tensor that does not fit, as in ``float64``; None if unknown.
+        wanted: the dtype that the other tensor has, or the operation takes; None if unknown.
+        operation: name of the kernel, where the message names one.
+        tensors: dtype by variable name, for tensors in the frame that failed.
+    """
+
+    kind: Literal["operands", "indices", "classes", "target", "no kernel", "integers", "objects"]
+    got: str | None = None
+    wanted: str | None = None
+    operation: str | None = None
+    tensors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GraphMisused:
+    """Autograd refused a graph.
+
+    Attributes:
+        kind: ``second backward``: the graph was already freed. ``changed in place``: a tensor that backward needs
+            was overwritten. ``leaf changed``: a parameter was changed in place under autograd. ``not a scalar``:
+            backward of a tensor with several values. ``not detached``: a tensor with a graph was handed to NumPy.
+            ``not a leaf``: an optimizer was given a computed tensor.
+        operation: the operation whose output was overwritten, as autograd names it; None if unknown.
+        shape: of that output; None if unknown.
+    """
+
+    kind: Literal[
+        "second backward", "changed in place", "leaf changed", "not a scalar", "not detached", "not a leaf"
+    ]
+    operation: str | None = None
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def is_weight(self) -> bool:
+        """Whether the overwritten tensor is a transposed weight, which only `optimizer.step()` changes."""
+        return self.operation is not None and self.operation.startswith(
+            ("AsStrided", "TBackward", "T ", "Permute")
+        )
+
+
+@dataclass(frozen=True)
+class CheckpointKeysDiffer:
+    """A state dict and a model have different keys.
+
+    Attributes:
+        model: class name; empty if unknown.
+        missing: keys of the model that the checkpoint lacks, in its order.
+        unexpected: keys of the checkpoint that the model lacks.
+        of_optimizer: whether it is the state of an optimizer, which has no keys to compare.
+    """
+
+    model: str = ""
+    missing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+    of_optimizer: bool = False
+
+
+@dataclass(frozen=True)
+class BatchOfOneCrash:
+    """A normalization layer in training mode got one value per channel.
+
+    Attributes:
+        shape: of its input; None if unknown.
+    """
+
+    shape: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class MixedPrecisionMisused:
+    """The gradient scaler or autocast was used wrongly.
+
+    Attributes:
+        kind: ``half parameters``: the scaler got gradients of float16 parameters. ``nothing scaled``: it stepped
+            without gradients of a scaled loss. ``twice``: unscaled or stepped twice without an update.
+            ``unsafe loss``: binary cross entropy of probabilities under autocast.
+    """
+
+    kind: Literal["half parameters", "nothing scaled", "twice", "unsafe loss"]
+
+
+@dataclass(frozen=True)
+class EmptyDatasetCrash:
+    """A dataset has no rows left.
+
+    Attributes:
+        index: the row that was asked for; None if the message names none.
+        by_trainer: whether transformers' Trainer is in the frames, which removes unused columns.
+    """
+
+    index: int | None = None
+    by_trainer: bool = False
+
+
+@dataclass(frozen=True)
+class PadTokenMissing:
+    """Rows were to be padded, and the tokenizer or the model's config has no padding token.
+
+    Attributes:
+        of_model: whether the model's config lacks it, not the tokenizer.
+    """
+
+    of_model: bool = False
+
+
+UsageSymptom = (
+    DtypesDiffer
+    | GraphMisused
+    | CheckpointKeysDiffer
+    | BatchOfOneCrash
+    | MixedPrecisionMisused
+    | EmptyDatasetCrash
+    | PadTokenMissing
+)

@@ -1,0 +1,73 @@
+"""See `EmptiedDataset`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_usage import EmptyDatasetCrash
+
+
+class EmptiedDataset(Rule):
+    """The dataset has no rows, or no columns, left.
+
+    ## What it does
+    Recognises that a row was asked for in a dataset of size 0.
+
+    ## Why it is bad
+    There is nothing to train on. transformers' `Trainer` drops every column that the model's `forward` does not
+    name; if none is left, the dataset has size 0 and the sampler still draws row numbers. Otherwise a filter
+    matched nothing, a path matched no file, or a split is empty.
+
+    ## Example
+    ```python
+    trainer = Trainer(model, args, train_dataset=raw)            # columns: text, category
+    ```
+
+    ## Instead
+    ```python
+    rows = raw.map(tokenize, batched=True).rename_column("category", "labels")
+    trainer = Trainer(model, args, train_dataset=rows)
+    ```
+
+    ## Thresholds
+    None: it is found only after a row was asked for.
+
+    ## Known problems
+    The message does not say what emptied the dataset.
+
+    ## Sources
+    The documentation of `transformers.TrainingArguments` (`remove_unused_columns`) and of
+    `torch.utils.data.RandomSampler`.
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: EmptyDatasetCrash) -> Finding | None:
+        """Say that nothing is left, and what may have removed it."""
+        columns: Fix = (
+            'print(trainer.train_dataset.column_names): tokenize, and call the target "labels"',
+            "TrainingArguments(remove_unused_columns=False), if your collator makes the inputs",
+        )
+        rows: Fix = (
+            "print(len(dataset)) after each step that builds it: the path, the filter, the split",
+            "assert len(dataset) > 0, before the loader is created",
+        )
+        asked = "" if symptom.index is None else f"Row {symptom.index} was asked for. "
+        if symptom.index is not None:
+            return self.found(
+                f"The dataset has size 0. {asked}Trainer removes all columns that the model's forward does not "
+                "name, and a Hugging Face dataset without columns has no rows.",
+                fix=(*columns, rows[0]),
+                evidence={"index": symptom.index},
+                where=crash.where,
+            )
+        return self.found(
+            "The loader was given a dataset of length 0: a path that matches no file, a filter "
+            "that keeps nothing, "
+            "or an empty split.",
+            fix=rows,
+            evidence={"index": None},
+            where=crash.where,
+        )

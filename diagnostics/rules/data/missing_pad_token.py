@@ -1,0 +1,63 @@
+"""See `MissingPadToken`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_usage import PadTokenMissing
+
+
+class MissingPadToken(Rule):
+    """Rows are to be padded, and the tokenizer or the model has no padding token.
+
+    ## What it does
+    Recognises the errors of transformers' tokenizers and of its sequence classifiers.
+
+    ## Why it is bad
+    Models such as GPT-2 and Llama were trained on packed text and never needed padding. A batch of rows of
+    different lengths does, and a classifier looks for the last token that is not padding.
+
+    ## Example
+    ```python
+    tokenizer = AutoTokenizer.from_pretrained("gpt2")
+    tokenizer(texts, padding=True)
+    ```
+
+    ## Instead
+    ```python
+    tokenizer = AutoTokenizer.from_pretrained("gpt2")
+    tokenizer.pad_token = tokenizer.eos_token
+    model.config.pad_token_id = tokenizer.pad_token_id
+    ```
+
+    ## Thresholds
+    None: it is found only after padding has failed.
+
+    ## Known problems
+    With the end token as padding, a collator that ignores padding in the loss ignores the end token too, and a
+    language model never learns to stop: add a token of its own there, and resize the embeddings.
+
+    ## Sources
+    The documentation of `transformers.PreTrainedTokenizerBase.pad` and of `GPT2ForSequenceClassification`.
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: PadTokenMissing) -> Finding | None:
+        """Say which of the two lacks it."""
+        if symptom.of_model:
+            message = (
+                "The model's config has no pad_token_id, so the classifier cannot find the last token of each row "
+                "in a batch."
+            )
+            fix: tuple[str, ...] = ("model.config.pad_token_id = tokenizer.pad_token_id",)
+        else:
+            message = "Rows of different lengths are to be padded, and the tokenizer has no padding token."
+            fix = (
+                "tokenizer.pad_token = tokenizer.eos_token; model.config.pad_token_id = tokenizer.pad_token_id",
+                'tokenizer.add_special_tokens({"pad_token": "[PAD]"}); '
+                "model.resize_token_embeddings(len(tokenizer)), where the end token must be learned",
+            )
+        return self.found(message, fix=fix, evidence={"of_model": symptom.of_model}, where=crash.where)

@@ -1,0 +1,111 @@
+"""See `WorkerFailure`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_processes import WorkerCrash
+
+OWN_ERROR = "DataLoader(..., num_workers=0), which raises the worker's own error in the main process"
+
+SEEN: dict[str, tuple[str, Fix]] = {
+    "main guard": (
+        "A process that was started imports the script anew, and the script starts processes "
+        "while it is imported.",
+        'put the training under if __name__ == "__main__":',
+    ),
+    "cuda fork": (
+        "A process was forked after CUDA had been initialised. CUDA does not survive a fork.",
+        (
+            "keep tensors on the CPU in the dataset; move the batch to the GPU in the training loop",
+            'DataLoader(..., multiprocessing_context="spawn")',
+        ),
+    ),
+    "files": (
+        "The workers pass each tensor through a file descriptor of its own, and the limit of "
+        "open files is reached.",
+        (
+            'torch.multiprocessing.set_sharing_strategy("file_system")',
+            "ulimit -n 65535, before Python starts",
+            "do not keep batches in a list: copy what you keep",
+        ),
+    ),
+    "exited": (
+        "A worker of the data loader ended without an exception that Python could pass on.",
+        (OWN_ERROR, "ulimit -v and dmesg, for a worker that the system ended for want of memory"),
+    ),
+    "signal": (
+        "A worker of the data loader was ended by a signal, so it could raise nothing.",
+        (
+            OWN_ERROR,
+            "docker run --shm-size=8g, if it was a bus error: /dev/shm is full",
+            "python -X faulthandler, if it was a segmentation fault, which prints where",
+        ),
+    ),
+}
+
+
+class WorkerFailure(Rule):
+    """A worker of the data loader, or another process that the script starts, could not start or died.
+
+    ## What it does
+    Recognises the errors of `multiprocessing` and of the data loader's watch over its workers.
+
+    ## Why it is bad
+    A worker is a process of its own. Where processes are spawned (Windows, macOS), the dataset is pickled for it,
+    and lambdas, local functions, open files and locks cannot be; the child then says no more than
+    `EOFError: Ran out of input`. A worker that a signal ends cannot say anything.
+
+    ## Example
+    ```python
+    dataset = Images(paths, transform=lambda image: image / 255)
+    loader = DataLoader(dataset, num_workers=4)
+    ```
+
+    ## Instead
+    ```python
+    def to_unit(image):
+        return image / 255
+
+    dataset = Images(paths, transform=to_unit)
+    loader = DataLoader(dataset, num_workers=4)
+    ```
+
+    ## Thresholds
+    None: it is found only after a process has failed.
+
+    ## Known problems
+    Why a worker died without an exception cannot be read from the loader's message.
+
+    ## Sources
+    PyTorch's "Multiprocessing best practices" and "Platform-specific behaviors" of `torch.utils.data`; Python's
+    "Programming guidelines" of `multiprocessing`.
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: WorkerCrash) -> Finding | None:
+        """Say why the process could not start, or how it ended."""
+        message, fix = _pickle(symptom.what) if symptom.kind == "pickle" else SEEN[symptom.kind]
+        if symptom.kind == "signal" and symptom.what is not None:
+            message = (
+                f"A worker of the data loader was ended by a signal ({symptom.what}), so it could raise nothing."
+            )
+        return self.found(
+            message, fix=fix, evidence={"kind": symptom.kind, "what": symptom.what}, where=crash.where
+        )
+
+
+def _pickle(what: str | None) -> tuple[str, Fix]:
+    named = "An object of the dataset" if what is None else what
+    hidden = " The parent process says which one, above the child's EOFError." if what is None else ""
+    return (
+        f"{named} cannot be pickled, and a process that is spawned gets the dataset by pickle.{hidden}",
+        (
+            "define functions at the top of a module, in place of lambdas and local functions",
+            "open files, connections and locks in __getitem__ or worker_init_fn, not in __init__",
+            "DataLoader(..., num_workers=0)",
+        ),
+    )

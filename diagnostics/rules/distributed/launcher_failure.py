@@ -1,0 +1,77 @@
+"""See `LauncherFailure`."""
+
+from __future__ import annotations
+
+import signal
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_processes import LauncherTail
+
+
+class LauncherFailure(Rule):
+    """Only the launcher's report is at hand: a process failed, and its own traceback is elsewhere.
+
+    ## What it does
+    Recognises the summaries of torchrun, accelerate and `torch.multiprocessing.spawn` where no worker's traceback
+    is in the text, and reads which rank failed first and how.
+
+    ## Why it is bad
+    `ChildFailedError` says that a child failed. The cause is in the child's own output, which stands above, among
+    the lines of other ranks, or in a file.
+
+    ## Example
+    ```python
+    # torchrun --nproc-per-node 4 train.py
+    # torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ... error_file: <N/A>
+    ```
+
+    ## Instead
+    ```python
+    # @torch.distributed.elastic.multiprocessing.errors.record writes the worker's traceback into the report
+    @record
+    def main(): ...
+    ```
+
+    ## Thresholds
+    None.
+
+    ## Known problems
+    The launcher calls the process that it saw end first the root cause; another may have failed before.
+
+    ## Sources
+    PyTorch's "Error propagation" of Torch Distributed Elastic and the documentation of torchrun (`--log-dir`,
+    `--tee`).
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: LauncherTail) -> Finding | None:
+        """Say which process failed and how to get its traceback."""
+        who = "A process" if symptom.rank is None else f"Rank {symptom.rank}"
+        return self.found(
+            f"{who} {_ended(symptom.exit_code)}, and {symptom.launcher} reports only that. The cause is in that "
+            "process's own output, above this text or in its log.",
+            fix=(
+                "torchrun --log-dir logs --tee 3 ..., and read the stderr of that rank"
+                if symptom.launcher == "torchrun"
+                else "look above for the first traceback, and pass the whole log to diagnose explain",
+                "decorate main() with torch.distributed.elastic.multiprocessing.errors.record",
+                "run with one process: python train.py",
+            ),
+            evidence={"launcher": symptom.launcher, "rank": symptom.rank, "exit_code": symptom.exit_code},
+            where=crash.where,
+        )
+
+
+def _ended(code: int | None) -> str:
+    if code is None:
+        return "failed"
+    if code < 0:
+        try:
+            return f"was ended by {signal.Signals(-code).name} (exit code {code})"
+        except ValueError:
+            pass
+    return f"ended with exit code {code}"

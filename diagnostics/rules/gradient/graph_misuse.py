@@ -1,0 +1,132 @@
+"""See `GraphMisuse`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_usage import GraphMisused
+from diagnostics.text.join import not_known
+
+FIXED: dict[str, tuple[str, Fix]] = {
+    "second backward": (
+        "backward() ran a second time through a graph that the first had freed. Something "
+        "computed before the loop, "
+        "or in an earlier step, is part of this loss: a hidden state carried over, a running sum of losses, or an "
+        "output used by two losses.",
+        (
+            "compute it anew in each step, inside the loop",
+            "hidden = hidden.detach(), before the next step, where a state is carried over",
+            "(loss_a + loss_b).backward(), where two losses share one forward pass",
+            "total += loss.item(), where losses are summed for logging",
+        ),
+    ),
+    "leaf changed": (
+        "A parameter was changed in place while autograd was recording. It is a leaf of the "
+        "graph: the change could "
+        "not be undone for the backward pass.",
+        (
+            "change weights under torch.no_grad(): with torch.no_grad(): weight += step",
+            "use torch.nn.init to initialise weights",
+        ),
+    ),
+    "not a scalar": (
+        "backward() was called on a tensor with more than one value. A gradient is the derivative of one number.",
+        (
+            "loss.mean().backward()",
+            'leave out reduction="none" in the loss',
+            "loss.backward(torch.ones_like(loss)), for the sum of all derivatives",
+        ),
+    ),
+    "not detached": (
+        "A tensor with a graph was converted to NumPy, which cannot carry the graph.",
+        ("values = tensor.detach().cpu().numpy()", "with torch.no_grad(): ... around an evaluation"),
+    ),
+    "not a leaf": (
+        "The optimizer was given a tensor that was computed from others, so it gets no gradient of its own.",
+        (
+            "create it directly: torch.randn(3, device=device, requires_grad=True), not .to(device) afterwards",
+            "give the optimizer model.parameters()",
+        ),
+    ),
+}
+
+
+class GraphMisuse(Rule):
+    """Autograd cannot differentiate: the graph was freed, overwritten, or does not end in one number.
+
+    ## What it does
+    Recognises autograd's errors, and tells from the name of the operation in the message what was overwritten.
+
+    ## Why it is bad
+    The forward pass keeps the tensors that the backward pass needs, and `backward()` frees them. A second
+    `backward()` finds them gone; one that was changed in place holds other values than those that the derivative
+    was recorded for. Autograd counts changes and refuses to compute a wrong gradient.
+
+    ## Example
+    ```python
+    hidden = torch.zeros(1, 8, 16)
+    for inputs, targets in loader:
+        output, hidden = rnn(inputs, hidden)     # hidden drags the last step's graph along
+        loss_fn(output, targets).backward()
+    ```
+
+    ## Instead
+    ```python
+    hidden = torch.zeros(1, 8, 16)
+    for inputs, targets in loader:
+        output, hidden = rnn(inputs, hidden.detach())
+        loss_fn(output, targets).backward()
+    ```
+
+    ## Thresholds
+    None: it is found only after autograd has refused.
+
+    ## Known problems
+    The message names the operation whose output was overwritten, not the line that did it;
+    `torch.autograd.set_detect_anomaly(True)` shows the line of the forward pass.
+
+    ## Sources
+    PyTorch's notes "Autograd mechanics" ("In-place correctness checks") and the documentation of
+    `torch.Tensor.backward`.
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: GraphMisused) -> Finding | None:
+        """Say what was done to the graph."""
+        message, fix = FIXED.get(symptom.kind) or _overwritten(symptom, crash.live)
+        return self.found(
+            message,
+            fix=fix,
+            evidence={
+                "kind": symptom.kind,
+                "operation": symptom.operation,
+                "shape": None if symptom.shape is None else list(symptom.shape),
+            },
+            where=crash.where,
+        )
+
+
+def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
+    shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
+    if symptom.is_weight:
+        return (
+            f"A weight{shape} was changed between the forward and the backward pass, most likely by "
+            "optimizer.step(). The gradient would belong to the old weight.",
+            (
+                "call backward() of every loss before the first optimizer.step()",
+                "run the forward pass again after optimizer.step(), as for the generator of a GAN",
+            ),
+        )
+    made = "" if symptom.operation is None else f", the output of {symptom.operation},"
+    unknown = f" {not_known('which operation made it', live)}" if symptom.operation is None else ""
+    return (
+        f"A tensor{shape}{made} was changed in place after the forward pass had kept it for backward.{unknown}",
+        (
+            "y = y + 1 in place of y += 1, and nn.ReLU() in place of nn.ReLU(inplace=True)",
+            "x = x.clone(), before x[i] = ...",
+            "torch.autograd.set_detect_anomaly(True), which shows the line of the forward pass",
+        ),
+    )

@@ -1,0 +1,154 @@
+"""See `CheckpointKeysMismatch`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_usage import CheckpointKeysDiffer
+from diagnostics.text.join import count_of, listed
+
+MAX_KEYS_NAMED = 4  # in the message; the evidence holds them all
+WRAPPERS = {  # what adds a prefix to every key
+    "module.": "DataParallel or DistributedDataParallel",
+    "_orig_mod.": "torch.compile",
+    "model.": "a LightningModule that holds the model as self.model",
+    "net.": "a module that holds the model as self.net",
+}
+CONTAINERS = {"state_dict", "model_state_dict", "model", "optimizer", "optimizer_state_dict", "epoch", "net"}
+
+
+class CheckpointKeysMismatch(Rule):
+    """The keys of a checkpoint and those of the model differ.
+
+    ## What it does
+    Compares the missing with the unexpected keys of the error, and reports the prefix that makes them equal, a
+    checkpoint that holds more than the model's state, or the layers that differ.
+
+    ## Why it is bad
+    `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
+    of every name, `torch.compile` puts `_orig_mod.`; a checkpoint written with one and read without it matches
+    nothing. `strict=False` silences the error and leaves every weight that did not match at random.
+
+    ## Example
+    ```python
+    torch.save(ddp_model.state_dict(), "best.pt")        # module.encoder.weight, ...
+    model.load_state_dict(torch.load("best.pt"))         # encoder.weight, ...
+    ```
+
+    ## Instead
+    ```python
+    torch.save(ddp_model.module.state_dict(), "best.pt")
+    model.load_state_dict(torch.load("best.pt"))
+    ```
+
+    ## Thresholds
+    None: it is found only after loading has failed.
+
+    ## Known problems
+    From an old version's message that stops at the first key, only that key is known.
+
+    ## Sources
+    The documentation of `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
+    ("Saving torch.nn.DataParallel models").
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: CheckpointKeysDiffer) -> Finding | None:
+        """Find the prefix that repairs the keys, or name those that differ."""
+        seen, fix = _of_optimizer() if symptom.of_optimizer else _of_model(symptom)
+        return self.found(
+            seen,
+            fix=fix,
+            evidence={
+                "model": symptom.model,
+                "missing": list(symptom.missing),
+                "unexpected": list(symptom.unexpected),
+                "prefix": prefix_of(symptom),
+            },
+            where=crash.where,
+        )
+
+
+def prefix_of(symptom: CheckpointKeysDiffer) -> str | None:
+    """Return the prefix that all unexpected keys have before a missing one; ``-PREFIX`` if the model has it."""
+    missing, unexpected = set(symptom.missing), set(symptom.unexpected)
+    for longer, shorter, sign in ((unexpected, missing, ""), (missing, unexpected, "-")):
+        if longer and shorter:
+            key = min(longer)
+            ends = [end for end in shorter if key.endswith("." + end)]
+            for end in sorted(ends, key=len):
+                prefix = key.removesuffix(end)
+                stripped = {name.removeprefix(prefix) for name in longer if name.startswith(prefix)}
+                if len(stripped & shorter) * 2 > max(len(longer), len(shorter)):
+                    return sign + prefix
+    return None
+
+
+def _of_optimizer() -> tuple[str, Fix]:
+    return (
+        "The optimizer's saved state belongs to other parameter groups than this optimizer has: parameters were "
+        "added, removed, frozen or grouped otherwise since it was saved.",
+        (
+            "create the optimizer with the same parameters, in the same groups, as when it was saved",
+            "start with a new optimizer, if the model has changed",
+        ),
+    )
+
+
+def _of_model(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
+    prefix, model = prefix_of(symptom), symptom.model or "the model"
+    if prefix is not None and not prefix.startswith("-"):
+        by = f", which {WRAPPERS[prefix]} adds" if prefix in WRAPPERS else ""
+        return (
+            f"Every key of the checkpoint begins with {prefix!r}{by}; those of {model} do not.",
+            (
+                f"state = {{key.removeprefix({prefix!r}): value for key, value in state.items()}}",
+                "save the inner model next time: wrapped.module.state_dict()"
+                if prefix == "module."
+                else "save the state of the inner model next time",
+            ),
+        )
+    if prefix is not None:
+        by = f", which {WRAPPERS[prefix[1:]]} adds" if prefix[1:] in WRAPPERS else ""
+        return (
+            f"The keys of {model} begin with {prefix[1:]!r}{by}; those of the checkpoint do not.",
+            (
+                f"load into the inner model: {model_attribute(prefix[1:])}.load_state_dict(state)",
+                f"state = {{{prefix[1:]!r} + key: value for key, value in state.items()}}",
+            ),
+        )
+    if symptom.unexpected and set(symptom.unexpected) <= CONTAINERS:
+        inner = next((key for key in symptom.unexpected if "optim" not in key and key != "epoch"), "state_dict")
+        return (
+            f"The checkpoint is not a state dict but holds one: its keys are "
+            f"{listed(symptom.unexpected, most=6)}.",
+            f"model.load_state_dict(checkpoint[{inner!r}])",
+        )
+    parts = []
+    if symptom.missing:
+        parts.append(
+            f"{model} has {count_of(len(symptom.missing), 'key')} that the checkpoint lacks, such as "
+            f"{listed(symptom.missing, most=MAX_KEYS_NAMED)}"
+        )
+    if symptom.unexpected:
+        parts.append(
+            f"the checkpoint has {count_of(len(symptom.unexpected), 'key')} that {model} lacks, such as "
+            f"{listed(symptom.unexpected, most=MAX_KEYS_NAMED)}"
+        )
+    sentence = "; ".join(parts)
+    return (
+        f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint is of another architecture or "
+        f"another version of it.",
+        (
+            "build the model with the arguments that the checkpoint was trained with",
+            "model.load_state_dict(state, strict=False), if only a new head is missing; print what it returns",
+        ),
+    )
+
+
+def model_attribute(prefix: str) -> str:
+    """Return how to reach the inner model: ``model.module`` for ``module.``."""
+    return f"model.{prefix.rstrip('.')}"

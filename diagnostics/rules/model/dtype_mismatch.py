@@ -1,0 +1,157 @@
+"""See `DtypeMismatch`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_usage import DtypesDiffer
+from diagnostics.text.join import listed, not_known
+
+MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
+
+_FROM_NUMPY = (
+    "NumPy computes in float64, and torch.from_numpy keeps that: inputs = inputs.float()",
+    "arrays = arrays.astype(numpy.float32), before they become tensors",
+)
+_HALF = (
+    "run the forward pass under torch.autocast, which casts the inputs of each operation",
+    "inputs = inputs.to(model.dtype)",
+)
+_HALF_ON_CPU = (
+    "use torch.bfloat16 on the CPU: model.to(torch.bfloat16)",
+    "load the model in float32 on the CPU: from_pretrained(..., dtype=torch.float32)",
+)
+
+
+class DtypeMismatch(Rule):
+    """An operation got tensors of different dtypes, or of a dtype that it does not take.
+
+    ## What it does
+    Recognises the error in the wordings of PyTorch 0.4 to 2.13 and of TensorFlow, and reads from the frames which
+    tensor has which dtype.
+
+    ## Why it is bad
+    PyTorch does not cast the operands of a matrix product or a convolution, since a silent float64 would double
+    memory and time. Four causes are common: NumPy's float64, integer features that were never converted, a model
+    in half precision that gets float32 inputs, and a target of the wrong kind: cross entropy takes class indices
+    as int64, binary cross entropy and squared errors take floating point.
+
+    ## Example
+    ```python
+    features = torch.from_numpy(table)           # float64
+    model(features)                              # its weights are float32
+    ```
+
+    ## Instead
+    ```python
+    features = torch.from_numpy(table).float()
+    model(features)
+    ```
+
+    ## Thresholds
+    None: it is found only after an operation has failed.
+
+    ## Known problems
+    The tensors are those of the failing function, under their names there, which may differ from yours. Older
+    versions of PyTorch name one dtype, or none.
+
+    ## Sources
+    The documentation of `torch.nn.functional.cross_entropy` (target: class indices, int64),
+    `torch.nn.BCEWithLogitsLoss` and "Automatic mixed precision package".
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: DtypesDiffer) -> Finding | None:
+        """Name the dtypes, and the tensors if the frames are at hand."""
+        detail = f" In the failing function: {_by_dtype(symptom.tensors)}." if symptom.tensors else ""
+        if not symptom.tensors and symptom.kind == "operands" and not symptom.got:
+            detail = " " + not_known("which tensors these are", crash.live)
+        return self.found(
+            f"{_seen(symptom)}{detail}",
+            fix=_fix(symptom),
+            evidence={
+                "kind": symptom.kind,
+                "got": symptom.got,
+                "wanted": symptom.wanted,
+                "operation": symptom.operation,
+                "tensors": dict(symptom.tensors),
+            },
+            where=crash.where,
+        )
+
+
+def _seen(symptom: DtypesDiffer) -> str:
+    got = symptom.got or "another dtype"
+    match symptom.kind:
+        case "operands" if symptom.got and symptom.wanted:
+            return (
+                f"One operation got tensors of {got} and {symptom.wanted}. It takes one dtype and casts neither."
+            )
+        case "operands":
+            return "One operation got tensors of different dtypes. It takes one dtype and casts neither."
+        case "indices":
+            return (
+                f"An embedding got indices of {got}. Indices must be int64 or int32: they count rows of a table."
+            )
+        case "classes":
+            return (
+                f"The loss got a target of {got}, where it takes class indices: one int64 number "
+                f"from 0 to C-1 for "
+                "each example."
+            )
+        case "target":
+            return f"The loss got a target of {got}, where it computes with floating point numbers."
+        case "no kernel":
+            return f"{symptom.operation} is not implemented for {got} on this device."
+        case "integers":
+            return f"An operation that needs floating point got {symptom.got or 'integers'}."
+        case "objects":
+            return (
+                "A NumPy array of dtype object cannot become a tensor. It holds Python objects: strings, None, or "
+                "rows of different lengths."
+            )
+
+
+def _fix(symptom: DtypesDiffer) -> Fix:
+    dtypes = {symptom.got, symptom.wanted}
+    match symptom.kind:
+        case "indices":
+            return (
+                "indices = indices.long()",
+                "check which argument is the ids: floats there are another feature",
+            )
+        case "classes":
+            return (
+                "target = target.long()  # class indices",
+                "for a target that is no class: torch.nn.MSELoss() or torch.nn.BCEWithLogitsLoss()",
+            )
+        case "target":
+            return "target = target.float()"
+        case "no kernel" if symptom.got in ("float16", "bfloat16"):
+            return _HALF_ON_CPU
+        case "no kernel" | "integers":
+            return "values = values.float(), before the operation"
+        case "objects":
+            return (
+                "print(array.dtype, table.dtypes), and convert or drop the columns that are object",
+                "array = numpy.asarray(rows, dtype=numpy.float32), which names the first value that is no number",
+            )
+    if dtypes & {"float16", "bfloat16"}:
+        return _HALF
+    if "float64" in dtypes:
+        return _FROM_NUMPY
+    return "inputs = inputs.float()"
+
+
+def _by_dtype(tensors: Mapping[str, str]) -> str:
+    parts = []
+    for dtype in dict.fromkeys(tensors.values()):
+        names = [name for name, of in tensors.items() if of == dtype]
+        verb = "is" if len(names) == 1 else "are"
+        parts.append(f"{listed(names, most=MAX_TENSORS_NAMED)} {verb} {dtype}")
+    return "; ".join(parts)

@@ -1,0 +1,338 @@
+"""Messages of many versions, pasted in two ways, and the rule that explains each.
+
+Wordings of the installed versions came from running the failure (tests/pytorch/crash/test_usage.py does so again);
+those of older versions are the frameworks' own.
+"""
+
+import pytest
+
+from diagnostics.api.explain import explain
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/home/ada/project/train.py", line 31, in <module>
+    train(model, loader)
+  File "/home/ada/project/train.py", line 18, in train
+    loss = step(model, batch)
+{exception}: {message}
+"""
+LOG = """\
+2024-05-02 10:11:12,345 INFO epoch 0
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "/home/ada/project/train.py", line 18, in train
+[rank0]:     loss = step(model, batch)
+[rank0]: {exception}: {message}
+"""
+
+MESSAGES = {
+    "dtype-mismatch": [
+        ("RuntimeError", "mat1 and mat2 must have the same dtype, but got Double and Float"),
+        ("RuntimeError", "mat1 and mat2 must have the same dtype"),
+        ("RuntimeError", "expected m1 and m2 to have the same dtype, but got: float != double"),
+        ("RuntimeError", "expected scalar type Float but found Double"),
+        ("RuntimeError", "expected scalar type Half but found Float"),
+        (
+            "RuntimeError",
+            "Expected object of scalar type Float but got scalar type Double for argument #2 "
+            "'mat1' in call to _th_addmm",
+        ),
+        (
+            "RuntimeError",
+            "Expected object of type torch.FloatTensor but found type torch.DoubleTensor for argument #2 'mat2'",
+        ),
+        ("RuntimeError", "Input type (double) and bias type (float) should be the same"),
+        (
+            "RuntimeError",
+            "Input type (torch.cuda.HalfTensor) and weight type (torch.cuda.FloatTensor) should be the same",
+        ),
+        ("RuntimeError", "Found dtype Double but expected Float"),
+        ("RuntimeError", "expected target dtype to be Long or Byte, but got Float"),
+        ("RuntimeError", "expected scalar type Long but found Float"),
+        ("RuntimeError", "\"nll_loss_forward_reduce_cuda_kernel_2d_index\" not implemented for 'Int'"),
+        (
+            "RuntimeError",
+            "Expected tensor for argument #1 'indices' to have one of the following scalar "
+            "types: Long, Int; but got "
+            "torch.FloatTensor instead (while checking arguments for embedding)",
+        ),
+        ("RuntimeError", "result type Float can't be cast to the desired output type Long"),
+        ("RuntimeError", "\"addmm_impl_cpu_\" not implemented for 'Half'"),
+        (
+            "RuntimeError",
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            "Got: Long",
+        ),
+        ("RuntimeError", "Can only calculate the mean of floating types. Got Long instead."),
+        ("RuntimeError", "Only Tensors of floating point and complex dtype can require gradients"),
+        (
+            "TypeError",
+            "can't convert np.ndarray of type numpy.object_. The only supported types are: float64, float32",
+        ),
+        (
+            "ValueError",
+            "RNN input dtype (torch.float64) does not match weight dtype (torch.float32). Convert input: "
+            "input.to(torch.float32), or convert model: model.to(torch.float64)",
+        ),
+        (
+            "TypeError",
+            "Input 'y' of 'Mul' Op has type float64 that does not match type float32 of argument 'x'.",
+        ),
+        (
+            "InvalidArgumentError",
+            "cannot compute MatMul as input #1(zero-based) was expected to be a float tensor but "
+            "is a double tensor",
+        ),
+    ],
+    "graph-misuse": [
+        (
+            "RuntimeError",
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+            "already been freed).",
+        ),
+        (
+            "RuntimeError",
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            "[torch.cuda.FloatTensor [64, 128]], which is output 0 of ReluBackward0, is at "
+            "version 2; expected version "
+            "1 instead.",
+        ),
+        (
+            "RuntimeError",
+            "one of the variables needed for gradient computation has been modified by an inplace operation",
+        ),
+        ("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation."),
+        ("RuntimeError", "a leaf Variable that requires grad has been used in an in-place operation."),
+        ("RuntimeError", "grad can be implicitly created only for scalar outputs"),
+        (
+            "RuntimeError",
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+        ),
+        (
+            "RuntimeError",
+            "Can't call numpy() on Variable that requires grad. Use var.detach().numpy() instead.",
+        ),
+        ("ValueError", "can't optimize a non-leaf Tensor"),
+        (
+            "RuntimeError",
+            "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)",
+        ),
+    ],
+    "checkpoint-keys-mismatch": [
+        (
+            "RuntimeError",
+            'Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "body.weight", "body.bias". '
+            '\n\tUnexpected key(s) in state_dict: "module.body.weight", "module.body.bias". ',
+        ),
+        (
+            "ValueError",
+            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+        ),
+        ("KeyError", "'unexpected key \"module.encoder.embedding.weight\" in state_dict'"),
+    ],
+    "batch-of-one": [
+        (
+            "ValueError",
+            "Expected more than 1 value per channel when training, got input size torch.Size([1, 512])",
+        ),
+        ("ValueError", "Expected more than 1 value per channel when training, got input size [1, 256, 1, 1]"),
+    ],
+    "mixed-precision-misuse": [
+        ("ValueError", "Attempting to unscale FP16 gradients."),
+        ("AssertionError", "No inf checks were recorded for this optimizer."),
+        ("RuntimeError", "unscale_() has already been called on this optimizer since the last update()."),
+        (
+            "RuntimeError",
+            "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.",
+        ),
+    ],
+    "emptied-dataset": [
+        ("IndexError", "Invalid key: 3 is out of bounds for size 0"),
+        ("IndexError", "Index 17 out of range for dataset of size 0."),
+        ("ValueError", "num_samples should be a positive integer value, but got num_samples=0"),
+    ],
+    "missing-pad-token": [
+        (
+            "ValueError",
+            "Asking to pad but the tokenizer does not have a padding token. Please select a token to use as "
+            "`pad_token` `(tokenizer.pad_token = tokenizer.eos_token e.g.)`",
+        ),
+        ("ValueError", "Cannot handle batch sizes > 1 if no padding token is defined."),
+    ],
+    "installation-mismatch": [
+        ("RuntimeError", "CUDA error: no kernel image is available for execution on the device"),
+        (
+            "RuntimeError",
+            "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver",
+        ),
+        ("AssertionError", "Torch not compiled with CUDA enabled"),
+        (
+            "RuntimeError",
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
+            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu')",
+        ),
+        ("RuntimeError", "operator torchvision::nms does not exist"),
+        (
+            "ValueError",
+            "numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88",
+        ),
+        ("RuntimeError", "Numpy is not available"),
+        ("ImportError", "libcudart.so.11.0: cannot open shared object file: No such file or directory"),
+        (
+            "ImportError",
+            "Using the `Trainer` with `PyTorch` requires `accelerate>=0.26.0`: Please run `pip install`",
+        ),
+    ],
+    "worker-failure": [
+        (
+            "RuntimeError",
+            "An attempt has been made to start a new process before the current process has finished its "
+            "bootstrapping phase.",
+        ),
+        (
+            "RuntimeError",
+            "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+            "'spawn' start method",
+        ),
+        ("RuntimeError", "DataLoader worker (pid(s) 2312, 9108) exited unexpectedly"),
+        ("RuntimeError", "DataLoader worker (pid 4242) is killed by signal: Segmentation fault."),
+        ("RuntimeError", "received 0 items of ancdata"),
+        ("OSError", "[Errno 24] Too many open files"),
+    ],
+    "collective-timeout": [
+        (
+            "DistBackendError",
+            "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=112, "
+            "OpType=ALLREDUCE, NumelIn=1, "
+            "NumelOut=1, Timeout(ms)=600000) ran for 600032 milliseconds before timing out.",
+        ),
+        ("RuntimeError", "Timed out waiting 1800000ms for recv operation to complete"),
+        ("DistStoreError", "Timed out after 601 seconds waiting for clients. 3/4 clients joined."),
+    ],
+    "device-mismatch": [
+        (
+            "RuntimeError",
+            "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input "
+            "should be a MKLDNN tensor and weight is a dense tensor",
+        ),
+        (
+            "RuntimeError",
+            "Expected object of device type cuda but got device type cpu for argument #1 'self' "
+            "in call to _th_index_select",
+        ),
+        (
+            "RuntimeError",
+            "Expected object of backend CPU but got backend CUDA for argument #4 'mat1'",
+        ),
+        ("RuntimeError", "indices should be either on cpu or on the same device as the indexed tensor (cpu)"),
+        (
+            "TypeError",
+            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the "
+            "tensor to host memory first.",
+        ),
+    ],
+}
+CASES = [(rule, *case) for rule, cases in MESSAGES.items() for case in cases]
+
+
+@pytest.mark.parametrize("form", [TRACEBACK, LOG], ids=["traceback", "log"])
+@pytest.mark.parametrize(("rule", "exception", "message"), CASES, ids=[f"{c[0]}-{c[2][:60]}" for c in CASES])
+def test_pasted_message_is_explained(rule, exception, message, form):
+    lines = message.replace("\n", "\n[rank0]: ") if form is LOG else message
+    text = form.format(exception=exception, message=lines)
+    assert [finding.rule for finding in explain(text).findings] == [rule]
+
+
+@pytest.mark.parametrize(("rule", "exception", "message"), CASES, ids=[f"{c[0]}-{c[2][:60]}" for c in CASES])
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "I get `{}` after a while",
+        "{}",
+        'The error is: "{}". Any idea?',
+        "**{}**<br/>",
+        "RuntimeError\N{FULLWIDTH COLON}{}",
+    ],
+    ids=["backticks", "bare", "quotes", "bold", "wide colon"],
+)
+def test_message_alone_is_explained(rule, exception, message, quoted):
+    assert [finding.rule for finding in explain(quoted.format(message)).findings] == [rule]
+
+
+class TestLauncher:
+    TAIL = """\
+  File "/opt/conda/lib/python3.10/site-packages/torch/distributed/launcher/api.py", line 264, in launch_agent
+    raise ChildFailedError(
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2024-05-02_10:11:12
+  host      : node1
+  rank      : 2 (local_rank: 2)
+  exitcode  : -11 (pid: 4242)
+  error_file: <N/A>
+  traceback : Signal 11 (SIGSEGV) received by PID 4242
+============================================================
+"""
+
+    def test_a_tail_alone_names_rank_and_signal(self):
+        (finding,) = explain("Traceback (most recent call last):\n" + self.TAIL).findings
+        assert finding.rule == "launcher-failure"
+        assert finding.message == (
+            "Rank 2 was ended by SIGSEGV (exit code -11), and torchrun reports only that. The cause is in that "
+            "process's own output, above this text or in its log."
+        )
+
+    @pytest.mark.parametrize("code", ["-11", "1"])
+    def test_a_workers_own_traceback_comes_first(self, code):
+        worker = TRACEBACK.format(exception="RuntimeError", message="expected scalar type Float but found Double")
+        tail = self.TAIL.replace("exitcode  : -11", f"exitcode  : {code}")
+        report = explain(f"{worker}\nTraceback (most recent call last):\n{tail}")
+        assert [finding.rule for finding in report.findings] == ["dtype-mismatch"]
+
+
+class TestSpawn:
+    CHILD = """\
+Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+  File "C:\\Python310\\lib\\multiprocessing\\spawn.py", line 116, in spawn_main
+    exitcode = _main(fd, parent_sentinel)
+  File "C:\\Python310\\lib\\multiprocessing\\spawn.py", line 126, in _main
+    self = reduction.pickle.load(from_parent)
+EOFError: Ran out of input
+"""
+    PARENT = """\
+Traceback (most recent call last):
+  File "C:\\work\\train.py", line 40, in <module>
+    for batch in loader:
+  File "C:\\Python310\\lib\\multiprocessing\\reduction.py", line 60, in dump
+    ForkingPickler(file, protocol).dump(obj)
+AttributeError: Can't pickle local object 'Images.__init__.<locals>.<lambda>'
+"""
+
+    def test_the_child_alone_sends_the_reader_to_the_parent(self):
+        (finding,) = explain(self.CHILD).findings
+        assert finding.rule == "worker-failure"
+        assert "The parent process says which one" in finding.message
+
+    def test_with_the_parent_the_object_is_named(self):
+        (finding,) = explain(self.PARENT + self.CHILD).findings
+        assert finding.rule == "worker-failure"
+        assert "Images.__init__.<locals>.<lambda> cannot be pickled" in finding.message
+
+    def test_pickling_a_model_to_a_file_is_no_workers_failure(self):
+        text = TRACEBACK.format(
+            exception="AttributeError", message="Can't pickle local object 'main.<locals>.Net'"
+        )
+        assert explain(text).findings == ()
+
+
+def test_a_stranger_s_error_is_none_of_ours():
+    for exception, message in [
+        ("KeyError", "'learning_rate'"),
+        ("ConnectionError", "HTTPSConnectionPool: Max retries exceeded"),
+        ("ModuleNotFoundError", "No module named 'my_project'"),
+    ]:
+        assert explain(TRACEBACK.format(exception=exception, message=message)).findings == ()

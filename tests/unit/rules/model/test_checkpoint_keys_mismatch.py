@@ -1,0 +1,64 @@
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_usage import CheckpointKeysDiffer
+from diagnostics.rules.model.checkpoint_keys_mismatch import CheckpointKeysMismatch, prefix_of
+
+RULE = CheckpointKeysMismatch()
+CRASH = CrashFacts("RuntimeError", "", (), live=False)
+KEYS = ("body.weight", "body.bias", "head.weight", "head.bias")
+
+
+def differing(missing=(), unexpected=()):
+    return CheckpointKeysDiffer("Net", tuple(missing), tuple(unexpected))
+
+
+class TestPrefix:
+    def test_of_the_checkpoint_and_of_the_model(self):
+        wrapped = tuple(f"module.{key}" for key in KEYS)
+        assert prefix_of(differing(KEYS, wrapped)) == "module."
+        assert prefix_of(differing(wrapped, KEYS)) == "-module."
+        assert prefix_of(differing(KEYS, [f"backbone.net.{key}" for key in KEYS])) == "backbone.net."
+
+    def test_there_is_none_if_few_keys_would_match(self):
+        assert prefix_of(differing(KEYS, ["encoder.weight", "encoder.bias", "decoder.0", "decoder.1"])) is None
+        assert prefix_of(differing(KEYS[2:])) is None
+
+
+class TestFromCrash:
+    def test_strips_the_prefix_of_a_wrapper(self):
+        finding = RULE.from_crash(CRASH, differing(KEYS, [f"module.{key}" for key in KEYS]))
+        assert finding.message == (
+            "Every key of the checkpoint begins with 'module.', which DataParallel or "
+            "DistributedDataParallel adds; "
+            "those of Net do not."
+        )
+        assert finding.fix == "state = {key.removeprefix('module.'): value for key, value in state.items()}"
+        assert finding.evidence["prefix"] == "module."
+
+    def test_loads_into_the_inner_model(self):
+        finding = RULE.from_crash(CRASH, differing([f"_orig_mod.{key}" for key in KEYS], KEYS))
+        assert finding.message == (
+            "The keys of Net begin with '_orig_mod.', which torch.compile adds; those of the checkpoint do not."
+        )
+        assert finding.fix == "load into the inner model: model._orig_mod.load_state_dict(state)"
+
+    def test_opens_a_checkpoint_that_holds_more(self):
+        finding = RULE.from_crash(CRASH, differing(KEYS, ["epoch", "model_state_dict", "optimizer_state_dict"]))
+        assert finding.message == (
+            "The checkpoint is not a state dict but holds one: its keys are epoch, model_state_dict and "
+            "optimizer_state_dict."
+        )
+        assert finding.fix == "model.load_state_dict(checkpoint['model_state_dict'])"
+
+    def test_names_the_layers_that_differ(self):
+        finding = RULE.from_crash(CRASH, differing(KEYS[2:], ["classifier.weight"]))
+        assert finding.message == (
+            "Net has 2 keys that the checkpoint lacks, such as head.weight and head.bias; the "
+            "checkpoint has 1 key "
+            "that Net lacks, such as classifier.weight. The checkpoint is of another "
+            "architecture or another version "
+            "of it."
+        )
+
+    def test_an_optimizer_has_other_groups(self):
+        finding = RULE.from_crash(CRASH, CheckpointKeysDiffer(of_optimizer=True))
+        assert finding.message.startswith("The optimizer's saved state belongs to other parameter groups")

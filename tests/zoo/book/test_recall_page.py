@@ -1,0 +1,32 @@
+"""The page of the recall shows the figures of the record."""
+
+from __future__ import annotations
+
+from book.recall_page import recall_page
+
+MEASURED = {
+    "date": "2026-11-22",
+    "versions": {"torch": "2.13.0", "keras": "3.15.0"},
+    "rules": {
+        "clip-after-step": {"programs": 3, "named": 3, "first": 2, "noted": 0},
+        "future-leak": {"programs": 1, "named": 0, "first": 0, "noted": 0},
+    },
+    "missed": {"no_mask_at_all": {"wanted": "future-leak", "reported": []}},
+    "healthy": 4,
+    "alarmed": {},
+}
+
+
+def test_gives_the_figures_and_lists_what_was_missed() -> None:
+    page = recall_page(MEASURED)
+    assert "- **Named first** 2 of 4 bugs (50%)" in page
+    assert "- **False alarms** 0 of 4 healthy programs got an error or a warning" in page
+    assert "- **Measured** 2026-11-22, on a CPU, with torch 2.13.0, keras 3.15.0" in page
+    assert "| [clip-after-step](rules/clip-after-step.md) | 3 | 3 | 2 | 0 |" in page
+    assert "| no mask at all | future-leak | nothing |" in page
+
+
+def test_has_a_table_of_false_alarms_only_if_there_are_any() -> None:
+    assert "## False alarms" not in recall_page(MEASURED)
+    page = recall_page({**MEASURED, "alarmed": {"masked_language_model": ["not-learning"]}})
+    assert "| masked language model | not-learning |" in page
