@@ -1,0 +1,58 @@
+"""The page that shows what `nox -s recall` measured: bugs named, bugs missed, healthy programs alarmed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def recall_page(measured: Mapping[str, Any]) -> str:
+    """Return the page, in MyST.
+
+    Args:
+        measured: the content of `tests/recall/measured.json`, as `tests/recall/measure.py --record` writes it.
+    """
+    rules, missed, alarmed = measured["rules"], measured["missed"], measured["alarmed"]
+    programs = sum(row["programs"] for row in rules.values())
+    first = sum(row["first"] for row in rules.values())
+    versions = ", ".join(f"{package} {version}" for package, version in measured["versions"].items())
+    lines = [
+        "# What it names, and what it misses",
+        "",
+        f"`nox -s recall` runs `diagnose run` on {programs} short programs with one bug each, written as people "
+        f"write theirs, and on {measured['healthy']} healthy programs that resemble them. None is a cage of this "
+        "zoo; they are in `tests/recall/`.",
+        "",
+        f"- **Named first** {first} of {programs} bugs ({first / programs:.0%})",
+        f"- **False alarms** {len(alarmed)} of {measured['healthy']} healthy programs got an error or a warning",
+        f"- **Measured** {measured['date']}, on a CPU, with {versions}",
+        "",
+        "We wrote the programs ourselves, so a bug in a program of yours is less likely to be named than these "
+        "figures suggest.",
+        "",
+        "## By rule",
+        "",
+        "*Named* counts reports that contain the rule, *first* those that begin with it, *only noted* those in "
+        "which it is no more than a note.",
+        "",
+        "| rule | programs | named | first | only noted |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| [{rule}](rules/{rule}.md) | {row['programs']} | {row['named']} | {row['first']} | {row['noted']} |"
+        for rule, row in rules.items()
+    ]
+    if missed:
+        lines += ["", "## Missed", "", "| program | the rule it needs | the report says |", "|---|---|---|"]
+        lines += [
+            f"| {_title(program)} | {case['wanted']} | {', '.join(case['reported']) or 'nothing'} |"
+            for program, case in missed.items()
+        ]
+    if alarmed:
+        lines += ["", "## False alarms", "", "| healthy program | the report says |", "|---|---|"]
+        lines += [f"| {_title(program)} | {', '.join(said)} |" for program, said in alarmed.items()]
+    return "\n".join([*lines, ""])
+
+
+def _title(program: str) -> str:
+    return program.replace("_", " ")
