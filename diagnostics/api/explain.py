@@ -149,11 +149,12 @@ def _quoted(text: str) -> _Explained | None:
     """Recognise a message that is quoted without its traceback; None if no rule knows it."""
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
-    from diagnostics.collectors.tracebacks.no_traceback import message_alone
+    from diagnostics.collectors.tracebacks.no_traceback import quoted_messages
 
-    message = message_alone(text)
-    found = [] if message is None else symptoms(Crash(message, log=text))
-    return ("explained a message without a traceback", message, *found) if message is not None and found else None
+    for message in quoted_messages(text):
+        if found := symptoms(Crash(message, log=text)):
+            return "explained a message without a traceback", message, *found
+    return None
 
 
 def _nothing_in(text: str) -> str:

@@ -100,11 +100,13 @@ class RaggedColumns:
         lengths: lengths of the examples by column, for columns where they differ; empty if not known.
         clash: the two lengths that the message names.
         column: the column that the message names, where its lengths are not known.
+        axes: how many axes the examples have, if the message names their shapes; images have three.
     """
 
     lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     clash: tuple[int, int] | None = None
     column: str | None = None
+    axes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -227,10 +229,12 @@ class ShapesDiffer:
     Attributes:
         prediction: shape, if known; None in it for a size that is open, as the batch's is in a graph.
         target: the same.
+        wants_indices: whether the loss takes class indices and said that the target has an axis too many.
     """
 
     prediction: tuple[int | None, ...] | None = None
     target: tuple[int | None, ...] | None = None
+    wants_indices: bool = False
 
 
 @dataclass(frozen=True)

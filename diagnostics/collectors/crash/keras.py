@@ -144,8 +144,11 @@ def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInpu
     found = re.match(r"No gradients provided for any variable(?P<listed>:)?", crash.facts.message)
     if found is None:
         return None
-    # Before Keras 3 the message lists the variables, and a loss without a target did not fail by itself.
-    return LabelsInInputsCrash() if found["listed"] else NoPathToParameters()
+    # Before Keras 3 the message lists the variables, and within `fit` a loss without a target did not fail by
+    # itself. A loop of one's own says the same where the loss does not come from the variables.
+    functions = {frame.function for frame in crash.facts.frames}
+    in_fit = bool(functions & {"fit", "train_step", "train_function", "train_on_batch"})
+    return LabelsInInputsCrash() if found["listed"] and in_fit else NoPathToParameters()
 
 
 def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
@@ -180,6 +183,12 @@ _TWO_SHAPES = (  # of Keras' own losses, and of TensorFlow's
     rf"labels_size={_SIZES.format('target')}",
     rf"logits and labels must have the same first dimension, got logits shape {_SIZES.format('prediction')} "
     rf"and labels shape {_SIZES.format('target')}",
+    # Keras 2
+    rf"`?logits`? and `?labels`? must have the same shape,? (?:received )?\({_SIZES.format('prediction')} vs "
+    rf"{_SIZES.format('target')}\)",
+    rf"^Shapes {_SIZES.format('target')} and {_SIZES.format('prediction')} are incompatible",
+    rf"Error when checking target: expected \S+ to have shape {_SIZES.format('prediction')} "
+    rf"but got array with shape {_SIZES.format('target')}",
 )
 _ANY_SHAPES = (
     rf"(?:Incompatible shapes: |with input shapes: ){_SIZES.format('one')}(?: vs\. |, ){_SIZES.format('other')}"
@@ -195,7 +204,8 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
     for pattern in _TWO_SHAPES:
         if found := re.search(pattern, message):
-            return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
+            rows = (None,) if message.startswith("Error when checking target") else ()  # which it leaves out
+            return ShapesDiffer((*rows, *sizes(found["prediction"])), (*rows, *sizes(found["target"])))
     if "Dimensions cannot be made to match through broadcasting" in message and "compile_loss" in message:
         return ShapesDiffer()
     found = re.search(_ANY_SHAPES, message)

@@ -12,7 +12,15 @@ from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, Re
 from .frames import Crash
 from .keras import calls, sizes
 
-_OF_LAYER = r"of layer ['\"](?P<layer>[^'\"]+)['\"] is incompatible with the layer: expected "
+_OF_LAYER = (  # the second until TensorFlow 2.2
+    r"(?:of layer ['\"]?(?P<layer>[\w/.-]+)['\"]? is incompatible with the layer"
+    r"|is incompatible with layer (?P<old_layer>[\w/.-]+)): expected "
+)
+_CHECKED = re.compile(  # Keras until 2.3
+    r"Error when checking input: expected \S+ to have (?:shape "
+    r"\((?P<wanted>[^)]*)\)|(?P<axes>\d+) dimensions),? but got "
+    r"array with shape \((?P<shape>[^)]*)\)"
+)
 _SHAPE = r"[\[(](?P<{}>[^\])]*)[\])]"
 
 
@@ -27,7 +35,8 @@ def _axis(crash: Crash) -> LayerMisfit | None:
     shape = sizes(found["shape"])
     axis = int(found["axis"]) % len(shape)
     got = shape[axis]
-    return None if got is None else _misfit(crash, found["layer"], int(found["wanted"]), got, shape, axis)
+    layer = found["layer"] or found["old_layer"]
+    return None if got is None else _misfit(crash, layer, int(found["wanted"]), got, shape, axis)
 
 
 def _misfit(crash: Crash, layer: str | None, wanted: int, got: int, shape: Shape, axis: int) -> LayerMisfit:
@@ -59,11 +68,29 @@ def _axes(crash: Crash) -> AxesMisfit | None:
     return AxesMisfit(
         f"{bound}{found['wanted']}",
         int(found["got"]),
-        _class(crash, found["layer"]),
-        found["layer"],
+        _class(crash, found["layer"] or found["old_layer"]),
+        found["layer"] or found["old_layer"],
         shape,
         library="keras",
     )
+
+
+def _checked_input(crash: Crash) -> LayerMisfit | AxesMisfit | None:
+    """Read the message of an old `fit` about an array that does not have the shape of the model's input."""
+    found = _CHECKED.search(crash.facts.message)
+    if found is None:
+        return None
+    shape = sizes(found["shape"])
+    if found["axes"] is not None:
+        return AxesMisfit(found["axes"], len(shape), "model", None, shape, library="keras")
+    wanted = sizes(found["wanted"])
+    if len(wanted) != len(shape):
+        return AxesMisfit(str(len(wanted)), len(shape), "model", None, shape, library="keras")
+    pairs = (
+        (axis, w, s) for axis, (w, s) in enumerate(zip(wanted, shape, strict=True)) if w is not None and w != s
+    )
+    axis, size, got = next(pairs, (0, None, None))
+    return None if size is None or got is None else _misfit(crash, None, size, got, shape, axis)
 
 
 def _whole_shape(crash: Crash) -> LayerMisfit | AxesMisfit | None:
@@ -79,7 +106,9 @@ def _whole_shape(crash: Crash) -> LayerMisfit | AxesMisfit | None:
     )
     if found is None:
         return None
-    layer, wanted, shape = found.groupdict().get("layer"), sizes(found["wanted"]), sizes(found["shape"])
+    named = found.groupdict()
+    layer = named.get("layer") or named.get("old_layer")
+    wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
     if not wanted or not shape:
         return None
     if len(wanted) == 2 and len(shape) > 2 and wanted[1] is not None and shape[-1] is not None:
@@ -180,6 +209,7 @@ def _reshape(crash: Crash) -> ReshapeMisfit | None:
 RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
     _axis,
     _axes,
+    _checked_input,
     _whole_shape,
     _matrix_product,
     _element_wise,

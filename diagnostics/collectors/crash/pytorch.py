@@ -65,7 +65,7 @@ _RAGGED = (
     r"each tensor to be equal size, but got \[(?P<one>[^\]]*)\] at entry 0 and \[(?P<other>[^\]]*)\]",
     r"setting an array element with a sequence.*inhomogeneous shape",
     r"each element in list of batch should be of equal size",
-    r"activate truncation and/or padding.*Perhaps your features \(`(?P<column>[^`]+)` in this case\)",
+    r"activate truncation and/or padding(?:.*Perhaps your features \(`(?P<column>[^`]+)` in this case\))?",
 )
 
 
@@ -78,6 +78,7 @@ def _ragged_columns(crash: Crash) -> RaggedColumns | None:
                 lengths=_ragged_lengths(crash, named.get("column")),
                 clash=differing_sizes(named.get("one") or "", named.get("other") or ""),
                 column=named.get("column"),
+                axes=named["one"].count(",") + 1 if "," in (named.get("one") or "") else None,
             )
     return None
 
@@ -241,8 +242,11 @@ _SHAPES_DIFFER = (
     rf"Target size {_SIZE.format('target')} must be the same as input size {_SIZE.format('prediction')}",
     r"Expected input batch_size \(\d+\) to match target batch_size",
     r"Expected target size \[[^\]]*\], got \[",
-    r"0D or 1D target tensor expected, multi-target not supported",
     r"Expected floating point type for target with class probabilities",
+)
+_WANTS_INDICES = (
+    r"(?:0D or )?1D target tensor expected, multi-target not supported",
+    r"[Oo]nly batches of spatial targets supported \(3D tensors\) but got targets of (?:dimension|size)",
 )
 _STRETCHING = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _BROADCAST = "must match the size of tensor b"  # any operation says so: it counts only within one of these losses
@@ -251,19 +255,20 @@ _BROADCAST = "must match the size of tensor b"  # any operation says so: it coun
 def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
     found = next((found for pattern in _SHAPES_DIFFER if (found := re.search(pattern, message))), None)
+    wants_indices = any(re.search(pattern, message) for pattern in _WANTS_INDICES)
     stretched = _BROADCAST in message and any(frame.function in _STRETCHING for frame in crash.facts.frames[-3:])
-    if found is None and not stretched:
+    if found is None and not stretched and not wants_indices:
         return None
     for variables in crash.inward():
         prediction, target = variables.get("input"), variables.get("target")
         if is_tensor(prediction) and is_tensor(target):
-            return ShapesDiffer(_shape(prediction), _shape(target))
+            return ShapesDiffer(_shape(prediction), _shape(target), wants_indices)
     if found is None or "target" not in found.groupdict():
-        return ShapesDiffer()
-    sizes = (
+        return ShapesDiffer(wants_indices=wants_indices)
+    prediction, target = (
         tuple(int(size) for size in found[name].split(",") if size.strip()) for name in ("prediction", "target")
     )
-    return ShapesDiffer(*sizes)
+    return ShapesDiffer(prediction, target)
 
 
 def _not_probabilities(crash: Crash) -> NotProbabilities | None:

@@ -32,6 +32,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 _META = re.compile(r"a and b must have same reduction dim, but got \[(\d+), (\d+)\] X \[(\d+), (\d+)\]")
 _PRODUCT = re.compile(r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)")
+_OLD_PRODUCT = re.compile(r"size mismatch, m1: \[(\d+) x (\d+)\], m2: \[(\d+) x (\d+)\]")  # until 1.7
 _VECTOR = re.compile(r"size mismatch, got input \(\d+\), mat \((\d+)x(\d+)\), vec \((\d+)\)")
 _BATCHES = re.compile(
     r"Expected size for first two dimensions of batch2 tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]"
@@ -39,9 +40,14 @@ _BATCHES = re.compile(
 _DOT = re.compile(r"inconsistent tensor size, expected tensor \[(\d+)\] and src \[(\d+)\]")
 
 
+def _table(message: str) -> re.Match[str] | None:
+    """Match the sizes of two matrices that cannot be multiplied: rows and columns of each."""
+    return _PRODUCT.search(message) or _META.search(message) or _OLD_PRODUCT.search(message)
+
+
 def _linear(crash: Crash) -> LayerMisfit | None:
     message = crash.facts.message
-    table, vector = _PRODUCT.search(message) or _META.search(message), _VECTOR.search(message)
+    table, vector = _table(message), _VECTOR.search(message)
     if table is not None:
         rows, got, wanted, outputs = map(int, table.groups())
     elif vector is not None:
@@ -105,6 +111,10 @@ _AXES = (
         r"Expected (?P<few>\d)D \(unbatched\) or (?P<many>\d)D \(batched\) input to (?P<operation>conv\w+), "
         r"but got input of size: \[(?P<shape>[\d, ]*)\]"
     ),
+    re.compile(  # until 1.10
+        r"Expected (?P<few>\d)-dimensional input for \d-dimensional weight \[[\d, ]+\], but got \d-dimensional "
+        r"(?P<operation>input) of size \[(?P<shape>[\d, ]*)\] instead"
+    ),
     re.compile(r"^expected (?P<few>\d)D(?: or (?P<many>\d)D)? input \(got (?P<got>\d)D input\)"),
     re.compile(r"(?:RNN|LSTM|GRU): Expected input to be (?P<few>2)D or (?P<many>3)D, got (?P<got>\d)D"),
 )
@@ -126,10 +136,11 @@ def _axes(crash: Crash) -> AxesMisfit | None:
         return None
     shape = _sizes(named["shape"]) if operation else layer.shape if layer is not None else None
     module = None if layer is None else layer.module
-    few, many = named["few"], named["many"]
+    few, many = named["few"], named.get("many")
     name = layer.name if layer is not None else None
     if name is None and operation is not None:
         name = operation.replace("conv_transpose", "ConvTranspose").replace("conv", "Conv")
+        name = f"Conv{int(few) - 2}d" if name == "input" else name
     return AxesMisfit(
         few if many is None else f"{few} or {many}",
         len(shape) if shape is not None else int(named["got"]),
@@ -247,7 +258,7 @@ def _attention(crash: Crash) -> LayerMisfit | None:
 
 def _matrix_product(crash: Crash) -> OperandsMisfit | None:
     message = crash.facts.message
-    if found := _PRODUCT.search(message) or _META.search(message):
+    if found := _table(message):
         rows, one, other, columns = map(int, found.groups())
         tensors = _named(crash, lambda shapes: shapes[0][-1:] == (one,) and shapes[1][-2:][:1] == (other,))
         return OperandsMisfit("matrix product", one, other, None, ((rows, one), (other, columns)), tensors)
@@ -286,13 +297,13 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
 
 def _concatenation(crash: Crash) -> OperandsMisfit | None:
     found = re.search(
-        r"Sizes of tensors must match except in dimension (\d+)\. Expected size (\d+) but got size (\d+) for "
-        r"tensor number (\d+)",
+        r"Sizes of tensors must match except in dimension (\d+)\. "
+        r"(?:Expected size (\d+) but got size (\d+)|Got (\d+) and (\d+) in dimension \d+)",  # the second until 1.7
         crash.facts.message,
     )
     if found is None:
         return None
-    axis, one, other, _ = map(int, found.groups())
+    axis, one, other = (int(size) for size in found.groups() if size is not None)
     tensors = _named(crash, lambda shapes: one in shapes[0] and other in shapes[1])
     return OperandsMisfit("concatenation", one, other, axis, (), tensors)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 
 from diagnostics.collectors.crash.out_of_memory import KILLED
 from diagnostics.collectors.crash.processes import WATCHDOG
@@ -17,6 +18,7 @@ _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the l
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for|while|with|except|print)\b.*[:)]\s*$"
     r"|Warning:|\b(?:DEBUG|INFO|WARN|WARNING)\b"
 )
+_QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
 _ABORTED = re.compile(
     r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
 )
@@ -39,13 +41,17 @@ def last_words(text: str) -> CrashFacts | None:
     return None
 
 
-def message_alone(text: str) -> CrashFacts | None:
-    """Return a short text as the message of an exception without a name; None if it is empty or a whole log.
+def quoted_messages(text: str) -> Iterator[CrashFacts]:
+    """Yield a short text, and what it quotes, as messages of an exception without a name; nothing for a whole log.
 
     People quote an error in a sentence, in bold, or with the markup of the page that they copied it from.
     """
     plain = html.unescape(re.sub(r"<br */?>", "\n", text)).replace("\N{FULLWIDTH COLON}", ": ")
     plain = "\n".join(line for line in plain.splitlines() if not _NO_ERROR.search(line)).strip()
     if not plain or plain.count("\n") >= MOST_LINES:
-        return None
-    return CrashFacts("", plain, (), live=False)
+        return
+    yield CrashFacts("", plain, (), live=False)
+    for mark in _QUOTES:
+        _, found, quoted = plain.partition(mark)
+        if found and quoted.strip():
+            yield CrashFacts("", quoted.strip(), (), live=False)

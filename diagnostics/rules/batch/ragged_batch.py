@@ -20,6 +20,12 @@ PAD_LABELS = (
     "data_collator=DataCollatorForSeq2Seq(tokenizer), which pads the labels too",
     "pad_sequence(..., batch_first=True, padding_value=-100) in a custom collate_fn",
 )
+IMAGE_AXES = 3  # channels, height and width
+RESIZE = (
+    "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
+    "a random crop of fixed size, for training",
+    "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different duration",
+)
 PAD_KERAS = (
     'dataset.to_tf_dataset(..., collate_fn=DataCollatorWithPadding(tokenizer, return_tensors="np"))',
     "dataset.padded_batch(32) instead of batch(32)",
@@ -69,7 +75,9 @@ class RaggedBatch(Rule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: RaggedColumns) -> Finding | None:
         """Name columns and lengths, or say what the text does not show."""
-        rectangular = "A tensor is rectangular, and nothing pads the shorter examples"
+        images = symptom.axes is not None and symptom.axes >= IMAGE_AXES
+        what = "resizes" if images else "pads the shorter"
+        rectangular = f"A tensor is rectangular, and nothing {what}{' them' if images else ' examples'}"
         evidence = {
             "lengths": {name: list(lengths) for name, lengths in symptom.lengths.items()},
             "clash": list(symptom.clash or ()),
@@ -99,7 +107,7 @@ class RaggedBatch(Rule):
             unknown = f" {not_known('which column it is', live=True)}"
         return self.found(
             f"{seen} into one batch. {rectangular}.{unknown}",
-            fix=_fixes([column] if column else []),
+            fix=RESIZE if images else _fixes([column] if column else []),
             evidence=evidence | ({"column": column} if column else {}),
             where=crash.where,
         )

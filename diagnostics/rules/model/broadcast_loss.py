@@ -14,6 +14,11 @@ from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.text.join import count_of, not_known
 
 Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph
+INDICES = (
+    "target = target.squeeze(1)  # indices of shape (n, 1)",
+    "target = target.argmax(dim=1)  # one-hot rows",
+    "for a mask of colours: replace each colour by its class index",
+)
 ONE_HOT = {
     "torch": (
         "loss_fn(prediction, target.argmax(-1))",
@@ -101,6 +106,22 @@ class BroadcastLoss(Rule):
                 evidence=evidence,
                 where=crash.where,
             )
+        if symptom.wants_indices and (prediction is None or target is None):
+            return self.found(
+                "The loss reads class indices, one integer per prediction, and the target has an axis too many: "
+                f"one-hot rows, a last axis of size 1, or colours. {not_known('its shape', crash.live)}",
+                fix=INDICES,
+                evidence=evidence,
+                where=crash.where,
+            )
+        if prediction is not None and target is not None and _is_one_hot(prediction, target):
+            return self.found(
+                f"The loss got {target[0]} labels for {prediction[0]} predictions of {prediction[1]} classes: the "
+                "targets are one-hot, and this loss reads class indices.",
+                fix=ONE_HOT,
+                evidence=evidence,
+                where=crash.where,
+            )
         if prediction is not None and target is not None:
             seen = (
                 f"The loss cannot compare a prediction of shape {prediction} with a target of shape "
@@ -118,6 +139,14 @@ class BroadcastLoss(Rule):
             evidence=evidence,
             where=crash.where,
         )
+
+
+def _is_one_hot(prediction: Shape, target: Shape) -> bool:
+    """Whether the flattened target has a number for each class of each prediction."""
+    if len(prediction) != 2 or len(target) != 1:
+        return False
+    rows, classes = prediction
+    return rows is not None and classes is not None and classes > 1 and target[0] == rows * classes
 
 
 def _table(prediction: tuple[int, ...], target: tuple[int, ...] | None) -> str:

@@ -208,6 +208,72 @@ MESSAGES = {
         ("RuntimeError", "Timed out waiting 1800000ms for recv operation to complete"),
         ("DistStoreError", "Timed out after 601 seconds waiting for clients. 3/4 clients joined."),
     ],
+    "broadcast-loss": [
+        ("RuntimeError", "0D or 1D target tensor expected, multi-target not supported"),
+        ("RuntimeError", "1D target tensor expected, multi-target not supported"),
+        (
+            "RuntimeError",
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension: 4",
+        ),
+        (
+            "InvalidArgumentError",
+            "logits and labels must have the same first dimension, got logits shape [1,50] and labels shape [50]",
+        ),
+        ("ValueError", "Shapes (None, 1) and (None, 5) are incompatible"),
+        ("ValueError", "`logits` and `labels` must have the same shape, received ((None, 1) vs (None, 5))."),
+        ("ValueError", "logits and labels must have the same shape ((None, 1) vs (None, 5))"),
+        (
+            "ValueError",
+            "Error when checking target: expected dense_3 to have shape (10,) but got array with shape (1,)",
+        ),
+    ],
+    "shape-mismatch": [
+        ("RuntimeError", "size mismatch, m1: [32 x 400], m2: [120 x 84] at /pytorch/aten/src/TH/generic"),
+        (
+            "RuntimeError",
+            "Sizes of tensors must match except in dimension 1. Got 70 and 71 in dimension 2 "
+            "(The offending index is 1)",
+        ),
+        (
+            "RuntimeError",
+            "Expected 4-dimensional input for 4-dimensional weight [6, 3, 5, 5], but got "
+            "3-dimensional input of size "
+            "[3, 32, 32] instead",
+        ),
+        (
+            "ValueError",
+            "Input 0 of layer conv2d is incompatible with the layer: expected ndim=4, found "
+            "ndim=3. Full shape received: "
+            "[None, 28, 28]",
+        ),
+        ("ValueError", "Input 0 is incompatible with layer lstm_1: expected ndim=3, found ndim=2"),
+        (
+            "ValueError",
+            "Error when checking input: expected dense_1_input to have shape (784,) but got "
+            "array with shape (28,)",
+        ),
+        (
+            "ValueError",
+            "Error when checking input: expected conv2d_1_input to have 4 dimensions, but got array with shape "
+            "(60000, 28, 28)",
+        ),
+    ],
+    "no-gradient": [
+        ("ValueError", "No gradients provided for any variable: ['dense/kernel:0', 'dense/bias:0']."),
+        ("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn"),
+    ],
+    "ragged-batch": [
+        (
+            "ValueError",
+            "Unable to create tensor, you should probably activate truncation and/or padding with 'padding=True' "
+            "'truncation=True' to have batched tensors with the same length.",
+        ),
+        (
+            "RuntimeError",
+            "stack expects each tensor to be equal size, but got [3, 224, 224] at entry 0 and "
+            "[3, 180, 224] at entry 1",
+        ),
+    ],
     "device-mismatch": [
         (
             "RuntimeError",
@@ -327,6 +393,48 @@ AttributeError: Can't pickle local object 'Images.__init__.<locals>.<lambda>'
             exception="AttributeError", message="Can't pickle local object 'main.<locals>.Net'"
         )
         assert explain(text).findings == ()
+
+
+class TestFixes:
+    def fix(self, exception, message):
+        (finding,) = explain(TRACEBACK.format(exception=exception, message=message)).findings
+        return finding.message, finding.fix
+
+    def test_images_of_several_sizes_are_resized_and_not_padded(self):
+        shapes = "[3, 224, 224] at entry 0 and [3, 180, 224] at entry 1"
+        message, fix = self.fix("RuntimeError", f"stack expects each tensor to be equal size, but got {shapes}")
+        assert "nothing resizes them" in message
+        assert fix.startswith("torchvision.transforms.Resize((height, width))")
+
+    def test_sequences_of_several_lengths_are_padded(self):
+        shapes = "[12] at entry 0 and [9] at entry 1"
+        message, fix = self.fix("RuntimeError", f"stack expects each tensor to be equal size, but got {shapes}")
+        assert "nothing pads the shorter examples" in message
+        assert fix.startswith("data_collator=DataCollatorWithPadding")
+
+    def test_one_hot_labels_of_a_sparse_loss_are_not_other_rows(self):
+        shapes = "got logits shape [8,5] and labels shape [40]"
+        message, fix = self.fix(
+            "InvalidArgumentError", f"logits and labels must have the same first dimension, {shapes}"
+        )
+        assert message == (
+            "The loss got 40 labels for 8 predictions of 5 classes: the targets are one-hot, and "
+            "this loss reads class "
+            "indices."
+        )
+        assert "argmax" in fix
+
+    def test_class_indices_are_asked_for_and_not_equal_shapes(self):
+        message, fix = self.fix("RuntimeError", "1D target tensor expected, multi-target not supported")
+        assert message.startswith("The loss reads class indices, one integer per prediction")
+        assert fix == "target = target.squeeze(1)  # indices of shape (n, 1)"
+
+    def test_no_gradients_within_fit_points_to_labels_among_the_inputs(self):
+        frame = "/usr/lib/python3.8/site-packages/keras/engine/training.py"
+        text = TRACEBACK.replace("/home/ada/project/train.py", frame).replace("in train", "in train_step")
+        message = "No gradients provided for any variable: ['k:0']."
+        report = explain(text.format(exception="ValueError", message=message))
+        assert [finding.rule for finding in report.findings] == ["labels-in-inputs"]
 
 
 def test_a_stranger_s_error_is_none_of_ours():
