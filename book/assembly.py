@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from nbformat import NotebookNode
 from book import pages
 from book.execution import Job
 from book.fair_copy import fair_copy
+from book.recall_page import recall_page
 from bugs.keeper.catalogue import Exhibit
 from diagnostics.rules.registry import all_rules
 
@@ -75,6 +77,8 @@ def assemble(exhibits: Sequence[Exhibit], notebooks: Mapping[str, NotebookNode],
         nbformat.write(notebook, source / "exhibits" / f"{name}.ipynb")
 
     (source / "symptoms.md").write_text(pages.symptoms_page(exhibits), "utf-8")
+    measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
+    (source / "recall.md").write_text(recall_page(measured), "utf-8")
     generated = source / "_generated"
     generated.mkdir()
     (generated / "cages.md").write_text(pages.cards(exhibits), "utf-8")

@@ -8,6 +8,7 @@ from diagnostics.facts.crash import CrashFacts, ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes, listed
 from diagnostics.text import join
 
+REFUSED = 100  # times the request was free; the allocator takes blocks of at most 20 MiB more than it is asked for
 NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room for a useful batch
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
@@ -163,6 +164,8 @@ def _room(symptom: OutOfMemoryCrash) -> str:
 
 
 def _fragments(symptom: OutOfMemoryCrash) -> str:
+    if _was_refused(symptom):
+        return "That is far more than was requested, so memory did not run out: the allocation was refused."
     unused = _unused(symptom)
     if unused is None or symptom.tried is None or unused < symptom.tried:
         return ""
@@ -174,6 +177,11 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
         f"{symptom.framework} itself holds {in_bytes(unused)} that no tensor uses. That would be enough, but it "
         "is fragmented into blocks that are too small."
     )
+
+
+def _was_refused(symptom: OutOfMemoryCrash) -> bool:
+    """Whether so much was free that no fragmentation explains the failure."""
+    return symptom.free is not None and symptom.tried is not None and symptom.free >= REFUSED * symptom.tried
 
 
 def _unused(symptom: OutOfMemoryCrash) -> int | None:
@@ -218,6 +226,12 @@ def _fix(symptom: OutOfMemoryCrash, way: str) -> Fix:
     need = symptom.need
     if symptom.elsewhere and symptom.card and symptom.elsewhere > 0.5 * symptom.card:
         return "free memory first: other processes hold most of the GPU, and `diagnose gpu` lists them"
+    if _was_refused(symptom):
+        return (
+            "watch nvidia-smi while it starts: another process may take the memory for a moment",
+            "look for a limit: set_per_process_memory_fraction, a MIG slice, the pagefile on Windows",
+            "restart the process, and the driver if that does not help",
+        )
     unused = _unused(symptom)
     if need is not None and symptom.capacity is not None and need.total > NO_BATCH_HELPS * symptom.capacity:
         return (

@@ -406,6 +406,15 @@ class TestFixes:
         assert "nothing resizes them" in message
         assert fix.startswith("torchvision.transforms.Resize((height, width))")
 
+    def test_a_request_that_is_refused_is_no_want_of_memory(self):
+        message, fix = self.fix(
+            "RuntimeError",
+            "CUDA out of memory. Tried to allocate 12.50 MiB (GPU 0; 10.92 GiB total capacity; 8.57 MiB already "
+            "allocated; 9.28 GiB free; 4.68 MiB cached)",
+        )
+        assert "memory did not run out: the allocation was refused" in message
+        assert fix.startswith("watch nvidia-smi")
+
     def test_sequences_of_several_lengths_are_padded(self):
         shapes = "[12] at entry 0 and [9] at entry 1"
         message, fix = self.fix("RuntimeError", f"stack expects each tensor to be equal size, but got {shapes}")
