@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 
     explain = commands.add_parser("explain", help="find the cause of the traceback in a file")
     explain.add_argument("file", metavar="FILE", help="a file with a traceback, or - for standard input")
-    explain.add_argument("--format", choices=("text", "json"), default="text")
+    explain.add_argument("--format", choices=("text", "json", "html"), default="text")
     explain.set_defaults(command=_explain)
 
     rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
@@ -100,6 +100,10 @@ def _explain(options: argparse.Namespace) -> int:
     report = explain(log.text)
     if options.format == "json":
         print(report.to_json())
+    elif options.format == "html":
+        from diagnostics.report.html import page
+
+        print(page.page(report))
     else:
         Console(highlight=False).print(report)
     return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN

@@ -56,6 +56,14 @@ class TestExplain:
         assert main(["explain", str(file)]) == 0
         assert "No rule recognises this failure." in capsys.readouterr().out
 
+    def test_writes_a_page(self, tmp_path, capsys):
+        file = tmp_path / "log.txt"
+        file.write_text(TRACEBACK)
+        assert main(["explain", str(file), "--format", "html"]) == 1
+        page = capsys.readouterr().out
+        assert page.startswith("<!DOCTYPE html>")
+        assert "labels-out-of-range" in page
+
     def test_says_which_file_cannot_be_read(self, capsys):
         assert main(["explain", "no-such-log.txt"]) == 2
         assert capsys.readouterr().err == (
