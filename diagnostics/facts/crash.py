@@ -11,7 +11,7 @@ from .crash_processes import ProcessSymptom
 from .crash_usage import UsageSymptom
 from .gpu import Holder
 from .pipeline import OUTPUTS_SETTING, Array
-from .shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
+from .shapes import ShapeSymptom
 from .where import Where
 
 _KERAS = {"keras", "keras_hub", "tensorflow", "tf_keras"}
@@ -392,11 +392,7 @@ Symptom = (
     | AsynchronousErrorCrash
     | OutOfMemoryCrash
     | KeptGraphs
-    | LayerMisfit
-    | AxesMisfit
-    | OperandsMisfit
-    | ReshapeMisfit
-    | WeightsMisfit
+    | ShapeSymptom
     | UsageSymptom
     | ProcessSymptom
 )

@@ -83,4 +83,17 @@ class CollectiveTimeoutCrash:
     joined: tuple[int, int] | None = None
 
 
-ProcessSymptom = InstallationCrash | WorkerCrash | LauncherTail | CollectiveTimeoutCrash
+@dataclass(frozen=True)
+class UnusedParametersCrash:
+    """DistributedDataParallel waits for gradients that never come.
+
+    Attributes:
+        rank: that says so; None if unknown.
+        parameters: names, or numbers in the order of `parameters()`; empty if unknown.
+    """
+
+    rank: int | None = None
+    parameters: tuple[str, ...] = ()
+
+
+ProcessSymptom = InstallationCrash | WorkerCrash | LauncherTail | CollectiveTimeoutCrash | UnusedParametersCrash

@@ -119,5 +119,31 @@ class WeightsMisfit:
     pretrained: bool = False
 
 
-ShapeSymptom = LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit
+@dataclass(frozen=True)
+class WindowMisfit:
+    """A convolution or a pooling was given an input that is smaller than its window.
+
+    Attributes:
+        size: height and width of the input, padding included, or its length; with channels first if pooled.
+        window: the kernel's size; None if not known.
+    """
+
+    size: tuple[int, ...]
+    window: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class RowsMisfit:
+    """Arrays that belong together have different numbers of rows.
+
+    Attributes:
+        rows: by what the message calls them: ``x``, ``y``.
+    """
+
+    rows: Mapping[str, int]
+
+
+ShapeSymptom = (
+    LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit | WindowMisfit | RowsMisfit
+)
 """What is recognised of shapes that do not fit."""

@@ -7,7 +7,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, Shape, ShapeSymptom
+from diagnostics.facts.shapes import (
+    AxesMisfit,
+    LayerMisfit,
+    OperandsMisfit,
+    ReshapeMisfit,
+    RowsMisfit,
+    Shape,
+    ShapeSymptom,
+)
 
 from .frames import Crash
 from .keras import calls, sizes
@@ -206,6 +214,14 @@ def _reshape(crash: Crash) -> ReshapeMisfit | None:
     return ReshapeMisfit(wanted, size, shape=shape, library="keras")
 
 
+def _rows(crash: Crash) -> RowsMisfit | None:
+    message = crash.facts.message
+    if "Data cardinality is ambiguous" not in message:
+        return None
+    rows = {name: int(size) for name, size in re.findall(r"(\w+) sizes: (\d+)", message)}
+    return RowsMisfit(rows) if len(set(rows.values())) > 1 else None
+
+
 RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
     _axis,
     _axes,
@@ -215,4 +231,5 @@ RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
     _element_wise,
     _concatenation,
     _reshape,
+    _rows,
 )

@@ -10,6 +10,7 @@ from diagnostics.facts.crash_processes import (
     CollectiveTimeoutCrash,
     InstallationCrash,
     LauncherTail,
+    UnusedParametersCrash,
     WorkerCrash,
 )
 
@@ -142,9 +143,22 @@ def _collective_timeout(crash: Crash) -> CollectiveTimeoutCrash | None:
     return None
 
 
+def _unused_in_ddp(crash: Crash) -> UnusedParametersCrash | None:
+    message = crash.facts.message
+    if "Expected to have finished reduction in the prior iteration" not in message:
+        return None
+    named = re.search(r"did not receive grad for rank (\d+): ([\w., ]+)", message)
+    by_number = re.search(r"Parameter indices which did not receive grad for rank (\d+): ([\d ]+)", message)
+    found = named if named is not None and "," in named[2] else by_number or named
+    if found is None:
+        return UnusedParametersCrash()
+    return UnusedParametersCrash(int(found[1]), tuple(re.findall(r"[\w.]*\w", found[2])))
+
+
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _installation,
     _worker,
     _collective_timeout,
     _launcher,
+    _unused_in_ddp,
 )

@@ -18,6 +18,7 @@ from diagnostics.facts.shapes import (
     Shape,
     ShapeSymptom,
     WeightsMisfit,
+    WindowMisfit,
 )
 
 from .failed_layer import failed_layer
@@ -381,6 +382,21 @@ def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
     return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
 
 
+def _window(crash: Crash) -> WindowMisfit | None:
+    message = crash.facts.message
+    if found := re.search(
+        r"padded input size per channel: \(([\d x]+)\)\. Kernel size: \(([\d x]+)\)\. Kernel size "
+        r"can't be greater",
+        message,
+    ):
+        return WindowMisfit(_sizes(found[1]), _sizes(found[2]))
+    if found := re.search(
+        r"Given input size: \(([\dx]+)\)\. Calculated output size: \([-\dx]+\)\. Output size", message
+    ):
+        return WindowMisfit(_sizes(found[1]))
+    return None
+
+
 RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
     _linear,
     _convolution,
@@ -389,6 +405,7 @@ RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
     _layer_norm,
     _recurrent,
     _attention,
+    _window,
     _matrix_product,
     _element_wise,
     _concatenation,

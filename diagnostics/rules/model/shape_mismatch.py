@@ -5,7 +5,16 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, Shape, WeightsMisfit
+from diagnostics.facts.shapes import (
+    AxesMisfit,
+    LayerMisfit,
+    OperandsMisfit,
+    ReshapeMisfit,
+    RowsMisfit,
+    Shape,
+    WeightsMisfit,
+    WindowMisfit,
+)
 from diagnostics.rules.shared import shape_fixes
 from diagnostics.text.join import count_of, listed
 
@@ -166,6 +175,39 @@ class ShapeMismatch(Rule):
                     for name, (saved, built) in symptom.weights.items()
                 },
             },
+            where=crash.where,
+        )
+
+    @check
+    def from_window(self, crash: CrashFacts, symptom: WindowMisfit) -> Finding | None:
+        """Say which window does not fit into the input."""
+        window = "its window" if symptom.window is None else f"a kernel of {symptom.window}"
+        return self.found(
+            f"A convolution or pooling got an input of size {symptom.size}, which is smaller than {window}. Each "
+            "layer with a stride has made it smaller.",
+            fix=(
+                "use larger inputs, or fewer layers with a stride",
+                "padding in the convolutions: padding=kernel_size // 2",
+                "nn.AdaptiveAvgPool2d(1) in place of a last pooling with a fixed window",
+            ),
+            evidence={"input_size": list(symptom.size), "window": _list(symptom.window)},
+            where=crash.where,
+        )
+
+    @check
+    def from_rows(self, crash: CrashFacts, symptom: RowsMisfit) -> Finding | None:
+        """Give the number of rows of each array."""
+        counts = listed(f"{name} has {count_of(rows, 'row')}" for name, rows in symptom.rows.items())
+        return self.found(
+            f"Arrays that belong together have different numbers of rows: {counts}. Each row of "
+            f"the inputs needs one "
+            "of the targets.",
+            fix=(
+                "print the shapes where the arrays are made: a split, a filter or a window was "
+                "applied to one of them",
+                "pass a list of inputs only to a model with several inputs: model.fit([a, b], y)",
+            ),
+            evidence={"rows": dict(symptom.rows)},
             where=crash.where,
         )
 

@@ -134,7 +134,7 @@ class TestAsynchronousError:
         ],
     )
     def test_is_no_error_whose_line_is_right(self, error):
-        assert logged(error=error) == ()
+        assert not any(isinstance(symptom, AsynchronousErrorCrash) for symptom in logged(error=error))
 
     def test_names_the_kernel_that_the_log_names(self):
         symptom = logged("epoch 1", NLL, NLL)[0]

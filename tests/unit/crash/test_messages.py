@@ -227,7 +227,31 @@ MESSAGES = {
             "Error when checking target: expected dense_3 to have shape (10,) but got array with shape (1,)",
         ),
     ],
+    "unused-in-ddp": [
+        (
+            "RuntimeError",
+            "Expected to have finished reduction in the prior iteration before starting a new one. This error "
+            "indicates that your module has parameters that were not used in producing loss. "
+            "Parameter indices which "
+            "did not receive grad for rank 1: 2 3",
+        ),
+        (
+            "RuntimeError",
+            "Expected to have finished reduction in the prior iteration before starting a new one.",
+        ),
+    ],
     "shape-mismatch": [
+        (
+            "RuntimeError",
+            "Calculated padded input size per channel: (3 x 3). Kernel size: (5 x 5). Kernel "
+            "size can't be greater than "
+            "actual input size",
+        ),
+        (
+            "RuntimeError",
+            "Given input size: (1x3x3). Calculated output size: (1x0x0). Output size is too small",
+        ),
+        ("ValueError", "Data cardinality is ambiguous: x sizes: 100 y sizes: 90. Make sure all arrays contain"),
         ("RuntimeError", "size mismatch, m1: [32 x 400], m2: [120 x 84] at /pytorch/aten/src/TH/generic"),
         (
             "RuntimeError",

@@ -1,0 +1,66 @@
+"""See `UnusedInDdp`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash_processes import UnusedParametersCrash
+from diagnostics.text.join import listed
+
+MAX_NAMED = 6  # parameters in the message; the evidence holds them all
+
+
+class UnusedInDdp(Rule):
+    """Parameters under DistributedDataParallel get no gradient, and the next step fails.
+
+    ## What it does
+    Recognises DistributedDataParallel's error, and reads which parameters got no gradient.
+
+    ## Why it is bad
+    DistributedDataParallel averages gradients in buckets as they arrive in the backward pass, and waits until
+    every parameter has one. A parameter that the loss does not depend on never has: a head that this step does
+    not use, a layer that is created and never called, an output that is left out of the loss.
+
+    ## Example
+    ```python
+    model = DistributedDataParallel(TwoHeads())
+    loss = loss_fn(model(inputs)["first"], targets)      # the second head gets no gradient
+    ```
+
+    ## Instead
+    ```python
+    outputs = model(inputs)
+    loss = loss_fn(outputs["first"], targets) + 0 * outputs["second"].sum()
+    ```
+
+    ## Thresholds
+    None: it is found only after DistributedDataParallel has refused.
+
+    ## Known problems
+    Without `TORCH_DISTRIBUTED_DEBUG=DETAIL` the message gives numbers of parameters, not names.
+
+    ## Sources
+    The documentation of `torch.nn.parallel.DistributedDataParallel` (`find_unused_parameters`).
+    """
+
+    name = "unused-in-ddp"
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: UnusedParametersCrash) -> Finding | None:
+        """Name the parameters."""
+        which = "Some parameters"
+        if symptom.parameters:
+            kind = "Parameters number" if symptom.parameters[0].isdigit() else "The parameters"
+            which = f"{kind} {listed(symptom.parameters, most=MAX_NAMED)}"
+        return self.found(
+            f"{which} got no gradient in the last step, and DistributedDataParallel waits for one from each.",
+            fix=(
+                "remove the layers that the loss does not use, or let every output count in the loss",
+                "DistributedDataParallel(model, find_unused_parameters=True), if they differ from step to step",
+                "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names them",
+            ),
+            evidence={"rank": symptom.rank, "parameters": list(symptom.parameters)},
+            where=crash.where,
+        )
