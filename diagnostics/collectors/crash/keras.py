@@ -147,7 +147,8 @@ def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInpu
     # Before Keras 3 the message lists the variables, and within `fit` a loss without a target did not fail by
     # itself. A loop of one's own says the same where the loss does not come from the variables.
     functions = {frame.function for frame in crash.facts.frames}
-    in_fit = bool(functions & {"fit", "train_step", "train_function", "train_on_batch"})
+    called = any(re.search(r"\.(?:fit|train_on_batch)\(", frame.code or "") for frame in crash.facts.frames)
+    in_fit = called or bool(functions & {"fit", "train_step", "train_function", "train_on_batch"})
     return LabelsInInputsCrash() if found["listed"] and in_fit else NoPathToParameters()
 
 

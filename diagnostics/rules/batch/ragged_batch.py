@@ -87,7 +87,7 @@ class RaggedBatch(Rule):
             examples = f"{count} examples" if crash.in_keras else f"{count} examples of this batch"
             return self.found(
                 f"The {examples} differ in length: {_ranges(symptom.lengths)}. {rectangular}.",
-                fix=_fixes(symptom.lengths),
+                fix=RESIZE if images else _fixes(symptom.lengths),
                 evidence=evidence,
                 where=crash.where,
             )

@@ -163,8 +163,8 @@ class TestShapesDiffer:
             ),
             (
                 lambda: F.cross_entropy(torch.randn(4, 3), torch.zeros(4, 1, dtype=torch.long)),
-                ShapesDiffer((4, 3), (4, 1)),
-                ShapesDiffer(),
+                ShapesDiffer((4, 3), (4, 1), wants_indices=True),
+                ShapesDiffer(wants_indices=True),
             ),
             (
                 lambda: F.cross_entropy(torch.randn(2, 3, 5), torch.zeros(2, 4, dtype=torch.long)),

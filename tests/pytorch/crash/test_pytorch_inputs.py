@@ -38,24 +38,24 @@ def first_batch(make, **options):
 
 class TestRaggedColumns:
     @pytest.mark.parametrize(
-        ("run", "lengths", "clash"),
+        ("run", "lengths", "clash", "axes"),
         [
-            (first_batch(lambda n: (torch.zeros(n), 1)), {"0": (3, 4, 5, 3)}, (3, 4)),
-            (first_batch(lambda n: {"ids": torch.zeros(n), "label": 1}), {"ids": (3, 4, 5, 3)}, (3, 4)),
-            (first_batch(lambda n: {"ids": [1] * n, "label": 1}), {"ids": (3, 4, 5, 3)}, None),
-            (first_batch(lambda n: np.zeros((n, 2))), {"the examples": (3, 4, 5, 3)}, (3, 4)),
-            (first_batch(lambda n: (torch.zeros(3, 8, n), 1)), {"0": (3, 4, 5, 3)}, (3, 4)),
-            (lambda: torch.tensor([[1, 2], [3]]), {}, (2, 1)),
-            (lambda: np.array([[1, 2], [3]], dtype=float), {}, None),
-            (lambda: torch.stack([torch.zeros(3, 8, 8), torch.zeros(3, 8, 9)]), {}, (8, 9)),
+            (first_batch(lambda n: (torch.zeros(n), 1)), {"0": (3, 4, 5, 3)}, (3, 4), None),
+            (first_batch(lambda n: {"ids": torch.zeros(n), "label": 1}), {"ids": (3, 4, 5, 3)}, (3, 4), None),
+            (first_batch(lambda n: {"ids": [1] * n, "label": 1}), {"ids": (3, 4, 5, 3)}, None, None),
+            (first_batch(lambda n: np.zeros((n, 2))), {"the examples": (3, 4, 5, 3)}, (3, 4), 2),
+            (first_batch(lambda n: (torch.zeros(3, 8, n), 1)), {"0": (3, 4, 5, 3)}, (3, 4), 3),
+            (lambda: torch.tensor([[1, 2], [3]]), {}, (2, 1), None),
+            (lambda: np.array([[1, 2], [3]], dtype=float), {}, None, None),
+            (lambda: torch.stack([torch.zeros(3, 8, 8), torch.zeros(3, 8, 9)]), {}, (8, 9), 3),
         ],
         ids=["tuples", "dicts", "lists", "arrays", "images", "torch.tensor", "np.array", "torch.stack"],
     )
-    def test_the_frames_hold_columns_and_lengths(self, run, lengths, clash):
+    def test_the_frames_hold_columns_and_lengths(self, run, lengths, clash, axes):
         _, symptom = live(run)
-        assert symptom == RaggedColumns(lengths, clash)
+        assert symptom == RaggedColumns(lengths, clash, axes=axes)
         _, symptom = text(run)
-        assert symptom == RaggedColumns({}, clash)
+        assert symptom == RaggedColumns({}, clash, axes=axes)
 
     def test_in_the_trainer_without_anything_that_pads(self):
         def run():

@@ -262,7 +262,7 @@ class TestWeights:
 
     def test_names_that_are_missing_are_another_matter(self):
         error = failure(lambda: nn.Linear(3, 2).load_state_dict({}))
-        assert diagnostics.explain(error).findings == ()
+        assert [finding.rule for finding in diagnostics.explain(error).findings] == ["checkpoint-keys-mismatch"]
 
 
 class TestBetterKnown:
