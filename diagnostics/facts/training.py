@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from .calls import ClipFacts, RestoreFacts
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
+from .rounding import RoundingFacts
 
 
 @dataclass(frozen=True)
@@ -413,5 +415,8 @@ WATCHED = (
     ActivityFacts,
     UnderflowFacts,
     RecurrenceFacts,
+    ClipFacts,
+    RestoreFacts,
+    RoundingFacts,
 )
 """What a watched run gives."""

@@ -25,6 +25,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.pytorch.watch.record import call_order
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
@@ -102,6 +103,7 @@ class LoopFinder(Generic[W]):
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
+        self._release_calls = call_order.hold(fault)  # before the patches here, which lie over its own
         self._patches = Patches()
         self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
@@ -126,6 +128,7 @@ class LoopFinder(Generic[W]):
             self._safely(watched.close)
         for finalizer in self._finalizers:
             finalizer.detach()
+        self._safely(self._release_calls)
         self._paused += 1  # for a patch that stays because it was patched over
 
     def _attach(self) -> None:

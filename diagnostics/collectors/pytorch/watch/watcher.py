@@ -8,6 +8,7 @@ steps; see `replay_buffer`.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import weakref
@@ -24,8 +25,10 @@ from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
+from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import RoundedUpdates
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
 from diagnostics.collectors.pytorch.watch.metrics.train_mode import TrainModes
+from diagnostics.collectors.pytorch.watch.record.call_order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken
@@ -100,6 +103,9 @@ class TorchWatcher:
         self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
         self._skipped = SkippedSteps(self._layers, self._safely)
+        self._rounding = RoundedUpdates(self._layers, self._optimizers, self._held)
+        calls_fault = functools.partial(guard.switch_off, "calls")
+        self._calls = CallOrder(self._layers.parameters, self._held, calls_fault)
         self._labels: Any = None
         self._leader: int | None = None
         self._rows: list[StepRecord] = []
@@ -138,6 +144,7 @@ class TorchWatcher:
             return
         self._closed = True
         self._detach_from_model()
+        self._calls.close()
         while self._handles:
             self._handles.pop().remove()
         self._samples.close()
@@ -236,10 +243,12 @@ class TorchWatcher:
         return tuple(self._trace.traces)
 
     def course(self) -> tuple[Any, ...]:
-        """Return the other facts: predictions, modes, live graphs, units, recurrent layers."""
+        """Return the other facts: predictions, modes, live graphs, units, calls."""
         self._safely("predictions", self._predictions.read, self.steps, self._is_own())
-        others = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
-        seen = (*others, *self._samples.facts())
+        self._safely("calls", self._calls.read)
+        self._safely("rounding", self._rounding.read)
+        others = (self._predictions.facts(), self._modes.facts(), self._graphs.facts(), self._rounding.facts())
+        seen = (*others, *self._samples.facts(), *self._calls.facts())
         return tuple(facts for facts in seen if facts is not None)
 
     # Hooks. Each runs its work through `_safely`.
@@ -354,6 +363,7 @@ class TorchWatcher:
         self._measure(row, self._held[number], self._optimizers[number])
         if self._look and self._moved[number]:
             self._updates[number].begin()
+            self._safely("rounding", self._rounding.look, self.steps, number)
 
     def _begin_row(self) -> None:
         if len(self._rows) >= self._every:
@@ -392,6 +402,7 @@ class TorchWatcher:
             self._open.updates.append(update)
         if number == self._leader:
             self._advance()
+        self._calls.stepped(number, self.steps)
 
     def _step_without_optimizer(self) -> None:
         self._begin_row()
