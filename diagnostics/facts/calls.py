@@ -44,7 +44,8 @@ class RestoredWeights:
 
     Attributes:
         taken_after: steps of the optimizer made when ``state_dict`` gave them.
-        used_after: steps made when they were used.
+        used_after: steps made when they were loaded; the same if state dicts taken earlier had been kept over
+            some steps, so that these are the best by chance.
         by_itself: whether the trained model loaded them, which changes nothing; else another model did.
         times_taken: how often ``state_dict`` was called for such weights, after different numbers of steps.
         tensors: parameters that were loaded.

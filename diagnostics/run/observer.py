@@ -195,10 +195,12 @@ class ScriptObserver:
         self._on_examined(training.examined)
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
-        """Evaluate the rules on facts that are known only when the model is evaluated."""
+        """Evaluate the rules on facts that are known only when the model is evaluated, or after its training."""
         training = self._of_loops[watching]
         if training.examined is not None:
             training.examined = _with_facts(training.examined, facts)
+        elif isinstance(training.watching, _Over):
+            training.watching.final = _with_facts(training.watching.final, facts)
 
     def _with_transformers(self, module: ModuleType) -> None:
         self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)

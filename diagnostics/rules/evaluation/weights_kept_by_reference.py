@@ -40,8 +40,9 @@ class WeightsKeptByReference(Rule):
     ```
 
     ## Thresholds
-    One load of the model's own weights, at least one step after they were taken. Where another model loads them,
-    they must have been taken at two different steps at least: who takes them once may want the latest ones.
+    One load of the model's own weights, at least one step after they were taken; or in the same step, if weights
+    taken before were held for some steps. Where another model loads them, they must have been taken at two
+    different steps at least: who takes them once may want the latest ones.
 
     ## Known problems
     A model kept by reference (`best_model = model`), and weights kept as `{name: p.data}`, are not seen.
@@ -62,6 +63,12 @@ class WeightsKeptByReference(Rule):
             return None
         first = wrong[0]
         between = first.used_after - first.taken_after
+        since = (
+            f"the {count_of(between, 'step')} since have changed them, too. {_effect(first)}"
+            if between
+            else f"those of {first.times_taken} different steps were kept, and all are one. The load changed "
+            "nothing; in this run the latest weights happen to be the ones to keep."
+        )
         evidence = {
             "taken_after": first.taken_after,
             "used_after": first.used_after,
@@ -70,8 +77,7 @@ class WeightsKeptByReference(Rule):
         }
         return self.found(
             f"`load_state_dict` got weights that `state_dict()` had given {_after(first.taken_after)}, and they "
-            f"are the model's own memory, not a copy: the {count_of(between, 'step')} since have changed them, "
-            f"too. {_effect(first)}",
+            f"are the model's own memory, not a copy: {since}",
             fix=("copy.deepcopy(model.state_dict())", "torch.save(model.state_dict(), path), and load that"),
             evidence=evidence,
             where=first.where,

@@ -152,3 +152,35 @@ def test_all_patches_are_taken_off():
     assert nn.Module.state_dict is not before[0]
     release()
     assert (nn.Module.state_dict, nn.Module.load_state_dict, torch.autograd.backward) == before
+
+
+@pytest.mark.usefixtures("held")
+class TestKeptWeights:
+    def test_that_are_the_best_by_chance(self):
+        kept = []
+
+        def keeps(model):
+            kept[:] = [model.state_dict()]
+
+        facts = watched(after_step=keeps, end=lambda model, _: model.load_state_dict(kept[0]))[RestoreFacts]
+        (stale,) = facts.stale
+        assert (stale.taken_after, stale.used_after, stale.by_itself) == (6, 6, True)
+
+    def test_loaded_after_their_training(self):
+        heard = []
+        release = call_order.hold(lambda fault: None, lambda model, facts: heard.append((model, facts)))
+        model = mlp()
+        initial = model.state_dict()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatcher(model, [optimizer], 2)
+        for step in range(3):
+            inputs, labels = batch(step)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+        watch.close()
+        model.load_state_dict(initial)
+        release()
+        ((told, facts),) = heard
+        assert told is model
+        assert (facts.stale[0].taken_after, facts.stale[0].used_after) == (0, 3)

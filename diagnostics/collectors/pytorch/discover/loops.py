@@ -26,6 +26,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.pytorch.watch.record import call_order
+from diagnostics.facts.calls import RestoreFacts
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
@@ -71,7 +72,7 @@ class LoopFinder(Generic[W]):
         fault: Callable[[Exception], None],
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
         over: Callable[[W], None] = lambda watching: None,
-        compare: Callable[[W, tuple[Fact, ...]], None] = lambda watching, facts: None,
+        compare: Callable[[W, tuple[Fact | RestoreFacts, ...]], None] = lambda watching, facts: None,
     ):
         """Start observing, until `close`.
 
@@ -82,7 +83,7 @@ class LoopFinder(Generic[W]):
             over: called with the closed result of `watch` when the script has deleted the loop's model or its
                 optimizers, or when there are too many loops. The finder drops its reference.
             compare: called with the result of `watch`, and with facts about the training rows and the evaluation
-                rows of the loop.
+                rows of the loop, or about a load of its weights after its end.
         """
         self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
         self._guard = FaultGuard(on_fault=fault)
@@ -103,7 +104,8 @@ class LoopFinder(Generic[W]):
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
-        self._release_calls = call_order.hold(fault)  # before the patches here, which lie over its own
+        # Before the patches here, which lie over its own.
+        self._release_calls = call_order.hold(fault, self._loaded)
         self._patches = Patches()
         self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
@@ -328,6 +330,14 @@ class LoopFinder(Generic[W]):
                 facts = evaluation_facts(*loaders)
             if facts:
                 self._compare(watched, facts)
+
+    def _loaded(self, model: nn.Module, facts: RestoreFacts) -> None:
+        """Report a load of weights after the end of their training."""
+        parameters = {id(parameter) for parameter in model.parameters()}
+        for module, watched in self._watched_by.items():
+            if any(id(parameter) in parameters for parameter in module.parameters()):
+                self._compare(watched, (facts,))
+                return
 
     def _living(self) -> list[Optimizer]:
         return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]

@@ -33,6 +33,14 @@ class TestFires:
         finding = judge(RULE.from_restores, restored(by_itself=False))
         assert finding.message.endswith("The other model got the weights of step 480, not those that were kept.")
 
+    def test_on_weights_that_are_the_best_by_chance(self):
+        finding = judge(RULE.from_restores, restored(taken=480))
+        assert finding.severity == "warning"
+        assert finding.message.endswith(
+            "not a copy: those of 3 different steps were kept, and all are one. The load changed nothing; in this "
+            "run the latest weights happen to be the ones to keep."
+        )
+
 
 class TestSilent:
     def test_where_no_weights_were_stale(self):

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from types import GeneratorType
 from typing import Any
@@ -38,22 +38,40 @@ STALE = 16  # loads of stale weights, remembered
 MARKED = 3  # tensors of a state dict by which it is recognised: a script may leave some out
 FRAMES = 64  # of a stack that are searched for the script's own
 
+OnLoad = Callable[[nn.Module, RestoreFacts], None]
+
+
+@dataclass
+class _Weights:
+    """The weights of one module, over all trainings of it.
+
+    Attributes:
+        past: steps of the trainings that are over.
+        taken_after: after how many steps `state_dict` was called.
+        kept: how many of the state dicts were still held when the next was taken, some steps later.
+        latest: a tensor of the latest one.
+    """
+
+    past: int = 0
+    taken_after: set[int] = field(default_factory=set)
+    kept: int = 0
+    latest: weakref.ref[Tensor] | None = None
+
 
 @dataclass
 class _Taken:
-    """A state dict that was taken.
-
-    Attributes:
-        source: whose it is.
-        steps: by listener, how many steps it had seen then.
-    """
+    """A state dict that was taken: of which module, after how many steps."""
 
     source: weakref.ref[nn.Module]
-    steps: dict[int, int]
+    after: int
 
 
 class CallOrder:
     """What one watched loop does, in which order.
+
+    Attributes:
+        steps: of the loop.
+        first: the first of the parameters.
 
     Args:
         parameters: of the model, trainable.
@@ -68,6 +86,7 @@ class CallOrder:
         on_fault: Callable[[Exception], None],
     ) -> None:
         self._owned = {id(parameter) for parameter in parameters.values()}
+        self.first = next(iter(parameters.values()), None)
         self._optimizer_of = {id(p): number for number, pairs in enumerate(held) for _, p in pairs}
         self.on_fault = on_fault
         self.steps = 0
@@ -78,7 +97,6 @@ class CallOrder:
         self._norms: deque[float | Tensor] = deque(maxlen=NORMS)
         self._read: list[float] = []
         self._clipped_at: Where | None = None
-        self._taken_after: set[int] = set()
         self._loads = self._num_stale = 0
         self._stale: list[RestoredWeights] = []
         _calls.join(self)
@@ -134,20 +152,13 @@ class CallOrder:
             float(host[place].mean()) if isinstance(norm, Tensor) else norm for place, norm in enumerate(norms)
         ]
 
-    def takes(self) -> None:
-        """Record that weights of the model were taken."""
-        if len(self._taken_after) < NORMS:
-            self._taken_after.add(self.steps)
-
-    def loads(self, taken: _Taken | None, by_itself: bool, tensors: int) -> None:
-        """Record a load that has to do with the model's weights; `taken` if these are still the model's own."""
+    def loads(self, stale: RestoredWeights | None) -> None:
+        """Record a load that has to do with the model's weights."""
         self._loads += 1
-        before = self.steps if taken is None else taken.steps.get(id(self), 0)
-        if before < self.steps:
+        if stale is not None:
             self._num_stale += 1
             if len(self._stale) < STALE:
-                times = len(self._taken_after)
-                self._stale.append(RestoredWeights(before, self.steps, by_itself, times, tensors, _own_line()))
+                self._stale.append(stale)
 
     def facts(self) -> tuple[ClipFacts | RestoreFacts, ...]:
         """Return what was heard, with the norms that were read."""
@@ -172,7 +183,7 @@ class _Calls:
     def __init__(self) -> None:
         self.passes = 0
         self._listeners: list[CallOrder] = []
-        self._holders: list[Callable[[Exception], None]] = []
+        self._holders: list[tuple[Callable[[Exception], None], OnLoad]] = []
         self._patches = Patches()
         self._handle: Any = None
         self._guard = FaultGuard(on_fault=self._failed)
@@ -180,17 +191,26 @@ class _Calls:
         # Calls that clipped since a step, with no backward pass since either.
         self._pending: list[tuple[CallOrder, str, float, float | Tensor | None, bool]] = []
         self._taken: IdentityMap[Tensor, _Taken] = IdentityMap()
+        self._weights: IdentityMap[nn.Parameter, _Weights] = IdentityMap()  # by the first trainable parameter
         self._lock = threading.Lock()
 
-    def hold(self, on_fault: Callable[[Exception], None]) -> Callable[[], None]:
-        """Hear calls also while there is no listener yet; return a function that ends it."""
+    def hold(
+        self, on_fault: Callable[[Exception], None], on_load: OnLoad = lambda model, facts: None
+    ) -> Callable[[], None]:
+        """Hear calls also while nobody listens; return a function that ends it.
+
+        Args:
+            on_fault: called with a fault of this library; then nothing is heard any more.
+            on_load: called with a module whose training is over, and with a load of its weights.
+        """
+        holder = on_fault, on_load
         with self._lock:
-            self._holders.append(on_fault)
+            self._holders.append(holder)
             self._attach()
 
         def release() -> None:
             with self._lock:
-                self._holders.remove(on_fault)
+                self._holders.remove(holder)
                 self._detach()
 
         return release
@@ -206,6 +226,8 @@ class _Calls:
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
+                if listener.first is not None and self._holders:
+                    self._weights.setdefault(listener.first, _Weights()).past += listener.steps
                 self._pending = [call for call in self._pending if call[0] is not listener]
                 self._detach()
 
@@ -229,7 +251,7 @@ class _Calls:
             self._handle = None
             self._patches.undo()
             self._pending.clear()
-            self._taken = IdentityMap()
+            self._taken, self._weights = IdentityMap(), IdentityMap()
 
     def _safely(self, work: Callable[..., None], *arguments: Any) -> None:
         if self._handle is not None and not self._broken and not is_own_run():
@@ -237,7 +259,10 @@ class _Calls:
 
     def _failed(self, fault: Exception) -> None:
         self._broken = True
-        for told in [*self._holders, *(listener.on_fault for listener in self._listeners)]:
+        for told in [
+            *(on_fault for on_fault, _ in self._holders),
+            *(listener.on_fault for listener in self._listeners),
+        ]:
             told(fault)
 
     # Calls of the script.
@@ -300,38 +325,63 @@ class _Calls:
             self._safely(self._take, module, result)
 
     def _take(self, module: nn.Module, state: Any) -> None:
-        if not isinstance(state, dict) or not state:
+        first = _first(module)
+        if not isinstance(state, dict) or not state or first is None:
             return
-        taken = _Taken(weakref.ref(module), {id(listener): listener.steps for listener in self._listeners})
-        values = list(state.values()) if len(state) <= MARKED else _some(state)
-        for value in values:
+        weights = self._weights.setdefault(first, _Weights())
+        after = self._steps_of(first)
+        if weights.latest is not None and weights.latest() is not None and after not in weights.taken_after:
+            weights.kept += 1
+        if len(weights.taken_after) < NORMS:
+            weights.taken_after.add(after)
+        taken = _Taken(weakref.ref(module), after)
+        for value in list(state.values()) if len(state) <= MARKED else _some(state):
             if type(value) is Tensor or type(value) is nn.Parameter:
                 self._taken[value] = taken
-        if self._listeners:
-            first = next(module.parameters(), None)
-            for listener in self._listeners:
-                if listener.owns(first):
-                    listener.takes()
+                weights.latest = weakref.ref(value)
+
+    def _steps_of(self, parameter: nn.Parameter) -> int:
+        """Return how many steps were made with a parameter."""
+        past = self._weights[parameter].past if parameter in self._weights else 0
+        return past + max((one.steps for one in self._listeners if one.owns(parameter)), default=0)
 
     def _loads(self, module: nn.Module, state: Any = None, *_: Any, **options: Any) -> None:
         state = options.get("state_dict", state)
-        if self._listeners and isinstance(state, dict):
+        if isinstance(state, dict):
             self._safely(self._load, module, state)
 
     def _load(self, module: nn.Module, state: Mapping[str, Any]) -> None:
         tensors = [value for value in state.values() if type(value) is Tensor or type(value) is nn.Parameter]
         taken = next((self._taken[value] for value in tensors if value in self._taken), None)
-        source = None if taken is None else taken.source()
-        by_itself = False
-        if source is not None:
-            loaded = {value.data_ptr() for value in tensors if value.numel()}
-            by_itself = _shares(module, loaded)
-            if not by_itself and not _shares(source, loaded):
-                taken = None
-        trained = [p for p in (module if source is None or by_itself else source).parameters() if p.requires_grad]
+        source = module if taken is None else taken.source() or module
+        first = _first(source)
+        if first is None:
+            return
+        stale = None if taken is None else self._stale(module, source, first, taken, tensors)
+        told = False
         for listener in self._listeners:
-            if any(map(listener.owns, trained)):
-                listener.loads(taken if source is not None else None, by_itself, len(trained))
+            if listener.owns(first):
+                listener.loads(stale)
+                told = True
+        if stale is not None and not told:
+            for _, on_load in self._holders:
+                on_load(source, RestoreFacts(1, (stale,), 1))
+
+    def _stale(
+        self, module: nn.Module, source: nn.Module, first: nn.Parameter, taken: _Taken, tensors: list[Tensor]
+    ) -> RestoredWeights | None:
+        """Describe a load of weights that may have changed since they were taken; None if they have not."""
+        loaded = {value.data_ptr() for value in tensors if value.numel()}
+        by_itself, weights = _shares(module, loaded), self._weights.get(first, _Weights())
+        steps = self._steps_of(first)
+        newest = taken.after >= max(weights.taken_after, default=0)  # an older one stands for the latest weights
+        if not by_itself and not (newest and _shares(source, loaded)):
+            return None
+        if steps <= taken.after and not (by_itself and weights.kept):
+            return None
+        return RestoredWeights(
+            taken.after, steps, by_itself, len(weights.taken_after), len(list(module.parameters())), _own_line()
+        )
 
 
 def _some(state: Mapping[str, Any]) -> list[Any]:
@@ -345,6 +395,11 @@ def _shares(module: nn.Module, memory: set[int]) -> bool:
     """Whether all parameters of a module lie at these addresses."""
     own = {parameter.data_ptr() for parameter in module.parameters() if parameter.numel()}
     return bool(own) and own <= memory
+
+
+def _first(module: nn.Module) -> nn.Parameter | None:
+    """Return the first trainable parameter of a module."""
+    return next((parameter for parameter in module.parameters() if parameter.requires_grad), None)
 
 
 def _own_line() -> Where | None:
