@@ -320,6 +320,7 @@ class OptimizerFacts:
         held: number of the model's trainable parameters that it holds.
         foreign: number of tensors it holds that are no parameters of this model.
         default_rate: the learning rate that this class has when none is given; None if it has none.
+        frozen: number of this model's parameters that it holds and that require no gradient.
     """
 
     described: ClassVar[str] = "the optimizer"
@@ -330,6 +331,7 @@ class OptimizerFacts:
     held: int
     foreign: int
     default_rate: float | None = None
+    frozen: int = 0
 
 
 Fact = (

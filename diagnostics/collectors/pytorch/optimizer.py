@@ -36,6 +36,7 @@ def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
         held=sum(key in held for key in trainable),
         foreign=len(held - set(own)),
         default_rate=_default_rate(type(optimizer)),
+        frozen=sum(key in held for key in own if key not in trainable),
     )
 
 
@@ -52,6 +53,7 @@ def facts_together(optimizers: Sequence[Any], model: nn.Module) -> OptimizerFact
         missing=missing,
         held=sum(one.held for one in each),
         foreign=sum(one.foreign for one in each),
+        frozen=sum(one.frozen for one in each),
     )
 
 

@@ -74,16 +74,12 @@ class OptimizerMissesParameters(Rule):
         }
         rebuild = f"optimizer = {optimizer.name}(model.parameters(), ...)  # after the model is complete"
         if not optimizer.held:
-            holds = (
-                f"It holds {foreign} from elsewhere: of another model, or of this one before it was replaced"
-                if optimizer.foreign
-                else "It holds no parameters at all"
-            )
             return self.found(
                 f"The optimizer ({optimizer.name}) holds none of the model's "
-                f"{count_of(missing, 'trainable parameter')}. {holds}. Its steps cannot change this model.",
+                f"{count_of(missing, 'trainable parameter')}. {_held_instead(optimizer)}. Its steps cannot change "
+                "this model.",
                 fix=rebuild,
-                evidence=evidence,
+                evidence=evidence | ({"frozen": optimizer.frozen} if optimizer.frozen else {}),
             )
         share = scalars / model.num_trainable
         replaced = (
@@ -101,3 +97,21 @@ class OptimizerMissesParameters(Rule):
             evidence=evidence,
             severity="warning" if optimizer.foreign or share >= WORTH_A_WARNING else "note",
         )
+
+
+def _held_instead(optimizer: OptimizerFacts) -> str:
+    if optimizer.frozen:
+        rest = f" and {count_of(optimizer.foreign, 'tensor')} from elsewhere" if optimizer.foreign else ""
+        return (
+            f"It holds {count_of(optimizer.frozen, 'parameter')} of it that {_are(optimizer.frozen)} frozen{rest}"
+        )
+    if optimizer.foreign:
+        return (
+            f"It holds {count_of(optimizer.foreign, 'tensor')} from elsewhere: of another model, or of this one "
+            "before it was replaced"
+        )
+    return "It holds no parameters at all"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

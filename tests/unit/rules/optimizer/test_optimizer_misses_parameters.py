@@ -8,9 +8,9 @@ MODEL = ModelFacts("Classifier", "torch", 1200, 1000)
 WHOLE = {"fc.weight": 990, "fc.bias": 10}
 
 
-def judge(missing, held, foreign):
+def judge(missing, held, foreign, frozen=0):
     return OptimizerMissesParameters().from_optimizer(
-        OptimizerFacts("AdamW", (1e-3,), missing, held, foreign), MODEL
+        OptimizerFacts("AdamW", (1e-3,), missing, held, foreign, frozen=frozen), MODEL
     )
 
 
@@ -40,6 +40,18 @@ class TestAnotherModel:
             "The optimizer (AdamW) holds none of the model's 1 trainable parameter. It holds no "
             "parameters at all. Its steps cannot change this model."
         )
+
+    @pytest.mark.parametrize(
+        ("foreign", "holds"),
+        [
+            (0, "It holds 2 parameters of it that are frozen. Its steps"),
+            (1, "It holds 2 parameters of it that are frozen and 1 tensor from elsewhere. Its steps"),
+        ],
+    )
+    def test_an_optimizer_of_frozen_parameters_says_so(self, foreign, holds):
+        finding = judge(WHOLE, held=0, foreign=foreign, frozen=2)
+        assert (finding.severity, finding.evidence["frozen"]) == ("error", 2)
+        assert holds in finding.message
 
 
 class TestSomeParametersMissing:
