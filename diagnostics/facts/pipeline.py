@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .leaves import LeafFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
 
 Array = npt.NDArray[Any]
@@ -336,6 +337,7 @@ class OptimizerFacts:
 
 Fact = (
     ModelFacts
+    | LeafFacts
     | DatasetFacts
     | SplitFacts
     | RereadFacts

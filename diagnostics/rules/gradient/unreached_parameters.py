@@ -143,7 +143,7 @@ class UnreachedParameters(Rule):
             f"{'it' if one else 'them'}, and something on it multiplies by 0: units that are dead or saturated, "
             f"weights that are all 0, or a factor of 0.{also}",
             fix=(
-                "look at what follows these layers: a ReLU whose inputs are all negative, a layer of zeros, a mask",
+                "look at what follows these layers: a ReLU whose inputs are negative, a layer of zeros, a mask",
                 "a smaller learning rate, if these units died in training; LeakyReLU or GELU",
             ),
             evidence={

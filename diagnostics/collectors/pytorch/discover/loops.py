@@ -282,7 +282,7 @@ class LoopFinder(Generic[W]):
         if len(self.watches) > MOST_LOOPS:
             self._end(self.watches[0])
         if (seen := self._first.begun(called)) is not None:
-            self._examine(watched, FirstStepPipeline(model, optimizers, seen))
+            self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._all_held()))
         self._watched_by[model] = watched
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
 
@@ -292,7 +292,7 @@ class LoopFinder(Generic[W]):
             return False
         watching, references = loop
         optimizers = [optimizer for reference in references if (optimizer := reference()) is not None]
-        self._examine(watching, FirstStepPipeline(module, optimizers, seen))
+        self._examine(watching, FirstStepPipeline(module, optimizers, seen, self._all_held()))
         return True
 
     def _when_gone(self, held: Any, then: Callable[[], None]) -> None:
@@ -338,6 +338,9 @@ class LoopFinder(Generic[W]):
             if any(id(parameter) in parameters for parameter in module.parameters()):
                 self._compare(watched, (facts,))
                 return
+
+    def _all_held(self) -> set[int]:
+        return {identity for optimizer in self._living() for identity in _held(optimizer)}
 
     def _living(self) -> list[Optimizer]:
         return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]
