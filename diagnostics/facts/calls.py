@@ -39,6 +39,30 @@ class ClipFacts:
 
 
 @dataclass(frozen=True)
+class StepOrderFacts:
+    """Whether the steps of the loop's optimizers came after a backward pass, with its gradients.
+
+    Attributes:
+        steps: of all its optimizers.
+        cleared: steps between which and the backward pass before `zero_grad` was called.
+        without_backward: steps with no backward pass since the step before.
+        passes: backward passes of the script, of any loss, while the loop was watched.
+        zeroed: calls of `zero_grad` of its optimizers.
+        moved: whether the first of the model's parameters has changed in the meantime, as far as a few of its
+            numbers show.
+    """
+
+    described: ClassVar[str] = "the order of backward and step"
+
+    steps: int
+    cleared: int
+    without_backward: int
+    passes: int
+    zeroed: int
+    moved: bool
+
+
+@dataclass(frozen=True)
 class RestoredWeights:
     """Weights that were taken from the trained model by reference, changed with it, and were used later.
 

@@ -16,8 +16,8 @@ class LeafFacts:
     Attributes:
         unregistered: sizes, in scalars, by path, such as ``layers[0].weight``: of modules and parameters that
             the model keeps in a list, tuple or dict of Python's, where `parameters()` does not find them.
-        other_models: scalars by class name of modules that give the model its input, are in training mode, and whose
-            weights are as they were initialised.
+        other_models: scalars by class name of modules that give the model its input, are in training mode, and
+            whose weights are as they were initialised.
         num_trained: scalars that the loss depends on and that an optimizer holds.
     """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from .calls import ClipFacts, RestoreFacts
+from .calls import ClipFacts, RestoreFacts, StepOrderFacts
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
 from .rounding import RoundingFacts
@@ -421,5 +421,6 @@ WATCHED = (
     ClipFacts,
     RestoreFacts,
     RoundingFacts,
+    StepOrderFacts,
 )
 """What a watched run gives."""

@@ -141,6 +141,11 @@ class ScriptObserver:
         )
         return None if report is None else _unaided(report)
 
+    @property
+    def backward_passes(self) -> int:
+        """How many backward passes a script has made with PyTorch."""
+        return 0 if self._loops is None else self._loops.backward_passes
+
     def save_batches(self, path: Path) -> int:
         """Write the latest batches to a file, and return their number; 0 if there are none."""
         return 0 if self._kept is None else self._kept.save(path)

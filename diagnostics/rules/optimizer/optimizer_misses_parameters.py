@@ -131,8 +131,8 @@ class OptimizerMissesParameters(Rule):
         names = listed(leaves.other_models)
         return self.found(
             f"The loss depends on {names}, which gives the model its input, gets gradients and is in training "
-            f"mode, and no optimizer holds any of its parameters: {scalars:,} scalars, {100 * share:.3g} % of those "
-            "that the loss depends on. They have the random values that they were made with, and keep them.",
+            f"mode, and no optimizer holds any of its parameters: {scalars:,} scalars, {100 * share:.3g} % of "
+            "those that the loss depends on. They have the random values that they were made with, and keep them.",
             fix=(
                 f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all",
                 "if it should stay frozen: module.requires_grad_(False)",

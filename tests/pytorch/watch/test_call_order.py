@@ -10,7 +10,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from diagnostics.collectors.pytorch.watch.record import call_order
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
-from diagnostics.facts.calls import ClipFacts, RestoreFacts
+from diagnostics.facts.calls import ClipFacts, RestoreFacts, StepOrderFacts
 from tests.pytorch.watched import batch, mlp
 
 
@@ -184,3 +184,50 @@ class TestKeptWeights:
         ((told, facts),) = heard
         assert told is model
         assert (facts.stale[0].taken_after, facts.stale[0].used_after) == (0, 3)
+
+
+class TestStepOrder:
+    def order(self, loop, steps=5):
+        torch.manual_seed(0)
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatcher(model, [optimizer], 2)
+        for step in range(steps):
+            inputs, labels = batch(step)
+            loop(optimizer, nn.functional.cross_entropy(model(inputs), labels))
+        watch.close()
+        (found,) = [fact for fact in watch.course() if isinstance(fact, StepOrderFacts)]
+        assert watch.faults == {}
+        return found
+
+    def test_as_it_should_be(self):
+        def loop(optimizer, loss):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        assert self.order(loop) == StepOrderFacts(5, 0, 0, 5, 5, True)
+
+    def test_gradients_cleared_before_the_step(self):
+        def loop(optimizer, loss):
+            loss.backward()
+            optimizer.zero_grad()
+            optimizer.step()
+
+        assert self.order(loop) == StepOrderFacts(5, 5, 0, 5, 5, False)
+
+    def test_a_step_before_the_backward_pass(self):
+        def loop(optimizer, loss):
+            optimizer.zero_grad()
+            optimizer.step()
+            loss.backward()
+
+        assert self.order(loop) == StepOrderFacts(5, 4, 1, 5, 5, False)
+
+    def test_no_step_at_all(self):
+        def loop(optimizer, loss):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step  # noqa: B018
+
+        assert self.order(loop) == StepOrderFacts(0, 0, 0, 5, 5, False)

@@ -1,4 +1,4 @@
-"""A fixed network for a perceptual loss is kept in a list, so that it is not registered; a pretrained stem feeds."""
+"""A fixed network for a perceptual loss is kept in a list, unregistered; a pretrained stem feeds."""
 
 import torch
 from torch import nn

@@ -104,11 +104,17 @@ class LoopFinder(Generic[W]):
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
+        self._passes_before = call_order.passes()
         # Before the patches here, which lie over its own.
         self._release_calls = call_order.hold(fault, self._loaded)
         self._patches = Patches()
         self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
+
+    @property
+    def backward_passes(self) -> int:
+        """How many backward passes the script has made, with or without a loop that was found."""
+        return call_order.passes() - self._passes_before
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
@@ -244,15 +250,16 @@ class LoopFinder(Generic[W]):
     def _is_meant_for(self, optimizer: Optimizer, model: nn.Module) -> bool:
         """Whether an optimizer holds the parameters of a discarded model with the same architecture.
 
-        A target network gets no gradient. An optimizer of a temperature or an image has tensors of other shapes.
+        A target network gets no gradient. An optimizer of a temperature or an image has tensors of other shapes,
+        and one of float32 copies of half-precision weights has another dtype.
         """
         trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
         taken = {identity for other in self._living() for identity in _held(other)}
-        shapes = {parameter.shape for parameter in trainable}
+        kinds = {(parameter.shape, parameter.dtype) for parameter in trainable}
         return (
             all(id(parameter) not in taken for parameter in trainable)
             and any(parameter.grad is not None for parameter in trainable)
-            and {parameter.shape for group in optimizer.param_groups for parameter in group["params"]} == shapes
+            and {(p.shape, p.dtype) for group in optimizer.param_groups for p in group["params"]} == kinds
         )
 
     def _after_step(self, optimizer: Optimizer) -> None:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
-from diagnostics.collectors.pytorch.optimizer import unwrapped
+from diagnostics.collectors.pytorch.optimizer import replaced_since, unwrapped
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
 from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import RoundedUpdates
@@ -45,6 +45,7 @@ from diagnostics.collectors.pytorch.watch.replay.trace import Trace
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import what
 from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.pipeline import OptimizerFacts
 from diagnostics.facts.training import NoGradHistory, RangeFacts, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
@@ -103,10 +104,13 @@ class TorchWatcher:
         self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
         self._skipped = SkippedSteps(self._layers, self._safely)
+        self._known = {id(parameter) for parameter in self._inner.parameters()}
         self._rounding = RoundedUpdates(self._layers, self._optimizers, self._held)
         calls_fault = functools.partial(guard.switch_off, "calls")
-        self._calls = CallOrder(self._layers.parameters, self._held, calls_fault)
+        groups = [optimizer.param_groups for optimizer in self._optimizers]
+        self._calls = CallOrder(self._layers.parameters, self._held, groups, calls_fault)
         self._labels: Any = None
+        self._replaced: OptimizerFacts | None = None
         self._leader: int | None = None
         self._rows: list[StepRecord] = []
         self._next = StepRecord()
@@ -247,9 +251,20 @@ class TorchWatcher:
         self._safely("predictions", self._predictions.read, self.steps, self._is_own())
         self._safely("calls", self._calls.read)
         self._safely("rounding", self._rounding.read)
-        others = (self._predictions.facts(), self._modes.facts(), self._graphs.facts(), self._rounding.facts())
+        self._safely("layers", self._look_at_layers)
+        others = (
+            self._predictions.facts(),
+            self._modes.facts(),
+            self._graphs.facts(),
+            self._rounding.facts(),
+            self._replaced,
+        )
         seen = (*others, *self._samples.facts(), *self._calls.facts())
         return tuple(facts for facts in seen if facts is not None)
+
+    def _look_at_layers(self) -> None:
+        if self._optimizers and self.steps:
+            self._replaced = replaced_since(self._optimizers, self._inner, self._known)
 
     # Hooks. Each runs its work through `_safely`.
 

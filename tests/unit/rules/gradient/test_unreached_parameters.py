@@ -114,8 +114,8 @@ class TestFiresWhileTraining:
         assert finding.message == (
             "2 of the 4 layers that the optimizer holds got gradients of exactly 0 in all of the 60 known steps: "
             "stem and body. Their weights have not changed since the first sample, while the other layers "
-            "learned. A path leads from the loss to them, and something on it multiplies by 0: units that are dead "
-            "or saturated, weights that are all 0, or a factor of 0. No path leads from the loss to spare."
+            "learned. A path leads from the loss to them, and something on it multiplies by 0: units that are "
+            "dead or saturated, weights that are all 0, or a factor of 0. No path leads from the loss to spare."
         )
         assert finding.evidence["without_a_path"] == ["spare"]
 

@@ -119,9 +119,9 @@ class TestLeaves:
         finding = judge_leaves(other_models={"Encoder": 900})
         assert finding.severity == "warning"
         assert finding.message == (
-            "The loss depends on Encoder, which gives the model its input, gets gradients and is in training mode, "
-            "and no optimizer holds any of its parameters: 900 scalars, 50 % of those that the loss depends on. They "
-            "have the random values that they were made with, and keep them."
+            "The loss depends on Encoder, which gives the model its input, gets gradients and is in training "
+            "mode, and no optimizer holds any of its parameters: 900 scalars, 50 % of those that the loss depends "
+            "on. They have the random values that they were made with, and keep them."
         )
 
     def test_a_few_scalars_are_nothing(self):

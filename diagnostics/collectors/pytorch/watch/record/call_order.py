@@ -28,7 +28,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.facts.calls import ClipFacts, RestoredWeights, RestoreFacts
+from diagnostics.facts.calls import ClipFacts, RestoredWeights, RestoreFacts, StepOrderFacts
 from diagnostics.facts.where import Where
 
 from .norms import to_host
@@ -36,6 +36,7 @@ from .norms import to_host
 NORMS = 256  # of useless calls, remembered
 STALE = 16  # loads of stale weights, remembered
 MARKED = 3  # tensors of a state dict by which it is recognised: a script may leave some out
+FEW = 16  # numbers, by which is seen whether the weights moved at all
 FRAMES = 64  # of a stack that are searched for the script's own
 
 OnLoad = Callable[[nn.Module, RestoreFacts], None]
@@ -76,6 +77,7 @@ class CallOrder:
     Args:
         parameters: of the model, trainable.
         held: by optimizer, the parameters of the model that it holds, with their numbers.
+        groups: by optimizer, its parameter groups.
         on_fault: called with a fault of this library; then nothing is heard any more.
     """
 
@@ -83,6 +85,7 @@ class CallOrder:
         self,
         parameters: Mapping[str, nn.Parameter],
         held: list[list[tuple[int, nn.Parameter]]],
+        groups: list[Any],
         on_fault: Callable[[Exception], None],
     ) -> None:
         self._owned = {id(parameter) for parameter in parameters.values()}
@@ -92,6 +95,13 @@ class CallOrder:
         self.steps = 0
         # By optimizer: how many backward passes there had been at its last step.
         self._passes = [_calls.passes for _ in held]
+        self._cleared = [-1 for _ in held]  # the same at its last `zero_grad`
+        self._groups = groups
+        self._began = _calls.passes
+        self._zeroed = self._late_zeros = self._without_backward = self._own_steps = 0
+        self._sample = None if self.first is None else _few(self.first)
+        self._moved = True
+        self._passes_end: int | None = None
         self._function, self._limit = "", math.nan
         self._in_time = self._useless = self._empty = 0
         self._norms: deque[float | Tensor] = deque(maxlen=NORMS)
@@ -103,6 +113,7 @@ class CallOrder:
 
     def close(self) -> None:
         """Listen no more; the facts stay."""
+        self._passes_end = _calls.passes - self._began
         _calls.leave(self)
 
     def stepped(self, number: int, steps: int) -> None:
@@ -112,9 +123,22 @@ class CallOrder:
             number: of the optimizer.
             steps: of the whole loop.
         """
+        passes = _calls.passes
         if number < len(self._passes):
-            self._passes[number] = _calls.passes
+            self._own_steps += 1
+            if passes == self._passes[number]:
+                self._without_backward += 1
+            elif passes == self._cleared[number]:
+                self._late_zeros += 1
+            self._passes[number] = passes
         self.steps = steps
+
+    def zeroes(self, groups: Any) -> None:
+        """Record a `zero_grad` of an optimizer, or of the whole model where no groups are given."""
+        for number, own in enumerate(self._groups):
+            if groups is None or own is groups:
+                self._cleared[number] = _calls.passes
+                self._zeroed += groups is not None
 
     def owns(self, parameter: Any) -> bool:
         """Whether a parameter is one of the model's."""
@@ -146,6 +170,8 @@ class CallOrder:
 
     def read(self) -> None:
         """Read the norms from the device."""
+        if self.first is not None and self._sample is not None:
+            self._moved = not torch.equal(self._sample, _few(self.first))
         norms = list(self._norms)
         host = to_host({place: norm for place, norm in enumerate(norms) if isinstance(norm, Tensor)})
         self._read = [
@@ -160,9 +186,16 @@ class CallOrder:
             if len(self._stale) < STALE:
                 self._stale.append(stale)
 
-    def facts(self) -> tuple[ClipFacts | RestoreFacts, ...]:
+    def facts(self) -> tuple[ClipFacts | RestoreFacts | StepOrderFacts, ...]:
         """Return what was heard, with the norms that were read."""
-        found: list[ClipFacts | RestoreFacts] = []
+        found: list[ClipFacts | RestoreFacts | StepOrderFacts] = []
+        if self._groups:
+            passes, moved = (
+                _calls.passes - self._began if self._passes_end is None else self._passes_end,
+                self._moved,
+            )
+            steps = self._own_steps, self._late_zeros, self._without_backward
+            found.append(StepOrderFacts(*steps, passes, self._zeroed, moved))
         if self._in_time or self._useless:
             norms = np.array(self._read)
             cleared = self._empty == self._useless > 0 or (len(norms) > 0 and not norms.any())
@@ -244,6 +277,8 @@ class _Calls:
             self._patches.around(module, "clip_grad_value_", self._clipping_values)
         self._patches.after(nn.Module, "state_dict", self._takes)
         self._patches.before(nn.Module, "load_state_dict", self._loads)
+        self._patches.before(nn.Module, "zero_grad", self._zeroes_module)
+        self._patches.before(torch.optim.Optimizer, "zero_grad", self._zeroes)
 
     def _detach(self) -> None:
         if not self._listeners and not self._holders and self._handle is not None:
@@ -282,6 +317,20 @@ class _Calls:
             pending, self._pending = self._pending, []
             for listener, *_ in pending:
                 listener.used()
+
+    def _zeroes(self, optimizer: Any, *_: Any, **__: Any) -> None:
+        if self._listeners:
+            self._safely(self._tell_zeroed, getattr(optimizer, "param_groups", ()), None)
+
+    def _zeroes_module(self, module: nn.Module, *_: Any, **__: Any) -> None:
+        if self._listeners:
+            self._safely(self._tell_zeroed, None, module)
+
+    def _tell_zeroed(self, groups: Any, module: nn.Module | None) -> None:
+        first = None if module is None else _first(module)
+        for listener in self._listeners:
+            if module is None or (first is not None and first is listener.first):
+                listener.zeroes(groups)
 
     def _clips_norm(
         self, parameters: Any, max_norm: Any = math.inf, total_norm: Any = None, *_: Any, **__: Any
@@ -397,6 +446,11 @@ def _shares(module: nn.Module, memory: set[int]) -> bool:
     return bool(own) and own <= memory
 
 
+def _few(parameter: nn.Parameter) -> Tensor:
+    """Copy the first numbers of a parameter."""
+    return parameter.detach().reshape(-1)[:FEW].clone()
+
+
 def _first(module: nn.Module) -> nn.Parameter | None:
     """Return the first trainable parameter of a module."""
     return next((parameter for parameter in module.parameters() if parameter.requires_grad), None)
@@ -412,6 +466,11 @@ def _own_line() -> Where | None:
             return Where(shorten(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
     return None
+
+
+def passes() -> int:
+    """Return the backward passes of the script so far, while anybody listened."""
+    return _calls.passes
 
 
 _calls = _Calls()
