@@ -11,6 +11,7 @@ from torch.nn.utils import clip_grad_norm_
 from diagnostics.collectors.pytorch.watch.record import call_order
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from diagnostics.facts.calls import ClipFacts, RestoreFacts, StepOrderFacts
+from diagnostics.facts.pipeline import OptimizerFacts
 from tests.pytorch.watched import batch, mlp
 
 
@@ -231,3 +232,36 @@ class TestStepOrder:
             optimizer.step  # noqa: B018
 
         assert self.order(loop) == StepOrderFacts(0, 0, 0, 5, 5, False)
+
+
+def test_gradients_that_the_script_computes_itself_pile_up_nowhere():
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    watch = TorchWatcher(model, [optimizer], 2)
+    for step in range(6):
+        inputs, labels = batch(step)
+        loss = nn.functional.cross_entropy(model(inputs), labels)
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+    watch.close()
+    assert set(watch.history().steps.gradients_zeroed) == {-1}
+
+
+def test_a_layer_that_was_replaced_while_watched():
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    watch = TorchWatcher(model, [optimizer], 2)
+    for step in range(6):
+        if step == 3:
+            model[2] = nn.Linear(16, 3)
+        inputs, labels = batch(step)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+    watch.close()
+    (found,) = [fact for fact in watch.course() if isinstance(fact, OptimizerFacts)]
+    assert (found.missing, found.held, found.foreign) == ({"2.weight": 48, "2.bias": 3}, 2, 2)

@@ -356,7 +356,8 @@ class TorchWatcher:
         self._skipped.begins(self.steps, [pair for held in self._held for pair in held])
         self._modes.look(self.steps)
         row.kept = kept or row.kept
-        if self.steps == 0 or self._leader is None or row.clean:
+        is_backward = self._calls.in_new_backward()
+        if self.steps == 0 or self._leader is None or row.clean or not is_backward:
             return
         held = self._held[self._leader]
         if all(parameter.grad is None for _, parameter in held):

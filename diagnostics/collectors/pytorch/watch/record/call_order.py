@@ -97,7 +97,7 @@ class CallOrder:
         self._passes = [_calls.passes for _ in held]
         self._cleared = [-1 for _ in held]  # the same at its last `zero_grad`
         self._groups = groups
-        self._began = _calls.passes
+        self._began = self._asked_at = _calls.passes
         self._zeroed = self._late_zeros = self._without_backward = self._own_steps = 0
         self._sample = None if self.first is None else _few(self.first)
         self._moved = True
@@ -132,6 +132,11 @@ class CallOrder:
                 self._late_zeros += 1
             self._passes[number] = passes
         self.steps = steps
+
+    def in_new_backward(self) -> bool:
+        """Whether `backward` was called since this was last asked; `torch.autograd.grad` adds up nothing."""
+        before, self._asked_at = self._asked_at, _calls.passes
+        return before != _calls.passes
 
     def zeroes(self, groups: Any) -> None:
         """Record a `zero_grad` of an optimizer, or of the whole model where no groups are given."""
