@@ -41,6 +41,8 @@ class Causality:
             return False
         if (cause.rule, finding.rule) == ("growing-memory", "out-of-memory"):
             return _ran_full(cause.evidence, finding.evidence)
+        if finding.rule == "unreached-parameters" and cause.rule in ("dead-units", "saturated-activations"):
+            return "without_a_path" in finding.evidence and not finding.evidence["without_a_path"]
         return True
 
     def grouped(self, findings: Sequence[Finding]) -> list[Finding]:

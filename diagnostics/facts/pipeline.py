@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .leaves import LeafFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
 
 Array = npt.NDArray[Any]
@@ -320,6 +321,7 @@ class OptimizerFacts:
         held: number of the model's trainable parameters that it holds.
         foreign: number of tensors it holds that are no parameters of this model.
         default_rate: the learning rate that this class has when none is given; None if it has none.
+        frozen: number of this model's parameters that it holds and that require no gradient.
     """
 
     described: ClassVar[str] = "the optimizer"
@@ -330,10 +332,12 @@ class OptimizerFacts:
     held: int
     foreign: int
     default_rate: float | None = None
+    frozen: int = 0
 
 
 Fact = (
     ModelFacts
+    | LeafFacts
     | DatasetFacts
     | SplitFacts
     | RereadFacts

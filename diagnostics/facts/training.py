@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from .calls import ClipFacts, RestoreFacts, StepOrderFacts
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
+from .rounding import RoundingFacts
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class GradientHistory:
             square passes float32.
         layer_norms: float32 (k, layers), the same by layer; 0 for a layer that got no gradient.
         scaled: whether the gradients were scaled by a loss scaler and could be brought back to their size.
+        reached: bool (layers,), whether a layer ever got a gradient, be it 0: a path leads from the loss to it;
+            None if not known.
     """
 
     described: ClassVar[str] = "the gradients of the steps"
@@ -91,6 +95,7 @@ class GradientHistory:
     norms: Array
     layer_norms: Array
     scaled: bool = False
+    reached: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -413,5 +418,9 @@ WATCHED = (
     ActivityFacts,
     UnderflowFacts,
     RecurrenceFacts,
+    ClipFacts,
+    RestoreFacts,
+    RoundingFacts,
+    StepOrderFacts,
 )
 """What a watched run gives."""

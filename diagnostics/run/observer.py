@@ -141,6 +141,11 @@ class ScriptObserver:
         )
         return None if report is None else _unaided(report)
 
+    @property
+    def backward_passes(self) -> int:
+        """How many backward passes a script has made with PyTorch."""
+        return 0 if self._loops is None else self._loops.backward_passes
+
     def save_batches(self, path: Path) -> int:
         """Write the latest batches to a file, and return their number; 0 if there are none."""
         return 0 if self._kept is None else self._kept.save(path)
@@ -195,10 +200,12 @@ class ScriptObserver:
         self._on_examined(training.examined)
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
-        """Evaluate the rules on facts that are known only when the model is evaluated."""
+        """Evaluate the rules on facts that are known only when the model is evaluated, or after its training."""
         training = self._of_loops[watching]
         if training.examined is not None:
             training.examined = _with_facts(training.examined, facts)
+        elif isinstance(training.watching, _Over):
+            training.watching.final = _with_facts(training.watching.final, facts)
 
     def _with_transformers(self, module: ModuleType) -> None:
         self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)

@@ -13,6 +13,7 @@ from diagnostics.errors import message_of
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report, StageResult
 from diagnostics.report.whole_file import write_whole
+from diagnostics.text.join import count_of
 
 from .cpu_rerun import run_again
 from .limits import Limits
@@ -127,7 +128,7 @@ class RunSession:
             except BaseException as fault:  # an error of this library must not prevent the report
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
         report = merged(self._title(ending), trainings, explained, ignores=self._options.ignores, faults=faults)
-        stages = report.stages or (NOTHING_TRAINED,)
+        stages = report.stages or (_nothing_trained(self._run.backward_passes),)
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:
             alone = self._options.rank is None or self._options.rank.world == 1
@@ -194,6 +195,17 @@ class RunSession:
             return False
         bad = FAIL_ON[: FAIL_ON.index(self._options.fail_on) + 1]
         return any(finding.severity in bad for finding in report.findings)
+
+
+def _nothing_trained(backward_passes: int) -> StageResult:
+    """Say what was seen where no training was."""
+    if not backward_passes:
+        return NOTHING_TRAINED
+    return dataclasses.replace(
+        NOTHING_TRAINED,
+        detail=f"backward() was called {count_of(backward_passes, 'time')}, and no PyTorch optimizer stepped with "
+        "a model: weights that a script updates by hand are not watched, and nothing here says that they learn",
+    )
 
 
 def _duration(seconds: float) -> str:

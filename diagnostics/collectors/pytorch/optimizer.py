@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
@@ -36,6 +36,7 @@ def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
         held=sum(key in held for key in trainable),
         foreign=len(held - set(own)),
         default_rate=_default_rate(type(optimizer)),
+        frozen=sum(key in held for key in own if key not in trainable),
     )
 
 
@@ -52,7 +53,27 @@ def facts_together(optimizers: Sequence[Any], model: nn.Module) -> OptimizerFact
         missing=missing,
         held=sum(one.held for one in each),
         foreign=sum(one.foreign for one in each),
+        frozen=sum(one.frozen for one in each),
     )
+
+
+def replaced_since(optimizers: Sequence[Any], model: nn.Module, known: Collection[int]) -> OptimizerFacts | None:
+    """Compare optimizers with a model whose layers were replaced while it was watched.
+
+    Args:
+        optimizers: of the loop.
+        model: as it is now.
+        known: identities of the parameters that it had at the beginning.
+
+    Returns:
+        None unless a new matrix has got a gradient, and nobody has ever stepped on it or loaded it.
+    """
+    new = {name: p for name, p in model.named_parameters() if p.requires_grad and id(p) not in known}
+    lost = {name for name, p in new.items() if p.ndim > 1 and p.grad is not None and p._version == 1}
+    facts = facts_together(optimizers, model) if lost else None
+    if facts is None or not lost & facts.missing.keys():
+        return None
+    return dataclasses.replace(facts, missing={name: n for name, n in facts.missing.items() if name in new})
 
 
 def full_rate(optimizer: Any) -> float | None:

@@ -30,6 +30,7 @@ def training_history(
     evaluations: Sequence[tuple[int, float]] = (),
     no_grad: NoGradHistory | None = None,
     scaled: bool = False,
+    reached: Array | None = None,
     steps_without_optimizer: int = 0,
     skipped_steps: int = 0,
 ) -> TrainingHistory:
@@ -46,6 +47,7 @@ def training_history(
         evaluations: each with the step after which it was, and its loss.
         no_grad: the passes without gradients, if the watcher sees them.
         scaled: see `GradientHistory`.
+        reached: see `GradientHistory`.
         steps_without_optimizer: see `StepHistory`.
         skipped_steps: see `StepHistory`.
     """
@@ -64,7 +66,7 @@ def training_history(
         losses = LossHistory(steps[with_loss], rows["losses"][with_loss])
     if with_gradient.any():
         norms, by_layer = rows["gradient_norms"][with_gradient], rows["layer_gradient_norms"][with_gradient]
-        gradients = GradientHistory(layers, steps[with_gradient], norms, by_layer, scaled)
+        gradients = GradientHistory(layers, steps[with_gradient], norms, by_layer, scaled, reached)
     if len(sampled):
         updates = UpdateHistory(layers, sampled, samples["update_ratios"], samples["weight_norms"])
     if not np.isnan(memory).all():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.crash import CrashFacts, NoPathToParameters
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
+from diagnostics.facts.training import GradientHistory, StepHistory
 
 RECONNECT = (
     "compute the loss from the model's own output, without .detach(), .item(), .numpy() or argmax in between, and "
@@ -28,6 +30,9 @@ RECONNECT_KERAS = (
     "between"
 )
 UNFREEZE_KERAS = "model.trainable = True  # or only the layers to train; then compile again"
+STEPS = 3  # of a watched run
+NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may have one
+ORDER = "optimizer.zero_grad(), then loss.backward(), then optimizer.step(), in this order"
 REQUIRE = "keep requires_grad=True on the parameters to train"
 
 
@@ -36,7 +41,9 @@ class NoGradient(Rule):
 
     ## What it does
     Follows the graph of the loss of one batch backwards and checks whether it reaches a trainable parameter.
-    After a crash, recognises the message of a `backward()` without anything to differentiate.
+    After a crash, recognises the message of a `backward()` without anything to differentiate. In a watched run,
+    checks whether the optimizer found gradients at its steps, and whether `zero_grad()` was called between
+    `backward()` and the step, or `backward()` not at all.
 
     ## Why it is bad
     No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not
@@ -57,7 +64,8 @@ class NoGradient(Rule):
     ```
 
     ## Thresholds
-    None: one trainable parameter that the loss depends on is enough.
+    None: one trainable parameter that the loss depends on is enough. In a watched run, at least 3 steps, of which
+    nine in ten had no gradient for the reason that is given.
 
     ## Known problems
     A frozen model with a loss that has trainable parameters of its own is reported, because only the model's
@@ -92,6 +100,32 @@ class NoGradient(Rule):
             "training would not change the model.",
             fix={"torch": reconnect, "keras": RECONNECT_KERAS},
             evidence={"connected": False, "num_trainable": gradients.num_trainable},
+        )
+
+    @check
+    def from_calls(
+        self, order: StepOrderFacts, steps: StepHistory, gradients: GradientHistory | None = None
+    ) -> Finding | None:
+        """Check whether the calls of the loop leave gradients for the optimizer."""
+        if order.steps < STEPS:
+            raise NotApplicable(f"needs {STEPS} steps of an optimizer")
+        without = order.cleared + order.without_backward
+        seen = 0 if gradients is None else int((gradients.norms != 0).sum())
+        if without < NEARLY_ALL * order.steps or seen > (1 - NEARLY_ALL) * len(steps.steps):
+            return None
+        evidence = {"steps": order.steps, "cleared": order.cleared, "without_backward": order.without_backward}
+        if order.cleared >= order.without_backward:
+            return self.found(
+                f"`zero_grad()` was called between `backward()` and `step()` in {order.cleared:,} of "
+                f"{order.steps:,} steps: the optimizer found no gradients, and could change nothing by them.",
+                fix=ORDER,
+                evidence=evidence,
+            )
+        return self.found(
+            f"In {order.without_backward:,} of {order.steps:,} steps no `backward()` had been called since the "
+            "step before: the optimizer found no gradients, and could change nothing by them.",
+            fix=("call loss.backward() before each step, inside of the loop over the batches", ORDER),
+            evidence=evidence,
         )
 
     @check

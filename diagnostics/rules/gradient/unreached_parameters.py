@@ -57,9 +57,8 @@ class UnreachedParameters(Rule):
     ## Known problems
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
     embedding) are reported if this batch did not use them. In a very small model, an unused layer of a few scalars
-    can exceed the limit; freeze it with `requires_grad_(False)` to declare that this is intended. In a watched
-    run, no gradient and a gradient of exactly 0, as behind dead units, look the same. Layers frozen after `watch`
-    was called are reported.
+    can exceed the limit; freeze it with `requires_grad_(False)` to declare that this is intended. Layers frozen
+    after `watch` was called are reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";
@@ -112,6 +111,8 @@ class UnreachedParameters(Rule):
         silent = held & (gradients.layer_norms == 0).all(axis=0) & _unchanged(ratios, weights)
         if not silent.any():
             return None
+        if gradients.reached is not None and (silent & gradients.reached).any():
+            return self._of_zeros(gradients, silent, int(held.sum()), int(steps.steps[-1]))
         names = [name for name, is_silent in zip(gradients.layers, silent, strict=True) if is_silent]
         count, known, one = int(held.sum()), len(gradients.steps), len(names) == 1
         return self.found(
@@ -126,6 +127,33 @@ class UnreachedParameters(Rule):
             evidence={"layers": names, "num_layers": count, "steps": known},
             severity="warning" if len(names) >= MANY_LAYERS * count else "note",
             step=int(steps.steps[-1]),
+        )
+
+    def _of_zeros(self, gradients: GradientHistory, silent: Array, count: int, step: int) -> Finding:
+        """Describe layers that a path leads to, along which every gradient is 0."""
+        assert gradients.reached is not None
+        zero = [name for name, of in zip(gradients.layers, silent & gradients.reached, strict=True) if of]
+        none = [name for name, of in zip(gradients.layers, silent & ~gradients.reached, strict=True) if of]
+        one = len(zero) == 1
+        also = f" No path leads from the loss to {_listed(none)}." if none else ""
+        return self.found(
+            f"{len(zero)} of the {count} layers that the optimizer holds got gradients of exactly 0 in all of the "
+            f"{len(gradients.steps):,} known steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have not "
+            "changed since the first sample, while the other layers learned. A path leads from the loss to "
+            f"{'it' if one else 'them'}, and something on it multiplies by 0: units that are dead or saturated, "
+            f"weights that are all 0, or a factor of 0.{also}",
+            fix=(
+                "look at what follows these layers: a ReLU whose inputs are negative, a layer of zeros, a mask",
+                "a smaller learning rate, if these units died in training; LeakyReLU or GELU",
+            ),
+            evidence={
+                "layers": zero,
+                "without_a_path": none,
+                "num_layers": count,
+                "steps": len(gradients.steps),
+            },
+            severity="warning" if len(zero) + len(none) >= MANY_LAYERS * count else "note",
+            step=step,
         )
 
 

@@ -70,7 +70,7 @@ class SaturatedActivations(Rule):
     """
 
     severity = "warning"
-    causes = ("vanishing-gradients", *NO_LEARNING)
+    causes = ("vanishing-gradients", "unreached-parameters", *NO_LEARNING)
 
     @check
     def from_layers(self, layers: LayerFacts, outputs: OutputFacts, batch: BatchFacts) -> Finding | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.leaves import LeafFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
-from diagnostics.text.join import count_of
+from diagnostics.text.join import count_of, listed
 from diagnostics.text.names import describe_parameters
 
 # Of all trainable scalars: the same limit as in unreached-parameters. A forgotten scale or bias does little harm;
@@ -18,7 +19,9 @@ class OptimizerMissesParameters(Rule):
     """The optimizer does not hold all trainable parameters.
 
     ## What it does
-    Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
+    Compares the tensors that the optimizer holds with the model's parameters that require a gradient. In a
+    script that runs under `diagnose run`, compares what all optimizers hold with the parameters that the first
+    loss depends on, also those that the model does not register, and those of another model that feeds it.
 
     ## Why it is bad
     An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
@@ -49,8 +52,12 @@ class OptimizerMissesParameters(Rule):
     which also saves the memory of their gradients. Foreign tensors alone are not reported, because several
     models, or a loss with parameters, may share an optimizer.
 
+    Another model counts only if it feeds this one, is in training mode, and still has the weights it was made
+    with: a pretrained extractor that nobody froze is not reported, a random one is.
+
     ## Sources
-    PyTorch's documentation of `torch.optim`, "Constructing it"; `torch.optim.Optimizer.add_param_group`.
+    PyTorch's documentation of `torch.optim`, "Constructing it", and of `torch.nn.ModuleList`;
+    `torch.optim.Optimizer.add_param_group`.
     """
 
     severity = "error"
@@ -74,16 +81,12 @@ class OptimizerMissesParameters(Rule):
         }
         rebuild = f"optimizer = {optimizer.name}(model.parameters(), ...)  # after the model is complete"
         if not optimizer.held:
-            holds = (
-                f"It holds {foreign} from elsewhere: of another model, or of this one before it was replaced"
-                if optimizer.foreign
-                else "It holds no parameters at all"
-            )
             return self.found(
                 f"The optimizer ({optimizer.name}) holds none of the model's "
-                f"{count_of(missing, 'trainable parameter')}. {holds}. Its steps cannot change this model.",
+                f"{count_of(missing, 'trainable parameter')}. {_held_instead(optimizer)}. Its steps cannot change "
+                "this model.",
                 fix=rebuild,
-                evidence=evidence,
+                evidence=evidence | ({"frozen": optimizer.frozen} if optimizer.frozen else {}),
             )
         share = scalars / model.num_trainable
         replaced = (
@@ -101,3 +104,57 @@ class OptimizerMissesParameters(Rule):
             evidence=evidence,
             severity="warning" if optimizer.foreign or share >= WORTH_A_WARNING else "note",
         )
+
+    @check
+    def from_leaves(self, leaves: LeafFacts, optimizer: OptimizerFacts) -> Finding | None:
+        """Look for parameters that the loss depends on and that nobody trains."""
+        lost = {**leaves.unregistered, **leaves.other_models}
+        scalars = sum(lost.values())
+        if not lost or scalars < WORTH_A_WARNING * (scalars + leaves.num_trained):
+            return None
+        evidence = {"unregistered": dict(leaves.unregistered), "other_models": dict(leaves.other_models)}
+        share = scalars / (scalars + leaves.num_trained)
+        if leaves.unregistered:
+            count = len(leaves.unregistered)
+            return self.found(
+                f"The loss depends on {count_of(count, 'parameter')} that the model keeps in a list or dict of "
+                f"Python's: {describe_parameters(leaves.unregistered)}. `model.parameters()` does not find "
+                f"{'it' if count == 1 else 'them'} there, so no optimizer holds {'it' if count == 1 else 'them'}: "
+                f"{100 * share:.3g} % of all scalars, which get gradients and stay as initialised.",
+                fix=(
+                    "self.layers = nn.ModuleList([...])  # or nn.ModuleDict, nn.ParameterList",
+                    "if they should stay frozen: parameter.requires_grad_(False)",
+                ),
+                evidence=evidence,
+                severity="warning",
+            )
+        names = listed(leaves.other_models)
+        return self.found(
+            f"The loss depends on {names}, which gives the model its input, gets gradients and is in training "
+            f"mode, and no optimizer holds any of its parameters: {scalars:,} scalars, {100 * share:.3g} % of "
+            "those that the loss depends on. They have the random values that they were made with, and keep them.",
+            fix=(
+                f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all",
+                "if it should stay frozen: module.requires_grad_(False)",
+            ),
+            evidence=evidence,
+            severity="warning",
+        )
+
+
+def _held_instead(optimizer: OptimizerFacts) -> str:
+    if optimizer.frozen:
+        rest = f" and {count_of(optimizer.foreign, 'tensor')} from elsewhere" if optimizer.foreign else ""
+        return (
+            f"It holds {count_of(optimizer.frozen, 'parameter')} of it that {_are(optimizer.frozen)} frozen{rest}"
+        )
+    if optimizer.foreign:
+        return (
+            f"It holds {count_of(optimizer.foreign, 'tensor')} from elsewhere: of another model, or of this one "
+            "before it was replaced"
+        )
+    return "It holds no parameters at all"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -7,10 +7,12 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory, UpdateHistory
 
 ENOUGH = 3  # sampled steps; the first of a warm-up may have a learning rate of 0
+WASTED = 20  # backward passes whose gradients were cleared without any step
 PASSES = 100  # without any step; more than any gradient accumulation in use
 
 
@@ -37,8 +39,8 @@ class UnchangedParameters(Rule):
     ```
 
     ## Thresholds
-    At least 3 sampled steps, all without any change; or 100 passes without an optimizer step. Both limits are
-    ours.
+    At least 3 sampled steps, all without any change; or 100 passes without an optimizer step; or 20 backward
+    passes, as many calls of `zero_grad()`, and no step. The limits are ours.
 
     ## Known problems
     Only a model without any change is reported, not single layers: these may be frozen on purpose by a learning
@@ -61,8 +63,13 @@ class UnchangedParameters(Rule):
         losses: LossHistory | None = None,
         optimizer: OptimizerFacts | None = None,
         model: ModelFacts | None = None,
+        order: StepOrderFacts | None = None,
     ) -> Finding | None:
         """Check whether any sampled step changed a weight."""
+        if order is not None and not order.steps and not order.moved:
+            wasted = min(order.passes, order.zeroed)  # gradients that were computed, and thrown away
+            if wasted >= WASTED:
+                return self._never_stepped(order.passes)
         if not steps.total_steps and steps.steps_without_optimizer >= PASSES:
             return self._never_stepped(steps.steps_without_optimizer)
         ratios = np.zeros((0, 0))
@@ -96,7 +103,7 @@ class UnchangedParameters(Rule):
         return self.found(
             f"The loop has made {passes:,} passes, and none of the watched optimizers has stepped. The weights "
             "have not changed.",
-            fix="optimizer.step()  # after the backward pass, on the optimizer that is watched",
+            fix="optimizer.step()  # with parentheses, after the backward pass, on the optimizer that is watched",
             evidence={"passes": passes, "steps": 0},
         )
 

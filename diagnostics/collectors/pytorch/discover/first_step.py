@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,7 @@ class _Call:
     versions: Mapping[str, int] = field(default_factory=dict)
     heard: int = 0  # losses before the call
     heard_within: int = 0  # losses before its end
+    fed: bool = False  # whether an input was computed from parameters
     outputs: tuple[weakref.ref[Tensor], ...] = ()
     prediction: Tensor | None = None
 
@@ -108,11 +109,13 @@ class FirstStepRecorder:
         call = _Call(weakref.ref(module), module not in self._done)
         if call.wanted:
             self._thread = threading.get_ident()
-            call.inputs = {
-                name: tensor.detach()
+            given = {
+                name: tensor
                 for name, tensor in (*named_tensors(arguments), *named_tensors(options))
                 if type(tensor) in (Tensor, nn.Parameter)
             }
+            call.fed = any(tensor.grad_fn is not None for tensor in given.values())
+            call.inputs = {name: tensor.detach() for name, tensor in given.items()}
             call.versions = {name: tensor._version for name, tensor in call.inputs.items()}
             self._losses.open(self._is_mine)
         call.heard = len(self._losses.heard)
@@ -139,7 +142,8 @@ class FirstStepRecorder:
         if not any(call.wanted for call in calls):
             return
         nodes = _graph(loss)
-        reached = {id(variable) for node in nodes if (variable := getattr(node, "variable", None)) is not None}
+        leaves = [variable for node in nodes if (variable := getattr(node, "variable", None)) is not None]
+        reached = {id(leaf): leaf for leaf in leaves}
         heard = [call for call in heard if _is_part(call, nodes)]
         trained = [call for call in calls if self._is_trained(call, reached)]
         for call in trained:
@@ -147,6 +151,8 @@ class FirstStepRecorder:
             if module is not None and call.wanted:
                 self._done[module] = None
                 seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
+                seen.leaves = reached
+                seen.feeding = _feeding(call, trained)
                 if seen.loader is not None:
                     self._trained_on[module] = weakref.ref(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)
@@ -157,7 +163,10 @@ class FirstStepRecorder:
         if not there:
             return None
         last = next((seen for seen in there if seen.loss is not None), there[-1])
-        return dataclasses.replace(last, inputs=there[0].inputs, versions=there[0].versions)
+        first = there[0]
+        return dataclasses.replace(
+            last, inputs=first.inputs, versions=first.versions, leaves=first.leaves, feeding=first.feeding
+        )
 
     def stepped(self) -> None:
         """Drop passes for which no loop was found."""
@@ -204,7 +213,7 @@ class FirstStepRecorder:
             self._done[module] = None
             self._hand_over(module, self._before_failure(call, heard), at_once=True)
 
-    def _is_trained(self, call: _Call, reached: set[int]) -> bool:
+    def _is_trained(self, call: _Call, reached: Collection[int]) -> bool:
         module = call.module()
         if module is None:
             return False
@@ -256,6 +265,12 @@ def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
         return heard[0]
     exact = [call for call in heard if call.result is not None and call.result() is loss]
     return next(iter(exact or [call for call in heard if call.broadcast]), None)
+
+
+def _feeding(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
+    """Return the modules that were called before, if they may have given a module its inputs."""
+    earlier = trained[: trained.index(call)] if call.fed else []
+    return tuple(module for other in earlier if (module := other.module()) is not None)
 
 
 def _was_given(call: _Call, loss: LossCall) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageF
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts, Fact, LossFacts
 
+from .leaves import leaf_facts
 from .loss_calls import LossCall
 
 SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits
@@ -47,6 +48,8 @@ class FirstPass:
         knows_labels: whether the scores depend on the labels, as with a margin on the true class.
         loader: the DataLoader that the batch came from; None if not known.
         batch: what the loader returned.
+        leaves: of the graph of the loss, by identity.
+        feeding: modules that were called before, if the inputs depend on parameters.
     """
 
     inputs: Mapping[str, Tensor]
@@ -59,6 +62,8 @@ class FirstPass:
     knows_labels: bool = False
     loader: Any = None
     batch: Any = None
+    leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
+    feeding: tuple[nn.Module, ...] = ()
 
 
 class FirstStepPipeline(Pipeline):
@@ -70,6 +75,7 @@ class FirstStepPipeline(Pipeline):
         model: the module of the loop.
         optimizers: those that hold parameters of it.
         seen: its first pass.
+        held: identities of the parameters of all optimizers of the script.
     """
 
     not_offered: Mapping[str, str] = {
@@ -79,10 +85,13 @@ class FirstStepPipeline(Pipeline):
         "reproduction": "no step of the script is repeated",
     }
 
-    def __init__(self, model: nn.Module, optimizers: list[Any], seen: FirstPass) -> None:
+    def __init__(
+        self, model: nn.Module, optimizers: list[Any], seen: FirstPass, held: Collection[int] = ()
+    ) -> None:
         self._model = uncompiled(model)
         self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
         self._seen = seen
+        self._held = held
         self._recognised = Recognised()
         self._target: Tensor | None = None
         self._read: DatasetFacts | None = None
@@ -159,6 +168,8 @@ class FirstStepPipeline(Pipeline):
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
         yield facts_together(self._optimizers, self._model)
+        if self._seen.leaves:
+            yield leaf_facts(self._model, self._seen.leaves, self._held, self._seen.feeding)
 
     def _recognise(self) -> None:
         """Recognise the loss and its target."""

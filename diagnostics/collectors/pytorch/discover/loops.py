@@ -25,6 +25,8 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.pytorch.watch.record import call_order
+from diagnostics.facts.calls import RestoreFacts
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
@@ -70,7 +72,7 @@ class LoopFinder(Generic[W]):
         fault: Callable[[Exception], None],
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
         over: Callable[[W], None] = lambda watching: None,
-        compare: Callable[[W, tuple[Fact, ...]], None] = lambda watching, facts: None,
+        compare: Callable[[W, tuple[Fact | RestoreFacts, ...]], None] = lambda watching, facts: None,
     ):
         """Start observing, until `close`.
 
@@ -81,7 +83,7 @@ class LoopFinder(Generic[W]):
             over: called with the closed result of `watch` when the script has deleted the loop's model or its
                 optimizers, or when there are too many loops. The finder drops its reference.
             compare: called with the result of `watch`, and with facts about the training rows and the evaluation
-                rows of the loop.
+                rows of the loop, or about a load of its weights after its end.
         """
         self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
         self._guard = FaultGuard(on_fault=fault)
@@ -102,9 +104,17 @@ class LoopFinder(Generic[W]):
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
+        self._passes_before = call_order.passes()
+        # Before the patches here, which lie over its own.
+        self._release_calls = call_order.hold(fault, self._loaded)
         self._patches = Patches()
         self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
+
+    @property
+    def backward_passes(self) -> int:
+        """How many backward passes the script has made, with or without a loop that was found."""
+        return call_order.passes() - self._passes_before
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
@@ -126,6 +136,7 @@ class LoopFinder(Generic[W]):
             self._safely(watched.close)
         for finalizer in self._finalizers:
             finalizer.detach()
+        self._safely(self._release_calls)
         self._paused += 1  # for a patch that stays because it was patched over
 
     def _attach(self) -> None:
@@ -239,15 +250,16 @@ class LoopFinder(Generic[W]):
     def _is_meant_for(self, optimizer: Optimizer, model: nn.Module) -> bool:
         """Whether an optimizer holds the parameters of a discarded model with the same architecture.
 
-        A target network gets no gradient. An optimizer of a temperature or an image has tensors of other shapes.
+        A target network gets no gradient. An optimizer of a temperature or an image has tensors of other shapes,
+        and one of float32 copies of half-precision weights has another dtype.
         """
         trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
         taken = {identity for other in self._living() for identity in _held(other)}
-        shapes = {parameter.shape for parameter in trainable}
+        kinds = {(parameter.shape, parameter.dtype) for parameter in trainable}
         return (
             all(id(parameter) not in taken for parameter in trainable)
             and any(parameter.grad is not None for parameter in trainable)
-            and {parameter.shape for group in optimizer.param_groups for parameter in group["params"]} == shapes
+            and {(p.shape, p.dtype) for group in optimizer.param_groups for p in group["params"]} == kinds
         )
 
     def _after_step(self, optimizer: Optimizer) -> None:
@@ -277,7 +289,7 @@ class LoopFinder(Generic[W]):
         if len(self.watches) > MOST_LOOPS:
             self._end(self.watches[0])
         if (seen := self._first.begun(called)) is not None:
-            self._examine(watched, FirstStepPipeline(model, optimizers, seen))
+            self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._all_held()))
         self._watched_by[model] = watched
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
 
@@ -287,7 +299,7 @@ class LoopFinder(Generic[W]):
             return False
         watching, references = loop
         optimizers = [optimizer for reference in references if (optimizer := reference()) is not None]
-        self._examine(watching, FirstStepPipeline(module, optimizers, seen))
+        self._examine(watching, FirstStepPipeline(module, optimizers, seen, self._all_held()))
         return True
 
     def _when_gone(self, held: Any, then: Callable[[], None]) -> None:
@@ -325,6 +337,17 @@ class LoopFinder(Generic[W]):
                 facts = evaluation_facts(*loaders)
             if facts:
                 self._compare(watched, facts)
+
+    def _loaded(self, model: nn.Module, facts: RestoreFacts) -> None:
+        """Report a load of weights after the end of their training."""
+        parameters = {id(parameter) for parameter in model.parameters()}
+        for module, watched in self._watched_by.items():
+            if any(id(parameter) in parameters for parameter in module.parameters()):
+                self._compare(watched, (facts,))
+                return
+
+    def _all_held(self) -> set[int]:
+        return {identity for optimizer in self._living() for identity in _held(optimizer)}
 
     def _living(self) -> list[Optimizer]:
         return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]

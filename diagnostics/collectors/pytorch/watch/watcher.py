@@ -8,6 +8,7 @@ steps; see `replay_buffer`.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import weakref
@@ -21,11 +22,13 @@ from torch import Tensor, nn
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
-from diagnostics.collectors.pytorch.optimizer import unwrapped
+from diagnostics.collectors.pytorch.optimizer import replaced_since, unwrapped
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
+from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import RoundedUpdates
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
 from diagnostics.collectors.pytorch.watch.metrics.train_mode import TrainModes
+from diagnostics.collectors.pytorch.watch.record.call_order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken
@@ -42,6 +45,7 @@ from diagnostics.collectors.pytorch.watch.replay.trace import Trace
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import what
 from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.pipeline import OptimizerFacts
 from diagnostics.facts.training import NoGradHistory, RangeFacts, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
@@ -100,7 +104,13 @@ class TorchWatcher:
         self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
         self._skipped = SkippedSteps(self._layers, self._safely)
+        self._known = {id(parameter) for parameter in self._inner.parameters()}
+        self._rounding = RoundedUpdates(self._layers, self._optimizers, self._held)
+        calls_fault = functools.partial(guard.switch_off, "calls")
+        groups = [optimizer.param_groups for optimizer in self._optimizers]
+        self._calls = CallOrder(self._layers.parameters, self._held, groups, calls_fault)
         self._labels: Any = None
+        self._replaced: OptimizerFacts | None = None
         self._leader: int | None = None
         self._rows: list[StepRecord] = []
         self._next = StepRecord()
@@ -138,6 +148,7 @@ class TorchWatcher:
             return
         self._closed = True
         self._detach_from_model()
+        self._calls.close()
         while self._handles:
             self._handles.pop().remove()
         self._samples.close()
@@ -236,11 +247,24 @@ class TorchWatcher:
         return tuple(self._trace.traces)
 
     def course(self) -> tuple[Any, ...]:
-        """Return the other facts: predictions, modes, live graphs, units, recurrent layers."""
+        """Return the other facts: predictions, modes, live graphs, units, calls."""
         self._safely("predictions", self._predictions.read, self.steps, self._is_own())
-        others = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
-        seen = (*others, *self._samples.facts())
+        self._safely("calls", self._calls.read)
+        self._safely("rounding", self._rounding.read)
+        self._safely("layers", self._look_at_layers)
+        others = (
+            self._predictions.facts(),
+            self._modes.facts(),
+            self._graphs.facts(),
+            self._rounding.facts(),
+            self._replaced,
+        )
+        seen = (*others, *self._samples.facts(), *self._calls.facts())
         return tuple(facts for facts in seen if facts is not None)
+
+    def _look_at_layers(self) -> None:
+        if self._optimizers and self.steps:
+            self._replaced = replaced_since(self._optimizers, self._inner, self._known)
 
     # Hooks. Each runs its work through `_safely`.
 
@@ -332,7 +356,8 @@ class TorchWatcher:
         self._skipped.begins(self.steps, [pair for held in self._held for pair in held])
         self._modes.look(self.steps)
         row.kept = kept or row.kept
-        if self.steps == 0 or self._leader is None or row.clean:
+        is_backward = self._calls.in_new_backward()
+        if self.steps == 0 or self._leader is None or row.clean or not is_backward:
             return
         held = self._held[self._leader]
         if all(parameter.grad is None for _, parameter in held):
@@ -354,6 +379,7 @@ class TorchWatcher:
         self._measure(row, self._held[number], self._optimizers[number])
         if self._look and self._moved[number]:
             self._updates[number].begin()
+            self._safely("rounding", self._rounding.look, self.steps, number)
 
     def _begin_row(self) -> None:
         if len(self._rows) >= self._every:
@@ -392,6 +418,7 @@ class TorchWatcher:
             self._open.updates.append(update)
         if number == self._leader:
             self._advance()
+        self._calls.stepped(number, self.steps)
 
     def _step_without_optimizer(self) -> None:
         self._begin_row()

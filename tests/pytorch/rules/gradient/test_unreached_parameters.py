@@ -18,3 +18,19 @@ class TestFiresWhileTraining:
                 optimizer.step()
         (finding,) = [one for one in watch.report().findings if one.rule == "unreached-parameters"]
         assert finding.evidence["layers"] == ["encoder"]
+
+    def test_on_units_that_are_dead_from_the_start(self):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+        torch.nn.init.constant_(model[0].bias, -100.0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with diagnostics.watch(model, optimizer) as watch:
+            for _ in range(60):
+                inputs = torch.randn(16, 6)
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(model(inputs), inputs[:, :3].argmax(1)).backward()
+                optimizer.step()
+        report = watch.report()
+        findings = [one for cause in report.findings for one in (cause, *cause.consequences)]
+        (finding,) = [one for one in findings if one.rule == "unreached-parameters"]
+        assert "got gradients of exactly 0 in all of the 60 known steps: 0." in finding.message

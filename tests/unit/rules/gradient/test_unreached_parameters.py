@@ -106,6 +106,19 @@ class TestFiresWhileTraining:
         layers = ["pooler", *(f"layer.{number}" for number in range(10))]
         assert judge(UnreachedParameters().from_history, history(["pooler"], layers)).severity == "note"
 
+    def test_on_gradients_of_0_which_are_no_missing_path(self):
+        layers = ["stem", "body", "spare", "head"]
+        reached = np.array([True, True, False, True])
+        finding = judge(UnreachedParameters().from_history, history(layers[:3], layers, reached=reached))
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "2 of the 4 layers that the optimizer holds got gradients of exactly 0 in all of the 60 known steps: "
+            "stem and body. Their weights have not changed since the first sample, while the other layers "
+            "learned. A path leads from the loss to them, and something on it multiplies by 0: units that are "
+            "dead or saturated, weights that are all 0, or a factor of 0. No path leads from the loss to spare."
+        )
+        assert finding.evidence["without_a_path"] == ["spare"]
+
 
 class TestSilentWhileTraining:
     def test_where_every_layer_learns(self):

@@ -1,6 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.leaves import LeafFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.optimizer_misses_parameters import OptimizerMissesParameters
 
@@ -8,9 +9,9 @@ MODEL = ModelFacts("Classifier", "torch", 1200, 1000)
 WHOLE = {"fc.weight": 990, "fc.bias": 10}
 
 
-def judge(missing, held, foreign):
+def judge(missing, held, foreign, frozen=0):
     return OptimizerMissesParameters().from_optimizer(
-        OptimizerFacts("AdamW", (1e-3,), missing, held, foreign), MODEL
+        OptimizerFacts("AdamW", (1e-3,), missing, held, foreign, frozen=frozen), MODEL
     )
 
 
@@ -40,6 +41,18 @@ class TestAnotherModel:
             "The optimizer (AdamW) holds none of the model's 1 trainable parameter. It holds no "
             "parameters at all. Its steps cannot change this model."
         )
+
+    @pytest.mark.parametrize(
+        ("foreign", "holds"),
+        [
+            (0, "It holds 2 parameters of it that are frozen. Its steps"),
+            (1, "It holds 2 parameters of it that are frozen and 1 tensor from elsewhere. Its steps"),
+        ],
+    )
+    def test_an_optimizer_of_frozen_parameters_says_so(self, foreign, holds):
+        finding = judge(WHOLE, held=0, foreign=foreign, frozen=2)
+        assert (finding.severity, finding.evidence["frozen"]) == ("error", 2)
+        assert holds in finding.message
 
 
 class TestSomeParametersMissing:
@@ -83,3 +96,36 @@ class TestStaysSilent:
 def test_not_applicable_to_a_model_that_is_frozen():
     with pytest.raises(NotApplicable, match="needs a model with trainable parameters"):
         judge({}, held=0, foreign=4)
+
+
+def judge_leaves(unregistered=None, other_models=None, trained=900):
+    optimizer = OptimizerFacts("Adam", (1e-3,), {}, 2, 0)
+    leaves = LeafFacts(unregistered or {}, other_models or {}, trained)
+    return OptimizerMissesParameters().from_leaves(leaves, optimizer)
+
+
+class TestLeaves:
+    def test_layers_in_a_python_list_are_a_warning(self):
+        finding = judge_leaves({"layers[0].weight": 90, "layers[0].bias": 10})
+        assert (finding.rule, finding.severity) == ("optimizer-misses-parameters", "warning")
+        assert finding.message == (
+            "The loss depends on 2 parameters that the model keeps in a list or dict of Python's: layers[0].* (2 "
+            "parameters). `model.parameters()` does not find them there, so no optimizer holds them: 10 % of all "
+            "scalars, which get gradients and stay as initialised."
+        )
+        assert finding.fix == "self.layers = nn.ModuleList([...])  # or nn.ModuleDict, nn.ParameterList"
+
+    def test_an_encoder_that_no_optimizer_holds_is_a_warning(self):
+        finding = judge_leaves(other_models={"Encoder": 900})
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The loss depends on Encoder, which gives the model its input, gets gradients and is in training "
+            "mode, and no optimizer holds any of its parameters: 900 scalars, 50 % of those that the loss depends "
+            "on. They have the random values that they were made with, and keep them."
+        )
+
+    def test_a_few_scalars_are_nothing(self):
+        assert judge_leaves({"scales[0]": 1}) is None
+
+    def test_silent_where_all_are_trained(self):
+        assert judge_leaves() is None

@@ -121,6 +121,7 @@ class StepLog:
         self.skipped = 0
         self._left_out = 0  # of them, the latest in a row
         self.scaled = False
+        self.reached = np.zeros(len(layers.names), np.bool_)
 
     def read(self, rows: list[StepRecord], device: torch.device) -> NonFiniteStep | None:
         """Read records from the device and store them. Return the first non-finite step among them."""
@@ -196,6 +197,7 @@ class StepLog:
             evaluations=evaluations,
             no_grad=no_grad,
             scaled=self.scaled,
+            reached=self.reached.copy(),
             steps_without_optimizer=steps_without_optimizer,
             skipped_steps=self.skipped,
         )
@@ -222,6 +224,7 @@ class StepLog:
             elif row.gradients:
                 norms[place], bad[place], known[place] = self._gradient(row, reader)
         if which is not None:
+            self.reached[self.layers.of_parameter[list(which)]] = True
             norms[plain] = self.layers.over_layers(
                 np.array([rows[place].gradients[0].norms for place in plain]), which
             )
@@ -239,6 +242,7 @@ class StepLog:
                 self.skipped += 1
                 continue
             own = self.layers.over_layers(norms, gradient.which)
+            self.reached[self.layers.of_parameter[list(gradient.which)]] = True
             layers = own if layers is None else np.hypot(layers, own)
             if not math.isfinite(norms.sum()):
                 bad += [gradient.which[place] for place in np.flatnonzero(~np.isfinite(norms))]

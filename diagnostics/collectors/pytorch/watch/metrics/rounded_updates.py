@@ -1,0 +1,138 @@
+"""Compares a sample of the weights in half precision over the run, to see whether updates are rounded away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diagnostics.collectors.pytorch.watch.record.norms import Layers, to_host
+from diagnostics.facts.rounding import RoundingFacts
+
+TENSORS = 8  # of an optimizer, the largest ones
+WEIGHTS = 256  # of each
+HALF = (torch.bfloat16, torch.float16)
+
+
+@dataclass
+class _Seen:
+    """Tensors (n,): the values at first, whether they moved, and of their gradients how many and the sum."""
+
+    first: Tensor
+    moved: Tensor
+    with_gradient: Tensor
+    gradients: Tensor
+
+
+@dataclass
+class _Sample:
+    """What was seen of one optimizer's weights."""
+
+    chosen: list[nn.Parameter]
+    layers: tuple[str, ...]
+    first_step: int = -1
+    last_step: int = -1
+    count: int = 0
+    seen: _Seen | None = None
+
+
+class RoundedUpdates:
+    """Samples of the weights of each optimizer; the counts stay on the device.
+
+    Only of PyTorch's own optimizers, which round each update to the dtype of the weight: others may keep what was
+    lost, or round at random.
+
+    Args:
+        layers: of the model.
+        optimizers: each of the loop.
+        held: by optimizer, the parameters of the model that it holds, with their numbers.
+    """
+
+    def __init__(
+        self, layers: Layers, optimizers: Sequence[Any], held: Sequence[list[tuple[int, nn.Parameter]]]
+    ) -> None:
+        self._optimizers = optimizers
+        self._samples = [_chosen(layers, *pair) for pair in zip(optimizers, held, strict=True)]
+        self._facts: RoundingFacts | None = None
+
+    def look(self, step: int, number: int) -> None:
+        """Compare the weights of an optimizer, before its step."""
+        sample = self._samples[number]
+        if sample is None or not _has_rate(self._optimizers[number]):
+            return
+        with torch.no_grad():
+            values = torch.cat([_thinned(parameter.detach()) for parameter in sample.chosen])
+            sizes = torch.cat([_gradient(parameter) for parameter in sample.chosen]).abs().float()
+            if sample.seen is None:
+                sample.first_step = step
+                nothing = torch.zeros_like(values, dtype=torch.bool)
+                sample.seen = _Seen(values, nothing, torch.zeros_like(sizes), torch.zeros_like(sizes))
+            sample.seen.moved |= values != sample.seen.first
+            sample.seen.with_gradient += sizes != 0
+            sample.seen.gradients += sizes
+        sample.last_step, sample.count = step, sample.count + 1
+
+    def read(self) -> None:
+        """Read the sample of the optimizer that has the most weights in half precision."""
+        there = [
+            (sample, sample.seen, number)
+            for number, sample in enumerate(self._samples)
+            if sample is not None and sample.seen is not None
+        ]
+        if not there:
+            return
+        sample, seen, number = max(there, key=lambda one: len(one[1].first))
+        tensors = (seen.first.float(), seen.moved, seen.with_gradient, seen.gradients)
+        host = to_host(dict(enumerate(tensors)))
+        self._facts = RoundingFacts(
+            dtype=str(seen.first.dtype).removeprefix("torch."),
+            optimizer=type(self._optimizers[number]).__name__,
+            layers=sample.layers,
+            first_step=sample.first_step,
+            last_step=sample.last_step,
+            samples=sample.count,
+            weights=host[0].copy(),
+            moved=host[1].copy(),
+            with_gradient=host[2].astype(int),
+            gradients=host[3] / sample.count,
+        )
+
+    def facts(self) -> RoundingFacts | None:
+        """Return what was read; None if no weight is in half precision."""
+        return self._facts
+
+
+def _chosen(layers: Layers, optimizer: Any, held: list[tuple[int, nn.Parameter]]) -> _Sample | None:
+    """Choose the largest tensors in half precision; None if there are none, or rounding is not known."""
+    if type(optimizer).__module__.partition(".")[0] != "torch":
+        return None
+    half = [(number, p) for number, p in held if p.dtype in HALF and type(p.data) is Tensor and p.is_contiguous()]
+    if not half:
+        return None
+    kind = half[0][1].dtype, half[0][1].device
+    same = [pair for pair in half if (pair[1].dtype, pair[1].device) == kind]
+    largest = sorted(same, key=lambda pair: -pair[1].numel())[:TENSORS]
+    names = (layers.names[layers.of_parameter[number]] for number, _ in largest)
+    return _Sample([parameter for _, parameter in largest], tuple(dict.fromkeys(names)))
+
+
+def _has_rate(optimizer: Any) -> bool:
+    """Whether a group has a learning rate other than 0, as far as that can be told without waiting."""
+    rates = [group.get("lr", 0.0) for group in optimizer.param_groups]
+    return any(isinstance(rate, Tensor) or rate > 0 for rate in rates)
+
+
+def _thinned(values: Tensor) -> Tensor:
+    """Return at most `WEIGHTS` numbers, evenly spaced."""
+    return values.reshape(-1)[:: max(1, values.numel() // WEIGHTS)][:WEIGHTS]
+
+
+def _gradient(parameter: nn.Parameter) -> Tensor:
+    """Return the gradient of the same numbers; 0 where there is none."""
+    gradient = parameter.grad
+    if gradient is None or gradient.layout is not torch.strided:
+        return torch.zeros_like(_thinned(parameter.detach()))
+    return _thinned(gradient.detach())

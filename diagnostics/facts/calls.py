@@ -1,0 +1,102 @@
+"""The order of the calls that a loop makes: plain numbers and NumPy arrays, and no framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .pipeline import Array
+from .where import Where
+
+
+@dataclass(frozen=True)
+class ClipFacts:
+    """The calls that clip the gradients of the model, with a finite limit.
+
+    A call is useless if no backward pass lies between the optimizer's last step and the call, and no step between
+    the call and the next backward pass: it changes gradients that nobody uses again, or none at all.
+
+    Attributes:
+        function: that clips: ``clip_grad_norm_`` or ``clip_grad_value_``; of several the latest.
+        limit: its maximum.
+        in_time: calls between a backward pass and the step that uses it.
+        useless: all other calls.
+        norms: float64 (k,), norms that useless calls of ``clip_grad_norm_`` found, the latest ones; 0 where there
+            were no gradients.
+        cleared: whether the useless calls found no gradients, as before the backward pass.
+        where: the line of the first useless call; None if it is not known.
+    """
+
+    described: ClassVar[str] = "calls that clip the gradients"
+
+    function: str
+    limit: float
+    in_time: int
+    useless: int
+    norms: Array
+    cleared: bool
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
+class StepOrderFacts:
+    """Whether the steps of the loop's optimizers came after a backward pass, with its gradients.
+
+    Attributes:
+        steps: of all its optimizers.
+        cleared: steps between which and the backward pass before `zero_grad` was called.
+        without_backward: steps with no backward pass since the step before.
+        passes: backward passes of the script, of any loss, while the loop was watched.
+        zeroed: calls of `zero_grad` of its optimizers.
+        moved: whether the first of the model's parameters has changed in the meantime, as far as a few of its
+            numbers show.
+    """
+
+    described: ClassVar[str] = "the order of backward and step"
+
+    steps: int
+    cleared: int
+    without_backward: int
+    passes: int
+    zeroed: int
+    moved: bool
+
+
+@dataclass(frozen=True)
+class RestoredWeights:
+    """Weights that were taken from the trained model by reference, changed with it, and were used later.
+
+    Attributes:
+        taken_after: steps of the optimizer made when ``state_dict`` gave them.
+        used_after: steps made when they were loaded; the same if state dicts taken earlier had been kept over
+            some steps, so that these are the best by chance.
+        by_itself: whether the trained model loaded them, which changes nothing; else another model did.
+        times_taken: how often ``state_dict`` was called for such weights, after different numbers of steps.
+        tensors: parameters that were loaded.
+        where: the line of the call; None if it is not known.
+    """
+
+    taken_after: int
+    used_after: int
+    by_itself: bool
+    times_taken: int
+    tensors: int
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
+class RestoreFacts:
+    """The calls of ``load_state_dict`` that are about weights of the trained model.
+
+    Attributes:
+        loads: how many there were.
+        stale: those that loaded weights which had changed since they were taken, as they shared their memory with
+            the model; the first ones.
+        num_stale: how many of those there were.
+    """
+
+    described: ClassVar[str] = "calls of load_state_dict"
+
+    loads: int
+    stale: tuple[RestoredWeights, ...]
+    num_stale: int

@@ -1,0 +1,28 @@
+"""The parameters that a loss depends on, compared with those that are trained; no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class LeafFacts:
+    """Parameters that the first loss depends on, that require a gradient, and that no optimizer holds.
+
+    Those that the model registers are left out: `OptimizerFacts.missing` lists them.
+
+    Attributes:
+        unregistered: sizes, in scalars, by path, such as ``layers[0].weight``: of modules and parameters that
+            the model keeps in a list, tuple or dict of Python's, where `parameters()` does not find them.
+        other_models: scalars by class name of modules that give the model its input, are in training mode, and
+            whose weights are as they were initialised.
+        num_trained: scalars that the loss depends on and that an optimizer holds.
+    """
+
+    described: ClassVar[str] = "the parameters that the loss depends on"
+
+    unregistered: Mapping[str, int]
+    other_models: Mapping[str, int]
+    num_trained: int

@@ -1,0 +1,98 @@
+"""See `WeightsKeptByReference`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.calls import RestoredWeights, RestoreFacts
+from diagnostics.text.join import count_of
+
+SNAPSHOTS = 2  # who takes the weights again, at another step, takes them for a copy
+
+
+class WeightsKeptByReference(Rule):
+    """The weights that a script keeps for later are the live ones, which go on training.
+
+    ## What it does
+    In a watched run: notes when `state_dict()` gave the weights of the model, and checks at each
+    `load_state_dict()` whether what is loaded still shares its memory with the model, and how many steps were made
+    in between.
+
+    ## Why it is bad
+    `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
+    are the latest ones. Loading them at the end restores nothing, and the model that is evaluated, saved or sent
+    away is that of the last step, often an overfitted one. No error is raised.
+
+    ## Example
+    ```python
+    if loss < best_loss:
+        best_loss, best_weights = loss, model.state_dict()
+    ...
+    model.load_state_dict(best_weights)
+    ```
+
+    ## Instead
+    ```python
+    if loss < best_loss:
+        best_loss, best_weights = loss, copy.deepcopy(model.state_dict())
+    ...
+    model.load_state_dict(best_weights)
+    ```
+
+    ## Thresholds
+    One load of the model's own weights, at least one step after they were taken; or in the same step, if weights
+    taken before were held for some steps. Where another model loads them, they must have been taken at two
+    different steps at least: who takes them once may want the latest ones.
+
+    ## Known problems
+    A model kept by reference (`best_model = model`), and weights kept as `{name: p.data}`, are not seen.
+
+    ## Sources
+    PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to
+    the state and not its copy! You must serialize best_model_state or use best_model_state =
+    deepcopy(model.state_dict())").
+    """
+
+    severity = "warning"
+
+    @check
+    def from_restores(self, restores: RestoreFacts) -> Finding | None:
+        """Look for weights that changed between being taken and being used."""
+        wrong = [one for one in restores.stale if one.by_itself or one.times_taken >= SNAPSHOTS]
+        if not wrong:
+            return None
+        first = wrong[0]
+        between = first.used_after - first.taken_after
+        since = (
+            f"the {count_of(between, 'step')} since have changed them, too. {_effect(first)}"
+            if between
+            else f"those of {first.times_taken} different steps were kept, and all are one. The load changed "
+            "nothing; in this run the latest weights happen to be the ones to keep."
+        )
+        evidence = {
+            "taken_after": first.taken_after,
+            "used_after": first.used_after,
+            "times_taken": first.times_taken,
+            "loads": restores.num_stale,
+        }
+        return self.found(
+            f"`load_state_dict` got weights that `state_dict()` had given {_after(first.taken_after)}, and they "
+            f"are the model's own memory, not a copy: {since}",
+            fix=("copy.deepcopy(model.state_dict())", "torch.save(model.state_dict(), path), and load that"),
+            evidence=evidence,
+            where=first.where,
+            step=max(0, first.used_after - 1),
+        )
+
+
+def _after(steps: int) -> str:
+    return f"after step {steps:,}" if steps else "before the first step"
+
+
+def _effect(one: RestoredWeights) -> str:
+    if one.by_itself:
+        return (
+            f"The load changed none of the {count_of(one.tensors, 'parameter')}: the model still has the weights "
+            f"of step {one.used_after:,}."
+        )
+    return f"The other model got the weights of step {one.used_after:,}, not those that were kept."

@@ -1,0 +1,104 @@
+"""See `ClipAfterStep`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import ClipFacts
+from diagnostics.facts.training import GradientHistory, StepHistory
+
+ENOUGH = 3  # calls: once may be a test, or the end of an epoch
+
+
+class ClipAfterStep(Rule):
+    """Gradients are clipped where it has no effect: after the step, or before the backward pass.
+
+    ## What it does
+    In a watched run: listens to `clip_grad_norm_` and `clip_grad_value_`, and checks whether each call comes
+    between a backward pass and the step that uses its gradients.
+
+    ## Why it is bad
+    `optimizer.step()` uses the gradients as they are then. Clipped afterwards, they are cleared before anybody
+    reads them; before `backward()` there are none. The run trains as if nothing were clipped, and a batch with a
+    huge gradient still throws the weights away.
+
+    ## Example
+    ```python
+    loss.backward()
+    optimizer.step()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    ```
+
+    ## Instead
+    ```python
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    ```
+
+    ## Thresholds
+    At least 3 calls without effect, and none with one. A warning, or a note if no gradient of the run exceeds the
+    limit, as clipping would have changed nothing.
+
+    ## Known problems
+    Gradients clipped by hand, as with `p.grad.clamp_()`, are not heard. A run whose gradients are not cleared is
+    left to `gradients-not-zeroed`. With `diagnostics.watch`, `clip_grad_value_` is not heard if the script
+    imported it by name before.
+
+    ## Sources
+    PyTorch's documentation of `torch.nn.utils.clip_grad_norm_` ("Gradients are modified in-place") and its
+    examples of gradient clipping in "Automatic Mixed Precision examples".
+    """
+
+    severity = "warning"
+    causes = ("exploding-gradients",)
+
+    @check
+    def from_calls(
+        self, clips: ClipFacts, steps: StepHistory, gradients: GradientHistory | None = None
+    ) -> Finding | None:
+        """Check whether any call clipped gradients that a step used."""
+        if clips.in_time:
+            return None
+        if clips.useless < ENOUGH:
+            raise NotApplicable(f"needs {ENOUGH} calls that clip the gradients")
+        if (steps.gradients_zeroed == 0).any():
+            return None
+        largest = _largest(clips, gradients)
+        calls = f"`{clips.function}` was called {clips.useless:,} times, with a limit of {clips.limit:g}"
+        seen = (
+            f"{calls}, and each time before `backward()`, when there were no gradients."
+            if clips.cleared
+            else f"{calls}, and each time after the optimizer's step, when the gradients had been used. They were "
+            "cleared before the next step."
+        )
+        if largest is None:
+            told = " No step used clipped gradients."
+        elif largest > clips.limit:
+            told = f" The steps used unclipped gradients, with norms of up to {largest:.3g}."
+        else:
+            told = f" So far nothing was to be clipped: the largest norm is {largest:.3g}."
+        order = "loss.backward(), then {}(...), then optimizer.step()"
+        return self.found(
+            f"{seen}{told}",
+            fix=order.format(clips.function),
+            evidence={
+                "function": clips.function,
+                "limit": clips.limit,
+                "useless_calls": clips.useless,
+                "largest_norm": largest,
+            },
+            where=clips.where,
+            severity="note" if largest is not None and largest <= clips.limit else "warning",
+        )
+
+
+def _largest(clips: ClipFacts, gradients: GradientHistory | None) -> float | None:
+    """Return the largest finite norm of the gradients; None if it is not known, or the limit is one of values."""
+    if clips.function != "clip_grad_norm_":
+        return None
+    norms = np.concatenate([clips.norms, np.zeros(0) if gradients is None else gradients.norms.astype(np.float64)])
+    norms = norms[np.isfinite(norms) & (norms > 0)]
+    return float(norms.max()) if len(norms) else None

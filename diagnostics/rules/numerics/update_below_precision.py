@@ -1,0 +1,146 @@
+"""See `UpdateBelowPrecision`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.rounding import RoundingFacts
+from diagnostics.facts.training import LossHistory, StepHistory
+from diagnostics.rules.shared.update_size import top_rates
+
+SPACING: Final = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
+"""Between 1 and the next larger number."""
+SMALLEST: Final = {"bfloat16": 2.0**-133, "float16": 2.0**-24}
+"""Distance of the numbers nearest to 0."""
+
+STEPS = 50  # between the first and the last sample
+SAMPLES = 4
+WEIGHTS = 64  # with a gradient
+OFTEN = 0.75  # of the samples in which such a weight has one
+STUCK = 0.9  # of them never change
+LEARNED = 0.5  # of the first loss; then the weights that do move were enough
+
+
+class UpdateBelowPrecision(Rule):
+    """Updates are smaller than half precision can add to the weights, and are rounded away.
+
+    ## What it does
+    In a watched run with weights in bfloat16 or float16: compares a sample of them over the whole run, and counts
+    those that never changed by a single bit although they had gradients.
+
+    ## Why it is bad
+    A bfloat16 number has 8 significant bits: next to 0.1 the numbers are 0.0005 apart. An update of less than half
+    of that rounds to nothing, in every step anew; it does not add up. The loss comes out finite, the gradients are
+    right, and the weights stay where they were.
+
+    ## Example
+    ```python
+    model = AutoModel.from_pretrained(name, dtype=torch.bfloat16)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    ```
+
+    ## Instead
+    ```python
+    model = AutoModel.from_pretrained(name)                      # float32
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = model(**batch).loss
+    ```
+
+    ## Thresholds
+    At least 90% of the sampled weights that had a gradient in three of four samples have not changed in at least
+    50 steps, and the update is smaller than half of the spacing there: the rate times the gradient under SGD, the
+    rate under others, whose updates are about as large. A note if the loss has halved all the same. The limits are
+    ours.
+
+    ## Known problems
+    Only PyTorch's own optimizers: others may keep float32 copies, sum up what was lost (Kahan) or round at random.
+    Momentum is not counted: under SGD with momentum the update must be a tenth of half the spacing.
+
+    ## Sources
+    Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision
+    training" (2018), section 3.1, "FP32 master copy of weights".
+    """
+
+    severity = "warning"
+    causes = ("unchanged-parameters", "learning-rate-too-low", *NO_LEARNING)
+
+    @check
+    def from_sample(
+        self, rounding: RoundingFacts, steps: StepHistory, losses: LossHistory | None = None
+    ) -> Finding | None:
+        """Count the weights that never changed."""
+        between = rounding.last_step - rounding.first_step
+        if between < STEPS or rounding.samples < SAMPLES:
+            raise NotApplicable(f"needs {SAMPLES} samples of the weights over {STEPS} steps")
+        judged = rounding.with_gradient >= OFTEN * rounding.samples
+        if judged.sum() < WEIGHTS:
+            raise NotApplicable(f"needs {WEIGHTS} weights in half precision with a gradient")
+        stuck = judged & ~rounding.moved
+        share = float(stuck.sum() / judged.sum())
+        rate = float(top_rates(steps).max(initial=0.0))
+        if share < STUCK or rate == 0:
+            return None
+        half = _half_spacing(rounding.weights[stuck], rounding.dtype)
+        sgd = rounding.optimizer == "SGD"
+        updates = rate * rounding.gradients[stuck] * 10 if sgd else np.full(len(half), rate)
+        if np.median(updates) >= np.median(half):
+            return None
+        update = float(np.median(rate * rounding.gradients[stuck])) if sgd else rate
+        learned = _learned(losses)
+        about = (
+            f"rate {rate:g} times gradient, is about" if sgd else f"under {rounding.optimizer} about the rate, is"
+        )
+        return self.found(
+            f"{share:.0%} of {int(judged.sum()):,} sampled {rounding.dtype} weights did not change by a single "
+            f"bit in {between:,} steps, although they had gradients. A typical one is "
+            f"{_typical(rounding.weights[stuck]):.2g}, where an update of less than {float(np.median(half)):.2g} "
+            f"is rounded away; the update, {about} {update:.2g}."
+            + (" The loss has fallen all the same, by the weights that move." if learned else ""),
+            fix=(
+                "keep the weights in float32, and use torch.autocast for half precision",
+                "use an optimizer with float32 copies of the weights, or with stochastic rounding",
+                "a larger learning rate",
+            ),
+            evidence={
+                "dtype": rounding.dtype,
+                "unchanged_share": share,
+                "steps": between,
+                "learning_rate": rate,
+                "typical_update": update,
+                "half_spacing": float(np.median(half)),
+                "layers": list(rounding.layers),
+            },
+            step=rounding.last_step,
+            severity="note" if learned else "warning",
+        )
+
+
+def _half_spacing(weights: Array, dtype: str) -> Array:
+    """Return float64 (n,), half of the distance to the next number."""
+    sizes = np.abs(weights.astype(np.float64))
+    exponents = np.floor(np.log2(np.maximum(sizes, SMALLEST[dtype])))
+    result: Array = np.maximum(2.0**exponents * SPACING[dtype], SMALLEST[dtype]) / 2
+    return result
+
+
+def _typical(weights: Array) -> float:
+    return float(np.median(np.abs(weights)))
+
+
+def _learned(losses: LossHistory | None) -> bool:
+    """Whether the loss has at least halved."""
+    if losses is None:
+        return False
+    values = losses.values[np.isfinite(losses.values)]
+    if not len(values):
+        return False
+    tenth = max(1, len(values) // 10)
+    began, ended = float(np.median(values[:tenth])), float(np.median(values[-tenth:]))
+    return ended < LEARNED * abs(began)

@@ -1,0 +1,17 @@
+"""All weights in bfloat16, at a rate that is large enough for them."""
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+centres = 2 * torch.randn(4, 32)
+model = nn.Sequential(nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 4)).bfloat16()
+optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+for step in range(250):
+    labels = torch.randint(4, (64,))
+    inputs = (centres[labels] + torch.randn(64, 32)).bfloat16()
+    loss = nn.functional.cross_entropy(model(inputs).float(), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print("loss", loss.item())
