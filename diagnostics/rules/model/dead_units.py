@@ -79,7 +79,7 @@ class DeadUnits(Rule):
     """
 
     severity = "warning"
-    causes = ("vanishing-gradients", "unchanged-parameters", *NO_LEARNING)
+    causes = ("ignores-input", "vanishing-gradients", "unchanged-parameters", *NO_LEARNING)
 
     @check
     def from_layers(
