@@ -37,7 +37,7 @@ class Causality:
 
     def explains(self, cause: Finding, finding: Finding) -> bool:
         """Whether one finding follows from another of the same training, given the measured numbers."""
-        if not self.follows(finding.rule, cause.rule):
+        if not self.follows(finding.rule, cause.rule) or _is_certain(finding):
             return False
         if (cause.rule, finding.rule) == ("growing-memory", "out-of-memory"):
             return _ran_full(cause.evidence, finding.evidence)
@@ -80,6 +80,11 @@ def _with(cause: Finding, consequences: list[Finding]) -> Finding:
         return cause
     worst = min((cause, *consequences), key=lambda finding: SEVERITIES.index(finding.severity))
     return replace(cause, severity=worst.severity, consequences=tuple(consequences))
+
+
+def _is_certain(finding: Finding) -> bool:
+    """Whether nothing else is needed to explain a finding: a softmax over one unit gives 1 in any model."""
+    return finding.rule == "ignores-input" and finding.evidence.get("units") == 1
 
 
 def _ran_full(growth: Mapping[str, object], end: Mapping[str, object]) -> bool:

@@ -208,7 +208,8 @@ class OutputFacts:
 
     Attributes:
         shape: of the prediction (logits, or the regression output).
-        num_classes: size of the class axis where the labels are class indices; None where they are not.
+        num_classes: how many classes the labels tell apart: the size of the class axis where they are class
+            indices or one-hot, 2 where they are 0 and 1 for a single output; None where they name no classes.
         non_finite_rows: examples whose prediction holds NaN or inf.
         lowest: least value; None if there is no finite one.
         highest: largest value; None likewise.
@@ -216,6 +217,7 @@ class OutputFacts:
             it; None where there is no class axis.
         last_activation: the function that made the prediction, where the last layer is known: ``softmax``,
             ``sigmoid``, ``linear``, …; None if not known.
+        indexed_labels: whether the labels are indices into `num_classes` outputs.
     """
 
     described: ClassVar[str] = "the model's output"
@@ -227,6 +229,12 @@ class OutputFacts:
     highest: float | None = None
     sums_to_one: bool | None = None
     last_activation: str | None = None
+    indexed_labels: bool = True
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the model gives one number for each example."""
+        return bool(self.shape) and (len(self.shape) == 1 or self.shape[1:] == (1,))
 
 
 @dataclass(frozen=True)

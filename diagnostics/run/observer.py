@@ -19,6 +19,8 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import InvalidInput
 from diagnostics.report.report import Report, StageResult
 
+from .handed_batches import HandedBatches
+
 if TYPE_CHECKING:
     from diagnostics.api.watch import Watch
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
@@ -111,6 +113,7 @@ class ScriptObserver:
         self._loops: LoopFinder[Watch] | None = None
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by watch
         self._tapes: TapeLoopFinder | None = None
+        self._handed = HandedBatches(self._guard, on_examined, lambda model: model in self._times)
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
@@ -213,6 +216,7 @@ class ScriptObserver:
     def _with_keras(self, module: ModuleType) -> None:
         self._guard.attempt(self._find_tapes)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
+        self._patches.around(module.TensorFlowTrainer, "train_on_batch", self._handed.around)
 
     def _find_tapes(self) -> None:
         from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
@@ -222,6 +226,7 @@ class ScriptObserver:
 
     def _watch_tape(self, loop: TapeLoopWatcher) -> None:
         self.trainings.append(Training(watching=_TapeWatch(loop)))
+        self._handed.began(loop.optimizer, self.trainings[-1])
 
     def _with_keras_on_torch(self, module: ModuleType) -> None:
         self._look_on(module.TorchTrainer, "fit", _of_keras_fit, self._join_fit)
@@ -304,7 +309,8 @@ class ScriptObserver:
         from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
 
         def examine(pipeline: Pipeline) -> None:
-            training.examined = walk(pipeline)
+            later = walk(pipeline)
+            training.examined = later if training.examined is None else _continued(training.examined, later)
             self._on_examined(training.examined)
 
         def add(facts: tuple[Any, ...], stage: str) -> None:
@@ -312,7 +318,7 @@ class ScriptObserver:
                 training.examined = _with_facts(training.examined, facts, stage)
 
         def unseen(why: str) -> None:
-            training.examined = _not_examined(model, why)
+            training.examined = training.examined or _not_examined(model, why)
 
         return first_batches(model, data, class_weights, Listeners(examine, add, unseen, self._fault))
 
@@ -328,6 +334,7 @@ class ScriptObserver:
                 return
             training.examined = walk(pipeline)
             self._on_examined(training.examined)
+            training.awaits_batch = getattr(pipeline, "awaits_weights", False)
         except InvalidInput as reason:  # it trains in a way that cannot be examined
             training.examined = _not_examined(arguments[0], str(reason))
         except Exception as fault:
@@ -419,6 +426,20 @@ def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Repo
         stages=tuple(stages),
         judged=report.judged | evaluator.judged,
         not_applicable={name: why for name, why in report.not_applicable.items() if name not in evaluator.judged},
+    )
+
+
+def _continued(early: Report, later: Report) -> Report:
+    """Join an examination that found no weights, and the one that was made once they were there."""
+    known = {result.name: result for result in early.stages if result.status == "passed"}
+    reported = {finding.rule for finding in early.findings}
+    judged = early.judged | later.judged
+    return replace(
+        later,
+        findings=(*early.findings, *(finding for finding in later.findings if finding.rule not in reported)),
+        stages=tuple(known.get(result.name, result) for result in later.stages),
+        judged=judged,
+        not_applicable={name: why for name, why in later.not_applicable.items() if name not in judged},
     )
 
 

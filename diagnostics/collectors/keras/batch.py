@@ -78,6 +78,26 @@ def class_labels(x: Any, y: Any) -> Array | None:
     return array if array.ndim == 1 else None
 
 
+def row_classes(x: Any, y: Any) -> Array | None:
+    """Return integers (batch,): the class of each row, also from one-hot targets and from 0.0 and 1.0."""
+    labels = class_labels(x, y)
+    if labels is not None or y is None or isinstance(y, Mapping | list | tuple):
+        return labels
+    array = as_array(y)
+    if array is None or not array.size:
+        return None
+    if array.ndim == 2 and array.shape[1] > 1:
+        return array.argmax(-1) if is_one_hot(array) else None
+    if array.ndim > 2 or not bool(((array == 0) | (array == 1)).all()):
+        return None
+    return array.reshape(-1).astype(np.int64)
+
+
+def is_one_hot(target: Array) -> bool:
+    """Whether each row (..., classes) holds a single 1, and 0 else."""
+    return bool(np.all((target == 0) | (target == 1)) and np.all(target.sum(-1) == 1))
+
+
 def batch_facts(x: Any, y: Any, loss: Any) -> BatchFacts:
     """Return the facts of one batch.
 
@@ -116,12 +136,14 @@ class SeenRows:
 
     Args:
         seconds: to spend on it.
+        classifies: whether targets that are one-hot, or 0.0 and 1.0, are classes; integers always are.
 
     Attributes:
         complete: whether enough was seen.
     """
 
-    def __init__(self, seconds: float = SECONDS_READING) -> None:
+    def __init__(self, seconds: float = SECONDS_READING, classifies: bool = False) -> None:
+        self._classes_of = row_classes if classifies else class_labels
         self._labels: list[Array | None] = []
         self._digests: set[bytes] = set()
         self._columns: tuple[str, ...] = ()
@@ -135,7 +157,7 @@ class SeenRows:
         x, y, _ = unpack(batch)
         arrays = {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
         self._columns = tuple(named(x))
-        self._labels.append(class_labels(x, y))
+        self._labels.append(self._classes_of(x, y))
         parts = [array for array in arrays.values() if array.ndim]
         size = min(map(len, parts), default=0)
         for row in range(size):

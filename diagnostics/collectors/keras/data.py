@@ -138,13 +138,17 @@ def private_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return twin
 
 
-def dataset_facts(data: KerasData) -> DatasetFacts:
+def dataset_facts(data: KerasData, classifies: bool) -> DatasetFacts:
     """Read the first batches and turn their rows into facts.
+
+    Args:
+        data: the training data.
+        classifies: see `SeenRows`.
 
     Raises:
         StageFailed: there is no batch.
     """
-    rows, started = SeenRows(), time.monotonic()
+    rows, started = SeenRows(classifies=classifies), time.monotonic()
     for batch in data.batches():
         rows.add(batch)
         if rows.complete or time.monotonic() - started > SECONDS_READING:

@@ -19,8 +19,9 @@ from diagnostics.collectors.shared.loss_match import (
     recognise,
     squared_floor,
 )
-from diagnostics.facts.pipeline import Array, LossKind, OutputFacts
+from diagnostics.facts.pipeline import Array, LossKind, OutputFacts, Reads
 
+from .batch import as_array, is_one_hot
 from .model import last_activation
 
 # Name of the loss function, however it was given: as a string, a function or an object.
@@ -59,6 +60,11 @@ def expects_indices(loss: Any) -> bool:
     return function_name(loss) == "sparse_categorical_crossentropy"
 
 
+def classifies(loss: Any) -> bool:
+    """Whether the loss is a cross entropy of Keras, by its name."""
+    return (function_name(loss) or "").endswith("crossentropy")
+
+
 def weighs_classes(loss: Any, sample_weights: bool, class_weights: bool | None) -> bool | None:
     """Say whether rare classes may count for more; what a loss of the user's own does is not known.
 
@@ -73,19 +79,25 @@ def weighs_classes(loss: Any, sample_weights: bool, class_weights: bool | None) 
     return class_weights if known else None
 
 
-def output_facts(values: Array | None, model: keras.Model) -> OutputFacts:
-    """Return the facts of a prediction (n, ...) in float32; `values` is None for several outputs."""
+def output_facts(values: Array | None, model: keras.Model, target: Any = None) -> OutputFacts:
+    """Return the facts of a prediction.
+
+    Args:
+        values: (n, ...) in float32; None for several outputs.
+        model: compiled.
+        target: of these examples, an array or tensor; None if there is none, or several.
+    """
     if values is None:
         return OutputFacts((), None)
     finite = np.isfinite(values)
-    classes = int(values.shape[-1]) if values.ndim > 1 and values.shape[-1] > 1 else None
-    indexed = classes is not None and expects_indices(model.loss)
+    width = int(values.shape[-1]) if values.ndim > 1 else 1
     sums_to_one = None
-    if classes is not None:
+    if width > 1:
         sums_to_one = bool((values >= 0).all() and (np.abs(values.sum(-1) - 1) <= PROBABILITY_SUM).all())
     return OutputFacts(
         shape=tuple(values.shape),
-        num_classes=classes if indexed else None,
+        num_classes=_classes(values, model.loss, None if target is None else as_array(target)),
+        indexed_labels=expects_indices(model.loss),
         non_finite_rows=tuple(np.flatnonzero(~finite.reshape(len(values), -1).all(1)).tolist()),
         lowest=float(values[finite].min()) if finite.any() else None,
         highest=float(values[finite].max()) if finite.any() else None,
@@ -94,7 +106,27 @@ def output_facts(values: Array | None, model: keras.Model) -> OutputFacts:
     )
 
 
-def recognise_loss(value: float, prediction: Array, target: Array, loss: Any) -> Recognised:
+def _classes(values: Array, loss: Any, target: Array | None) -> int | None:
+    """Return the number of classes that a loss tells apart; None where its targets name no classes.
+
+    Binary cross entropy on one output tells two apart if the targets are 0 and 1, one for each example.
+    """
+    name, width = function_name(loss), int(values.shape[-1]) if values.ndim > 1 else 1
+    if name == "sparse_categorical_crossentropy":
+        return width if values.ndim > 1 else None
+    if target is None or not target.size:
+        return None
+    if name == "categorical_crossentropy" and target.size == values.size:
+        return width if width == 1 or is_one_hot(target) else None
+    alone = width == 1 and values.size == len(values) == target.size
+    if name == "binary_crossentropy" and alone and bool(((target == 0) | (target == 1)).all()):
+        return 2
+    return None
+
+
+def recognise_loss(
+    value: float, prediction: Array, target: Array, loss: Any, last_activation: str | None = None
+) -> Recognised:
     """Find the loss that gives `value` for this prediction and target.
 
     Args:
@@ -102,14 +134,26 @@ def recognise_loss(value: float, prediction: Array, target: Array, loss: Any) ->
         prediction: (n, ...), in float32.
         target: (n, ...).
         loss: what the model was compiled with; it decides where the value does not (a NaN, sample weights).
+        last_activation: of the model, None if not known. Behind a softmax or a sigmoid, Keras takes the numbers
+            before it, whatever the settings of the loss.
     """
+    if expects_indices(loss) and target.dtype.kind == "f" and np.isfinite(target).all():
+        target = np.trunc(target)  # as the loss does
     candidates = list(_candidates(prediction, target, getattr(loss, "label_smoothing", 0.0) or 0.0))
     found = recognise(value, candidates)
     if found.kind != "other":
         return found
     kind = _KINDS.get(function_name(loss) or "")
+    logits = getattr(loss, "from_logits", False)
+    reads: Reads | None = None
+    if classifies(loss) and last_activation not in (None, "softmax", "sigmoid"):
+        reads = "logits" if logits else "probabilities"
     same = [candidate.meaning for candidate in candidates if candidate.meaning.kind == kind]
-    return replace(same[0], reads=None, broadcast=False) if same else Recognised()
+    if same:
+        return replace(same[0], reads=reads, broadcast=False)
+    if kind is not None and classifies(loss) and prediction.size == target.size:
+        return Recognised(kind, reads=reads)  # targets that this loss is not made for
+    return Recognised()
 
 
 def _candidates(prediction: Array, target: Array, smoothing: float) -> Iterator[Candidate]:
@@ -122,7 +166,7 @@ def _candidates(prediction: Array, target: Array, smoothing: float) -> Iterator[
         floor = entropy_floor(indices.astype(int), classes)
         yield from _both(keras.losses.sparse_categorical_crossentropy, indices, prediction, floor, classes)
         return
-    if classes > 1 and target.shape == prediction.shape and _one_hot(target):
+    if classes > 1 and target.shape == prediction.shape and is_one_hot(target):
         floor = entropy_floor(target.argmax(-1), classes, smoothing)
         yield from _both(keras.losses.categorical_crossentropy, target, prediction, floor, classes)
     if target.size == prediction.size:
@@ -176,10 +220,8 @@ def _elementwise(prediction: Array, target: Array, broadcast: bool) -> Iterator[
     def probabilities() -> float:
         return _mean(keras.losses.binary_crossentropy(target, prediction, from_logits=False))
 
-    meaning = Recognised("binary_cross_entropy", binary_floor(target), broadcast=broadcast)
+    single = prediction.size == len(prediction) and not broadcast and bool(((target == 0) | (target == 1)).all())
+    classes = 2 if single else None
+    meaning = Recognised("binary_cross_entropy", binary_floor(target), classes, broadcast=broadcast)
     yield Candidate(logits, replace(meaning, reads="logits"))
     yield Candidate(probabilities, replace(meaning, reads="probabilities"))
-
-
-def _one_hot(target: Array) -> bool:
-    return bool(np.all((target == 0) | (target == 1)) and np.all(target.sum(-1) == 1))

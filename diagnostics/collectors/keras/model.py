@@ -90,14 +90,30 @@ def computes_loss(model: keras.Model) -> bool | None:
 
 
 def last_activation(model: keras.Model) -> str | None:
-    """Name the function that makes the prediction, where the graph of layers is known."""
+    """Name the function that makes the prediction, where the graph of layers is known.
+
+    Layers that only change the shape, or nothing, are passed over.
+    """
     outputs = getattr(model, "outputs", None)
     if not outputs or len(outputs) != 1:
         return None
-    layer = outputs[0]._keras_history.operation
+    layer, index, _ = outputs[0]._keras_history
+    while _passes_on(layer):
+        parents = layer._inbound_nodes[index].parent_nodes
+        if len(parents) != 1:
+            break
+        layer, index = parents[0].operation, parents[0].operation._inbound_nodes.index(parents[0])
     if isinstance(layer, keras.layers.Softmax):
         return "softmax"
+    if isinstance(layer, keras.layers.ReLU):
+        return "relu" if layer.max_value is None and not layer.negative_slope else None
     return getattr(getattr(layer, "activation", None), "__name__", None)
+
+
+def _passes_on(layer: Any) -> bool:
+    if isinstance(layer, keras.layers.Activation):
+        return getattr(layer.activation, "__name__", None) == "linear"
+    return isinstance(layer, keras.layers.Reshape | keras.layers.Flatten)
 
 
 def layer_activations(model: keras.Model, x: Any) -> tuple[ActivationFacts, ...]:
@@ -108,19 +124,36 @@ def layer_activations(model: keras.Model, x: Any) -> tuple[ActivationFacts, ...]
         and not hasattr(model, "_operations_by_depth")
     ):
         return ()
+    calls = _calls(model)
     wanted = []
     for layer in model.layers:
         function = _function_of(layer)
-        if function is not None and len(layer._inbound_nodes) == 1:
+        if function is not None and len(calls.get(id(layer), ())) == 1:
             wanted.append((layer, function))
     if not wanted:
         return ()
-    look = keras.Model(model.inputs, [layer.output for layer, _ in wanted])
+    look = keras.Model(model.inputs, [calls[id(layer)][0] for layer, _ in wanted])
     outputs = keras.tree.flatten(look(x, training=False))
     return tuple(
         _facts(layer.name, function, np.asarray(keras.ops.cast(output, "float32")))
         for (layer, function), output in zip(wanted, outputs, strict=True)
     )
+
+
+def _calls(model: keras.Model) -> dict[int, list[Any]]:
+    """Return, by the layer's id, its outputs in this model's own graph, one a call.
+
+    A layer keeps the nodes of every graph that it was ever part of, and a Sequential model makes a new graph each
+    time a layer is added.
+    """
+    graph = getattr(model, "_functional", None) or model
+    calls: dict[int, list[Any]] = {}
+    for depth in getattr(graph, "_nodes_by_depth", {}).values():
+        for node in depth:
+            outputs = keras.tree.flatten(node.output_tensors)
+            if len(outputs) == 1:
+                calls.setdefault(id(node.operation), []).append(outputs[0])
+    return calls
 
 
 def optimizer_facts(model: keras.Model) -> OptimizerFacts:

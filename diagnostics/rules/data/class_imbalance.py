@@ -50,7 +50,8 @@ class ClassImbalance(Rule):
     constant prediction cannot satisfy, and ignore this rule. It is a note where something unknown may compensate
     for the imbalance: in Keras before `fit`, which gets the class weights (`diagnose run` sees them); with a
     custom loss, and in PyTorch if the checked batch happens to hold only one class; with a `Trainer` that has its
-    own sampler. Rows from the beginning alone are not judged: they may be sorted.
+    own sampler; and with a single output, which is often made to rank the
+    rows and judged by that. Rows from the beginning alone are not judged: they may be sorted.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (what would chance score);
@@ -67,7 +68,7 @@ class ClassImbalance(Rule):
         labels = dataset.labels
         if labels is None or not np.issubdtype(labels.dtype, np.integer) or outputs.num_classes is None:
             raise NotApplicable("needs one class label per row")
-        if loss.kind != "cross_entropy":
+        if loss.kind not in ("cross_entropy", "binary_cross_entropy"):
             raise NotApplicable("needs a cross-entropy loss")
         if labels.size < MIN_ROWS:
             raise NotApplicable(f"needs the labels of at least {MIN_ROWS} rows")
@@ -96,5 +97,5 @@ class ClassImbalance(Rule):
                 "majority_share": round(share, 4),
                 "rows_read": int(labels.size),
             },
-            severity="note" if unknown else None,
+            severity="note" if unknown or outputs.is_single else None,
         )

@@ -40,6 +40,7 @@ class SingleClassLabels(Rule):
     once in 500,000 times.
 
     ## Known problems
+    With a single output, a sigmoid, it is a note: adversarial training fits a model to one label at a time.
     A class rarer than about one row in a hundred is easily missed in a few hundred rows; therefore it is only a
     warning unless every row was read. Where a sampler balances the classes, only a whole dataset is judged.
 
@@ -81,7 +82,7 @@ class SingleClassLabels(Rule):
                 "spread_out": dataset.spread_out,
                 "num_classes": outputs.num_classes,
             },
-            severity="error" if complete else "warning",
+            severity="note" if outputs.is_single else "error" if complete else "warning",
         )
 
 

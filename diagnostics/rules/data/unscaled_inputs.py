@@ -10,7 +10,7 @@ import numpy as np
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.model.initial_loss_off import InitialLossOff
 from diagnostics.text.join import capitalized
@@ -28,9 +28,9 @@ class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers from it.
 
     ## What it does
-    Requires two pieces of evidence. One is the scale of the floating-point inputs (or of 8-bit images), or of the
-    targets of a regression. The other is harm: a first loss far above chance, or a copy of the model that was
-    trained on this batch with your optimizer and learning rate and learned nothing.
+    Requires two pieces of evidence. One is the scale of the floating-point inputs (or of integers that look like
+    pixels), or of the targets of a regression. The other is harm: a first loss far above chance, or a copy of the
+    model that was trained on this batch with your optimizer and learning rate and learned nothing.
 
     ## Why it is bad
     Initial weights and usual learning rates are chosen for values of about unit size. Inputs of 255 give outputs
@@ -74,12 +74,14 @@ class UnscaledInputs(Rule):
     """
 
     severity = "warning"
-    causes = ("initial-loss-off", "saturated-activations", "dead-units", *TOO_LARGE_STEPS)
+    causes = ("initial-loss-off", "saturated-activations", "dead-units", "ignores-input", *TOO_LARGE_STEPS)
 
     @check
-    def from_loss(self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
+    def from_loss(
+        self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None
+    ) -> Finding | None:
         """Check large inputs against the first loss."""
-        scale = _largest(batch)
+        scale = _largest(batch, outputs, model)
         start = InitialLossOff().from_loss(loss, outputs)
         if scale is None or start is None:
             return None
@@ -95,7 +97,12 @@ class UnscaledInputs(Rule):
 
     @check
     def from_trial(
-        self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, trial: TrialFacts
+        self,
+        batch: BatchFacts,
+        loss: LossFacts,
+        outputs: OutputFacts,
+        trial: TrialFacts,
+        model: ModelFacts | None = None,
     ) -> Finding | None:
         """Check large inputs or targets against the trial with the user's optimizer and learning rate."""
         if not trial.losses or not math.isfinite(trial.losses[0]):
@@ -105,10 +112,17 @@ class UnscaledInputs(Rule):
         if loss.floor is None or loss.floor <= 0:
             raise NotApplicable("needs a loss whose best constant prediction is known")
         far = self._targets(batch, loss, outputs, trial)
-        return far or self._inputs(batch, loss.floor, trial)
+        return far or self._inputs(batch, outputs, loss.floor, trial, model)
 
-    def _inputs(self, batch: BatchFacts, baseline: float, trial: TrialFacts) -> Finding | None:
-        scale = _largest(batch)
+    def _inputs(
+        self,
+        batch: BatchFacts,
+        outputs: OutputFacts,
+        baseline: float,
+        trial: TrialFacts,
+        model: ModelFacts | None,
+    ) -> Finding | None:
+        scale = _largest(batch, outputs, model)
         if scale is None or trial.warms_up or not _learned_nothing(trial, baseline):
             return None
         return self.found(
@@ -194,8 +208,11 @@ class _Scale:
         }
 
 
-def _largest(batch: BatchFacts) -> _Scale | None:
+def _largest(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | None) -> _Scale | None:
     """Return the input, or column of a table, with the largest values, if they are large.
+
+    Integers count where they look like pixels and not like bytes of a text: rows of bytes are looked up in an
+    embedding, or have an output at each position.
 
     Raises:
         NotApplicable: no input holds floating-point numbers or pixels.
@@ -203,8 +220,12 @@ def _largest(batch: BatchFacts) -> _Scale | None:
     found = []
     some = False
     for name, values in batch.inputs.items():
-        image = values.dtype == np.uint8 and values.ndim > 2
-        if (values.dtype.kind != "f" and not image) or not values.size or "mask" in name or "bias" in name:
+        if not values.size or "mask" in name or "bias" in name:
+            continue
+        looked_up = model is not None and model.embedding_rows is not None
+        text = looked_up or (values.ndim == 2 and len(outputs.shape) > 2)
+        image = values.dtype.kind in "iu" and not text and _like_pixels(values)
+        if values.dtype.kind != "f" and not image and not (values.dtype == np.uint8 and values.ndim > 2):
             continue
         some = True
         if not np.isfinite(values).all():

@@ -79,7 +79,13 @@ class DeadUnits(Rule):
     """
 
     severity = "warning"
-    causes = ("vanishing-gradients", "unchanged-parameters", "unreached-parameters", *NO_LEARNING)
+    causes = (
+        "ignores-input",
+        "vanishing-gradients",
+        "unchanged-parameters",
+        "unreached-parameters",
+        *NO_LEARNING,
+    )
 
     @check
     def from_layers(

@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import BatchFacts, LossFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of
 
@@ -25,7 +25,7 @@ class IgnoresInput(Rule):
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before
     and after. The examples and their labels differ, so the predictions should differ after training at the
-    latest.
+    latest. A softmax over a single unit needs no training to be seen: each of its answers is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -62,7 +62,37 @@ class IgnoresInput(Rule):
     """
 
     severity = "error"
-    causes = NO_LEARNING
+    causes = ("initial-loss-off", "unchanged-parameters", *NO_LEARNING)
+
+    @check
+    def from_outputs(self, outputs: OutputFacts, loss: LossFacts | None = None) -> Finding | None:
+        """Look for a softmax over one unit, whose answer is 1 for every input."""
+        if not outputs.is_single or outputs.last_activation != "softmax":
+            return None
+        if outputs.lowest is None or outputs.highest is None or outputs.shape[0] < 2 or outputs.non_finite_rows:
+            raise NotApplicable("needs finite predictions for at least two examples")
+        if max(abs(outputs.lowest - 1), abs(outputs.highest - 1)) > ROUNDING:
+            return None
+        named = f" ({loss.name})" if loss is not None and loss.name else ""
+        return self.found(
+            "The model ends in a softmax over one unit, so its answer is 1.0 for every input: a softmax divides "
+            f"by the sum over its units, and here there is only one. The loss{named} may still fall, where it is "
+            "computed from the numbers before the softmax, but the predictions stay 1.0, and the accuracy stays "
+            "at the share of one class.",
+            fix={
+                "torch": (
+                    "two classes: one output without softmax, and torch.nn.BCEWithLogitsLoss()",
+                    "more classes: one output for each class, and torch.nn.CrossEntropyLoss()",
+                    "a number: no activation at the end",
+                ),
+                "keras": (
+                    'two classes: keras.layers.Dense(1, activation="sigmoid") with loss="binary_crossentropy"',
+                    'more classes: keras.layers.Dense(num_classes, activation="softmax")',
+                    "a number: keras.layers.Dense(1)",
+                ),
+            },
+            evidence={"last_activation": "softmax", "units": 1, "prediction": 1.0},
+        )
 
     @check
     def from_overfit(

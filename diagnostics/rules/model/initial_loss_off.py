@@ -65,14 +65,14 @@ class InitialLossOff(Rule):
         if model is not None and model.frozen_output and model.num_trainable:
             raise NotApplicable("needs a last layer that is trained: a frozen one was trained on other data")
         classes = outputs.num_classes
-        if loss.kind != "cross_entropy" or classes is None or classes < 2:
+        if loss.kind not in ("cross_entropy", "binary_cross_entropy") or classes is None or classes < 2:
             raise NotApplicable("needs a cross-entropy loss over a known number of classes")
         if loss.class_weights:
             raise NotApplicable("needs a loss without class weights")
         if not math.isfinite(loss.value):
             raise NotApplicable("needs a finite loss")
         chance = math.log(classes)
-        if _summed(loss, math.prod(outputs.shape) // classes, chance):
+        if _summed(loss, outputs.shape[0] if outputs.is_single else math.prod(outputs.shape) // classes, chance):
             raise NotApplicable("needs a loss that is averaged over the examples, not summed")
         excess = loss.value - chance
         if excess <= max(MARGIN, SHARE_OF_CHANCE * chance):

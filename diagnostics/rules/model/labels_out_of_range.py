@@ -55,7 +55,7 @@ class LabelsOutOfRange(Rule):
     def from_outputs(self, batch: BatchFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
         """Compare the labels of one batch with the model's outputs."""
         labels = batch.class_labels
-        if labels is None or outputs.num_classes is None:
+        if labels is None or outputs.num_classes is None or not outputs.indexed_labels:
             raise NotApplicable("needs labels that are class indices")
         return self._compare(labels, outputs.num_classes, model.outputs_setting)
 

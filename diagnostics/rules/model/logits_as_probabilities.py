@@ -13,6 +13,11 @@ from diagnostics.text.join import not_known
 # in half precision. Logits exceed that range by far more.
 ROUNDING = 1e-3
 
+# Functions of a last layer that no loss takes for probabilities, whatever range one batch happens to have.
+UNBOUNDED = frozenset({"relu", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "tanh"})
+
+SOFTMAX = "loss_fn = torch.nn.CrossEntropyLoss(), without the sigmoid in the model"
+
 KERAS_LOSSES = {
     name.replace("_", ""): "".join(part.capitalize() for part in name.split("_"))
     for name in (
@@ -27,12 +32,12 @@ KERAS_LOSSES = {
 
 
 class LogitsAsProbabilities(Rule):
-    """The model ends in logits, and the loss reads them as probabilities.
+    """The model ends in logits, or in another function, and the loss reads it as probabilities.
 
     ## What it does
     Finds out from the settings or the value of the loss what it reads the predictions as, and checks one batch
-    of predictions. Probabilities lie between 0 and 1, and over exclusive classes add up to 1; log-probabilities
-    are never above 0.
+    of predictions and the last activation. Probabilities lie between 0 and 1, and over exclusive classes add up
+    to 1; log-probabilities are never above 0.
 
     ## Why it is bad
     Keras clips values outside 0 and 1 before it takes the logarithm, and no gradient passes the clip: an example
@@ -56,13 +61,16 @@ class LogitsAsProbabilities(Rule):
 
     ## Thresholds
     At least one prediction of the batch must be below 0 or, with a binary loss, above 1; with a loss that reads
-    log-probabilities, above 0. By more than 0.001 each, which is the rounding of half precision.
+    log-probabilities, above 0. By more than 0.001 each, which is the rounding of half precision. A last layer with
+    relu or tanh is enough by itself. A sigmoid over several classes under categorical cross entropy is a warning:
+    Keras computes the loss from the numbers before the sigmoid, so the model learns, but what `predict` returns
+    is not what was trained.
 
     ## Known problems
     Judged on one batch of an untrained model: logits that all happen to be in the range are not reported, unless
     the last layer is known to be linear. Predictions that are not negative and do not add up to 1, as from a
-    sigmoid or softplus, are not reported: Keras divides them by their sum, which gives probabilities. Not judged
-    where the setting of the loss is not known.
+    softplus, are not reported: Keras divides them by their sum, which gives probabilities. Not judged where the
+    setting of the loss is not known.
 
     ## Sources
     The documentation of `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and of
@@ -76,6 +84,10 @@ class LogitsAsProbabilities(Rule):
     @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
         """Compare the predictions with what the loss reads them as."""
+        if outputs.num_classes == 1:
+            return None  # nothing to tell apart: targets-out-of-reach
+        if _is_sigmoid_over_classes(loss, outputs):
+            return self._sigmoid_over_classes(loss, outputs)
         if loss.reads is None:
             raise NotApplicable("needs to know whether the loss reads logits or probabilities")
         if outputs.lowest is None or outputs.highest is None:
@@ -83,12 +95,13 @@ class LogitsAsProbabilities(Rule):
         lowest, highest = outputs.lowest, outputs.highest
         if not _impossible(loss, outputs, lowest, highest):
             return None
-        named = f"the loss ({loss.name})" if loss.name else "the loss"
+        named = _named(loss)
         span = f"The model's outputs run from {lowest:.3g} to {highest:.3g}"
         if loss.reads == "log_probabilities":
             message, fix = _not_log_probabilities(span, named, outputs)
         else:
-            message, fix = _not_probabilities(span, named, loss)
+            ended = outputs.last_activation if outputs.last_activation in UNBOUNDED else None
+            message, fix = _not_probabilities(span, named, loss, ended)
         return self.found(
             message,
             fix=fix,
@@ -100,6 +113,23 @@ class LogitsAsProbabilities(Rule):
                 "loss": loss.name,
                 "loss_reads": loss.reads,
             },
+        )
+
+    def _sigmoid_over_classes(self, loss: LossFacts, outputs: OutputFacts) -> Finding:
+        classes = outputs.num_classes
+        return self.found(
+            f"The model ends in a sigmoid for each of {classes} classes, but each example has exactly one class, "
+            f"and {_named(loss)} reads probabilities that add up to 1 over the classes. "
+            f"{_TRAINED[loss.reads is None]} What the model answers, a sigmoid of each class, does not add up to "
+            "1 and is not trained to be its probability.",
+            fix={"keras": f'keras.layers.Dense({classes}, activation="softmax")', "torch": SOFTMAX},
+            evidence={
+                "last_activation": outputs.last_activation,
+                "sums_to_one": outputs.sums_to_one,
+                "num_classes": classes,
+                "loss": loss.name,
+            },
+            severity="warning",
         )
 
     @check
@@ -124,36 +154,58 @@ class LogitsAsProbabilities(Rule):
         )
 
 
+_TRAINED = {
+    True: "Keras trains a softmax of the numbers before the sigmoid.",
+    False: "The loss divides the outputs by their sum first.",
+}
+
+
+def _named(loss: LossFacts) -> str:
+    return f"the loss ({loss.name})" if loss.name else "the loss"
+
+
+def _is_sigmoid_over_classes(loss: LossFacts, outputs: OutputFacts) -> bool:
+    """Whether independent sigmoids answer for exclusive classes, under a loss that does not read logits."""
+    exclusive = loss.kind == "cross_entropy" and outputs.num_classes is not None and outputs.num_classes > 1
+    sigmoid = outputs.last_activation == "sigmoid" and outputs.sums_to_one is False
+    return exclusive and sigmoid and loss.reads not in ("logits", "log_probabilities")
+
+
 def _impossible(loss: LossFacts, outputs: OutputFacts, lowest: float, highest: float) -> bool:
     """Whether the predictions cannot be what the loss takes them for."""
     if loss.reads == "logits":
         return False
     if loss.reads == "log_probabilities":
         return highest > ROUNDING
-    if lowest < -ROUNDING:
+    if lowest < -ROUNDING or (outputs.last_activation in UNBOUNDED and not outputs.sums_to_one):
         return True
     if loss.kind == "binary_cross_entropy":
         return highest > 1 + ROUNDING
     return outputs.sums_to_one is False and outputs.last_activation == "linear"
 
 
-def _not_probabilities(span: str, named: str, loss: LossFacts) -> tuple[str, dict[str, Fix]]:
-    must = "lie between 0 and 1"
-    if loss.kind == "cross_entropy":
-        must += " and add up to 1 over the classes"
-    message = (
-        f"{span}: they are logits, but {named} reads probabilities, which {must}. It clips other values before it "
-        "takes the logarithm, and no gradient passes the clip, so training is slow and stops at a poor plateau."
-    )
+def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None) -> tuple[str, dict[str, Fix]]:
+    """Say what is wrong and what to do; `ended`: the function of the last layer that makes no logits either."""
     binary = loss.kind == "binary_cross_entropy"
-    known = KERAS_LOSSES.get((loss.name or "").strip("\"'").replace("_", "").lower())
+    must = "lie between 0 and 1" + ("" if binary else " and add up to 1 over the classes")
+    seen = f"{span}: they are logits" if ended is None else f"The model ends in {ended}, and its{span[11:]}"
+    message = (
+        f"{seen}, but {named} reads probabilities, which {must}. It clips other values before it takes the "
+        "logarithm, and no gradient passes the clip, so training is slow and stops at a poor plateau."
+    )
+    name = (loss.name or "").removeprefix("loss=").partition("(")[0]
+    known = KERAS_LOSSES.get(name.strip("\"'").replace("_", "").lower())
+    torch = f"loss_fn = torch.nn.{'BCEWithLogitsLoss' if binary else 'CrossEntropyLoss'}()"
+    if ended is not None:
+        proper = "sigmoid" if binary else "softmax"
+        return message, {
+            "torch": f"{torch}, without the {ended} at the end of the model",
+            "keras": f'activation="{proper}" in place of "{ended}" in the last layer',
+        }
     keras: Fix = ("give the loss from_logits=True", "give the last layer a softmax activation")
     if known or binary:
         keras = f"loss=keras.losses.{known or 'BinaryCrossentropy'}(from_logits=True)"
-    return message, {
-        "torch": f"loss_fn = torch.nn.{'BCEWithLogitsLoss' if binary else 'CrossEntropyLoss'}()",
-        "keras": keras,
-    }
+    return message, {"torch": torch, "keras": keras}
 
 
 def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple[str, dict[str, Fix]]:

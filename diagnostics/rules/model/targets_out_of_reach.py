@@ -24,6 +24,7 @@ RANGES: Final = {
 
 MARGIN = 0.1  # of the range, or of the largest target where it has no end: labels may be noisy, or smoothed
 SHARE = 0.1  # of the targets of a batch
+CLASSES = 100  # whole numbers below are taken for class indices; above, for counts or pixels
 ROUNDING = 1e-3  # as half precision rounds numbers near 1
 
 
@@ -32,7 +33,8 @@ class TargetsOutOfReach(Rule):
 
     ## What it does
     Compares the targets of one batch with the range of the model's last activation, under a squared or absolute
-    error, and with 0 to 1 under binary cross entropy.
+    error, and with what the loss is made for: 0 to 1 under binary cross entropy, class indices or one-hot rows
+    for several outputs under categorical cross entropy. A softmax over several outputs also has a fixed sum: 1.
 
     ## Why it is bad
     A sigmoid gives 0 to 1. If the targets are prices from 3 to 103, every answer saturates at 1, where its
@@ -75,20 +77,97 @@ class TargetsOutOfReach(Rule):
         targets = _numbers(batch.labels)
         if targets is None:
             raise NotApplicable("needs targets that are numbers")
+        if loss.kind == "cross_entropy":
+            return self._single_class(targets, outputs, loss) or self._fractions(targets, outputs, loss)
         if loss.kind == "binary_cross_entropy":
-            return self._beyond_probabilities(targets, loss)
+            found = self._beyond_probabilities(targets, outputs, loss)
+            return found or self._several_labels(batch, outputs, loss)
         if loss.kind not in ("mean_squared_error", "mean_absolute_error"):
-            raise NotApplicable("needs a squared or absolute error, or binary cross entropy")
+            raise NotApplicable("needs a squared or absolute error, or a cross entropy")
         if outputs.last_activation is None:
             raise NotApplicable("needs to know the function that the model ends in")
-        return self._beyond_activation(targets, outputs.last_activation)
+        found = self._beyond_activation(targets, outputs.last_activation)
+        return found or self._several_labels(batch, outputs, loss)
 
-    def _beyond_probabilities(self, targets: Array, loss: LossFacts) -> Finding | None:
+    def _single_class(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
+        """Look for categorical cross entropy on a single output, which no answer of the model changes."""
+        if outputs.num_classes != 1 or outputs.indexed_labels:
+            return None
+        return self.found(
+            f"The model has one output, and {_named(loss)} compares an example's outputs with each other: the "
+            "probability of a single class is always 1. The loss does not depend on the model's answer, so its "
+            "gradient is zero and nothing is learned.",
+            fix=(
+                'two classes: a sigmoid at the end and loss="binary_crossentropy"',
+                "more classes: one output for each class and one-hot targets",
+                'a number: no activation at the end and loss="mse"',
+            ),
+            evidence={"units": 1, "loss": loss.name, "distinct_targets": int(np.unique(targets).size)},
+        )
+
+    def _fractions(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
+        """Look for class indices with a fraction, which a loss cuts off, as of labels divided by 255."""
+        if outputs.num_classes is None or not outputs.indexed_labels:
+            return None
+        if targets.size != math.prod(outputs.shape[:-1]):
+            return None
+        share = float((targets != np.trunc(targets)).mean())
+        if share < SHARE:
+            return None
+        lowest, highest = float(targets.min()), float(targets.max())
+        classes = [int(one) for one in np.unique(np.trunc(targets))]
+        left = f"class {classes[0]} only" if len(classes) == 1 else f"{len(classes)} classes"
+        return self.found(
+            f"{share:.0%} of the targets are no whole numbers: they run from {lowest:.4g} to {highest:.4g}, and "
+            f"{_named(loss)} reads class indices. It cuts the fractions off: of {np.unique(targets).size} "
+            f"different targets in this batch it leaves {left}.",
+            fix=(
+                "labels as integers from 0, never scaled: divide the images by 255, not the labels",
+                'for targets that are quantities: one output and loss="mse"',
+            ),
+            evidence={
+                "lowest_target": lowest,
+                "highest_target": highest,
+                "share_of_fractions": share,
+                "classes_left": len(classes),
+                "loss": loss.name,
+            },
+        )
+
+    def _several_labels(self, batch: BatchFacts, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
+        """Hold a softmax, whose outputs add up to 1, against rows of targets that do not."""
+        labels, width = batch.labels, outputs.shape[-1] if outputs.shape else 0
+        if outputs.last_activation != "softmax" or labels is None or labels.shape != outputs.shape or width < 2:
+            return None
+        sums = labels.astype(np.float64).sum(-1).reshape(-1)
+        share = float((sums > 1 + MARGIN).mean())
+        if share < SHARE or labels.min() < -ROUNDING or labels.max() > 1 + ROUNDING:
+            return None
+        return self.found(
+            f"The model ends in a softmax, so the {width} outputs of an example add up to 1, but the targets of "
+            f"{share:.0%} of the examples add up to more, up to {sums.max():.4g}: several labels at once. With "
+            "two labels, not both outputs can go above 0.5.",
+            fix={
+                "torch": "a sigmoid for each label: torch.nn.BCEWithLogitsLoss() on outputs without softmax",
+                "keras": f'keras.layers.Dense({width}, activation="sigmoid") with loss="binary_crossentropy"',
+            },
+            evidence={
+                "last_activation": "softmax",
+                "share_of_rows": share,
+                "highest_sum": float(sums.max()),
+                "loss": loss.name,
+            },
+        )
+
+    def _beyond_probabilities(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
         share = float(((targets < -ROUNDING) | (targets > 1 + ROUNDING)).mean())
         if share < SHARE:
             return None
         lowest, highest = float(targets.min()), float(targets.max())
         signs = set(np.unique(targets)) <= {-1.0, 1.0}
+        indices = outputs.is_single and lowest >= 0 and bool((targets == np.trunc(targets)).all())
+        if indices and 2 <= highest < CLASSES:
+            return self._classes(targets, loss)
         return self.found(
             f"{share:.0%} of the targets lie outside of 0 to 1: they run from {lowest:.4g} to {highest:.4g}. "
             "Binary cross entropy has no minimum for them: it falls below 0 without end, and the logits grow with "
@@ -100,6 +179,25 @@ class TargetsOutOfReach(Rule):
                 "lowest_target": lowest,
                 "highest_target": highest,
                 "share_outside": share,
+                "loss": loss.name,
+            },
+        )
+
+    def _classes(self, targets: Array, loss: LossFacts) -> Finding:
+        classes = int(targets.max()) + 1
+        return self.found(
+            f"The targets are whole numbers from {targets.min():.4g} to {targets.max():.4g}, as of {classes} "
+            f"classes, and the model has one output under {_named(loss)}, which knows 0 and 1 only. For a target "
+            "of 2 and more it has no minimum: it falls below 0 without end.",
+            fix={
+                "torch": f"{classes} outputs, and torch.nn.CrossEntropyLoss()",
+                "keras": f'keras.layers.Dense({classes}, activation="softmax") with '
+                'loss="sparse_categorical_crossentropy"',
+            },
+            evidence={
+                "lowest_target": float(targets.min()),
+                "highest_target": float(targets.max()),
+                "share_outside": float((targets > 1).mean()),
                 "loss": loss.name,
             },
         )
@@ -129,6 +227,10 @@ class TargetsOutOfReach(Rule):
                 "share_out_of_reach": share,
             },
         )
+
+
+def _named(loss: LossFacts) -> str:
+    return f"the loss ({loss.name})" if loss.name else "the loss"
 
 
 def _numbers(labels: Array | None) -> Array | None:

@@ -226,7 +226,7 @@ class _Describer:
     def _keras(self, path, model, depth):
         for place, weights in enumerate(model.get_weights()):
             self._numpy(f"{path}.weights[{place}]", weights)
-        for place, variable in enumerate(getattr(model.optimizer, "variables", [])):
+        for place, variable in enumerate(getattr(getattr(model, "optimizer", None), "variables", [])):
             self._numpy(f"{path}.optimizer.variables[{place}]", variable.numpy())
         if self._is_the_scripts(type(model)):
             own = {name: item for name, item in vars(model).items() if isinstance(item, int | float | str | list)}

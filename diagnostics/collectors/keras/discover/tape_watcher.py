@@ -27,6 +27,7 @@ class TapeLoopWatcher:
 
     Attributes:
         name: what a report calls it.
+        optimizer: the one that is watched.
         eager: whether each step is seen, or only that a `tf.function` has made some.
         steps: of the optimizer so far.
         faults: always empty: the finder takes the faults.
@@ -44,7 +45,7 @@ class TapeLoopWatcher:
         self.origin: OriginFacts | None = None
         if not eager:
             self.uncovered["gradients"] = _HIDDEN
-        self._optimizer, self._every = optimizer, every
+        self.optimizer, self._every = optimizer, every
         self.name = f"a loop with Keras' {type(optimizer).__name__}"
         self._weights = Weights(variables)
         if not self._weights.small:
@@ -66,7 +67,7 @@ class TapeLoopWatcher:
 
     def called(self, result: Any, alone: bool) -> None:
         """Record the result of a `tf.function`, if it has stepped; its loss only if no other optimizer has."""
-        counted = _count(self._optimizer)
+        counted = _count(self.optimizer)
         stepped, self._counted = counted - self._counted, counted
         if stepped <= 0:
             return
@@ -87,7 +88,7 @@ class TapeLoopWatcher:
         by_layer = none if norms is None else norms
         with np.errstate(over="ignore", invalid="ignore"):
             total = float(np.sqrt(np.square(by_layer.astype(np.float64)).sum()))
-        rate = float(np.asarray(self._optimizer.learning_rate))
+        rate = float(np.asarray(self.optimizer.learning_rate))
         self._rows.append((self.steps, loss, known, [rate], total, by_layer, norms is not None))
         self.steps += 1
         self.forwards = self.steps

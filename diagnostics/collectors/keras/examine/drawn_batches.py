@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from diagnostics.collectors.keras.batch import SeenRows
+from diagnostics.collectors.keras.losses import classifies
 from diagnostics.collectors.keras.model import describe_model
 from diagnostics.collectors.shared.pipeline import Pipeline, StageFailed
 from diagnostics.facts.pipeline import Fact, OutputFacts
@@ -53,7 +54,7 @@ class FirstBatches:
 
     def __init__(self, model: keras.Model, listeners: Listeners) -> None:
         self.model, self._listeners = model, listeners
-        self._rows = SeenRows(SECONDS_LOOKING)
+        self._rows = SeenRows(SECONDS_LOOKING, classifies(model.loss))
         self._outputs: OutputFacts | None = None
         self.taken = 0
         self.examined = self._closed = False

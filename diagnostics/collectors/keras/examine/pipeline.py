@@ -14,9 +14,15 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_warnings_ignored
-from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, class_labels, named, unpack
+from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes, unpack
 from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of, reread_batch, rows_of
-from diagnostics.collectors.keras.losses import as_written, output_facts, recognise_loss, weighs_classes
+from diagnostics.collectors.keras.losses import (
+    as_written,
+    classifies,
+    output_facts,
+    recognise_loss,
+    weighs_classes,
+)
 from diagnostics.collectors.keras.model import (
     NOT_OFFERED,
     computes_loss,
@@ -24,6 +30,7 @@ from diagnostics.collectors.keras.model import (
     full_rate,
     has_own_train_step,
     has_weights,
+    last_activation,
     optimizer_facts,
     optimizer_like,
     warms_up,
@@ -72,6 +79,7 @@ class KerasPipeline(Pipeline):
         self._y: Any = None
         self._copy: KerasCopy | None = None
         self._recognised = Recognised()
+        self.awaits_weights = False  # the model has none yet, and cannot be built a second time
         # XLA looks a label out of range up without a complaint, and the loss is NaN.
         self.forward_is_harmless = bool(model.jit_compile)
 
@@ -97,7 +105,7 @@ class KerasPipeline(Pipeline):
         except CannotJudge as reason:
             self._unread = str(reason)
             raise
-        yield dataset_facts(self._data)
+        yield dataset_facts(self._data, classifies(self.model.loss))
         if self._evaluation is not None:
             yield from self._split_facts(self._data, KerasData(self._evaluation))
 
@@ -120,13 +128,15 @@ class KerasPipeline(Pipeline):
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
         if not has_weights(self.model):
+            self.awaits_weights = True
             self.model = with_weights(self.model, self._x)
+            self.awaits_weights = False
             yield describe_model(self.model)
         copy = KerasCopy(self.model, self._x, self._y, self._weights)
         trainable, other = copy.start()
         with users_code():
             prediction = copy.predict(trainable, other, training=False)
-        yield output_facts(self._single(prediction), self.model)
+        yield output_facts(self._single(prediction), self.model, self._single_target())
         with users_code():
             activations = copy.activations()
         if activations:
@@ -226,14 +236,14 @@ class KerasPipeline(Pipeline):
     def _pool(self) -> Pool | None:
         """Take further batches, for a classifier of whole rows; None if there are none."""
         assert self._copy is not None
-        labels = class_labels({}, self._y)
-        if self._recognised.num_classes is None or self._weights is not None or labels is None or labels.ndim > 1:
+        labels = row_classes({}, self._y)
+        if self._recognised.num_classes is None or self._weights is not None or labels is None:
             return None
         seen = [labels]
         self._copy.further.clear()
         for batch in islice(self._further_batches(), POOL_BATCHES - 1):
             parts = self._as_tensors(batch)
-            more = class_labels({}, parts[1])
+            more = row_classes({}, parts[1])
             if more is None or len(more) != len(labels):  # the last one may be shorter: another trace
                 break
             self._copy.further.append(parts)
@@ -250,9 +260,10 @@ class KerasPipeline(Pipeline):
     def _recognise(self, value: float, prediction: Any, penalty: float) -> Recognised:
         """Say which loss it is that gives `value`, the penalty apart, and add the penalty to its floor."""
         single = self._single(prediction)
-        if single is None or self._y is None or keras.tree.is_nested(self._y):
+        target = self._single_target()
+        if single is None or target is None:
             return Recognised()
-        found = recognise_loss(value, single, np.asarray(self._y), self.model.loss)
+        found = recognise_loss(value, single, np.asarray(target), self.model.loss, last_activation(self.model))
         if found.floor is None or penalty <= 0:
             return found
         if penalty > LARGE_PENALTY * found.floor:
@@ -273,6 +284,10 @@ class KerasPipeline(Pipeline):
         if pairing is not None and not pairing.built and self._y is not None:
             with users_code():
                 pairing.build(self._y, prediction)
+
+    def _single_target(self) -> Any:
+        """Return the target if there is one, else None."""
+        return None if self._y is None or keras.tree.is_nested(self._y) else self._y
 
     def _single(self, prediction: Any) -> np.ndarray | None:
         """Return the prediction (n, ...) if there is one output, else None."""

@@ -12,8 +12,15 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.keras.batch import as_array
 from diagnostics.collectors.keras.data import KerasData, rows_in
-from diagnostics.collectors.keras.model import describe_model, full_rate, has_weights, optimizer_facts
+from diagnostics.collectors.keras.model import (
+    describe_model,
+    full_rate,
+    has_weights,
+    inner_optimizer,
+    optimizer_facts,
+)
 from diagnostics.collectors.keras.replayable import runs_python, shuffles
 from diagnostics.collectors.keras.state import draws_numbers, global_states_kept, own_loss
 from diagnostics.collectors.keras.weights import LIMIT
@@ -149,3 +156,48 @@ class _FitBatch(KerasPipeline):
     def _recognise(self, value: float, prediction: Any, penalty: float) -> Recognised:
         found = super()._recognise(value, prediction, penalty)
         return dataclasses.replace(found, floor=None) if self._stepped else found
+
+
+class HandedBatch(_FitBatch):
+    """The pipeline of a `train_on_batch`, from the batch that it is handed; other batches are not waited for.
+
+    Args:
+        stepped: whether the model has learned already.
+    """
+
+    def __init__(self, model: keras.Model, batch: Any, class_weights: bool, stepped: bool) -> None:
+        super().__init__(model, batch, class_weights, concurrent=False, stepped=stepped)
+        self.name = f"{type(model).__name__} with a batch that train_on_batch was given"
+
+    def dataset(self) -> Iterator[Fact]:
+        """See `Pipeline.dataset`."""
+        if has_weights(self.model):
+            yield describe_model(self.model)
+        self._data = KerasData(self._given)
+
+    def _pool(self) -> Pool | None:
+        return None
+
+
+def handed_batch(
+    model: keras.Model,
+    x: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    *_: Any,
+    **__: Any,
+) -> HandedBatch | None:
+    """Return the pipeline of a `train_on_batch`, from its arguments.
+
+    None while the model lacks its weights, and for a batch of zeros or the like, which some give it to make them.
+    """
+    arrays = [array for array in map(as_array, keras.tree.flatten(x)) if array is not None and array.size]
+    if all((array == array.flat[0]).all() for array in arrays):
+        return None
+    can_be_built = has_weights(model) or isinstance(model, keras.Sequential)
+    if not getattr(model, "compiled", False) or not can_be_built:
+        return None
+    batch = (x,) if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
+    stepped = bool(inner_optimizer(model).iterations.numpy()) if model.optimizer is not None else False
+    return HandedBatch(model, batch, bool(class_weight), stepped)

@@ -62,15 +62,15 @@ class TorchStepPipeline(Pipeline):
         seen, prediction = self._seen, self._prediction()
         if seen.prediction is None:
             raise CannotJudge(f"{type(self._model).__name__} does not compute its loss the way Keras does")
-        self.outputs = output_facts(prediction, self._model)
+        _, y, sample_weight = unpack(seen.batch)
+        target = None if keras.tree.is_nested(y) or y is None else as_array(y)
+        self.outputs = output_facts(prediction, self._model, target)
         yield self.outputs
         if not isinstance(seen.loss, torch.Tensor) or seen.loss.numel() != 1:
             raise CannotJudge("no loss was computed")
-        _, y, sample_weight = unpack(seen.batch)
-        value, target = float(seen.loss), None if keras.tree.is_nested(y) or y is None else as_array(y)
-        found = Recognised()
+        value, found = float(seen.loss), Recognised()
         if prediction is not None and target is not None:
-            found = recognise_loss(value, prediction, target, self._model.loss)
+            found = recognise_loss(value, prediction, target, self._model.loss, self.outputs.last_activation)
         yield LossFacts(
             value=value,
             kind=found.kind,

@@ -33,6 +33,11 @@ class TestFromDataset:
             "rows_read": 100,
         }
 
+    def test_is_a_note_where_a_single_output_may_only_rank(self):
+        rows, single = DatasetFacts(100, 100, labels=labelled(95, 5)), OutputFacts((8, 1), 2, indexed_labels=False)
+        finding = RULE.from_dataset(rows, LossFacts(0.2, "binary_cross_entropy"), single)
+        assert finding.severity == "note"
+
     def test_begins_at_nine_tenths(self):
         at, under = labelled(90, 10), labelled(89, 11)
         assert RULE.from_dataset(DatasetFacts(100, 100, labels=at), CROSS_ENTROPY, TWO) is not None

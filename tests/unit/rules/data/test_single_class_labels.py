@@ -29,6 +29,10 @@ class TestFromDataset:
             "num_classes": 3,
         }
 
+    def test_is_a_note_for_a_single_output_as_of_a_discriminator(self):
+        rows = DatasetFacts(size=40, rows_read=40, labels=np.ones(40, int))
+        assert RULE.from_dataset(rows, OutputFacts((8, 1), 2, indexed_labels=False)).severity == "note"
+
     def test_is_a_warning_where_a_rare_class_may_have_been_missed(self):
         finding = RULE.from_dataset(DatasetFacts(8000, 512, labels=np.zeros(512, int)), THREE)
         assert finding.severity == "warning"

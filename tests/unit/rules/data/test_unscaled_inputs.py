@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
 
@@ -53,6 +53,27 @@ class TestInputsAndFirstLoss:
             "loss": 35.5,
             "chance": math.log(10),
         }
+
+    @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+    def test_tells_of_pixels_that_are_integers(self, dtype):
+        rows = BatchFacts(32, {"0": pixels().astype(dtype).reshape(32, 64)})
+        finding = RULE.from_loss(rows, OFF, TEN)
+        assert finding.message.startswith("Input 0 runs from 0 to 255, and before training the loss is 35.5")
+        assert finding.fix == "images / 255"
+
+    def test_takes_no_bytes_of_a_text_for_pixels(self):
+        rows = BatchFacts(32, {"0": pixels().astype(np.uint8).reshape(32, 64)})
+        embeds = ModelFacts("M", "keras", 100, 100, embedding_rows=256)
+        at_each_position = OutputFacts((32, 64, 10), 10, lowest=-40.0, highest=40.0)
+        for outputs, model in ((TEN, embeds), (at_each_position, None)):
+            with pytest.raises(NotApplicable, match="needs inputs that are floating-point numbers, or images"):
+                RULE.from_loss(rows, OFF, outputs, model)
+
+    def test_tells_of_pixels_before_a_single_sigmoid(self):
+        single = OutputFacts((32, 1), 2, lowest=0.0, highest=1.0, indexed_labels=False)
+        loss = LossFacts(20.1, "binary_cross_entropy", 0.69)
+        finding = RULE.from_loss(BatchFacts(32, {"0": pixels()}), loss, single)
+        assert "the loss is 20.1, where chance over 2 classes is 0.69" in finding.message
 
     def test_in_keras_it_offers_a_layer(self):
         batch = BatchFacts(32, {"image": pixels().astype(np.uint8)})

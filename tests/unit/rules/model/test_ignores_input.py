@@ -1,15 +1,58 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from diagnostics.engine.causality import Causality
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import BatchFacts, LossFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.model.ignores_input import IgnoresInput
+from diagnostics.rules.registry import all_rules
 
 BATCH = BatchFacts(8, {}, np.array([0, 1, 2, 0, 1, 2, 0, 1]))
 STALLED = (1.2, 1.1, 1.09)
+SINGLE = OutputFacts((8, 1), 2, (), 1.0, 1.0, last_activation="softmax", indexed_labels=False)
+
+
+class TestSoftmaxOverOneUnit:
+    def test_is_found_without_a_trial(self):
+        loss = LossFacts(0.7, "binary_cross_entropy", 0.69, name='loss="binary_crossentropy"')
+        finding = IgnoresInput().from_outputs(SINGLE, loss)
+        assert (finding.rule, finding.severity) == ("ignores-input", "error")
+        assert finding.message == (
+            "The model ends in a softmax over one unit, so its answer is 1.0 for every input: a softmax divides "
+            'by the sum over its units, and here there is only one. The loss (loss="binary_crossentropy") may '
+            "still fall, where it is computed from the numbers before the softmax, but the predictions stay 1.0, "
+            "and the accuracy stays at the share of one class."
+        )
+        assert finding.for_library("keras").fix == (
+            'two classes: keras.layers.Dense(1, activation="sigmoid") with loss="binary_crossentropy"'
+        )
+
+    def test_is_explained_by_nothing_else(self):
+        finding, rules = IgnoresInput().from_outputs(SINGLE), all_rules()
+        other = replace(finding, evidence={"output_spread": 0.0})
+        cause = replace(finding, rule="unscaled-inputs", evidence={})
+        assert not Causality(rules).explains(cause, finding)
+        assert Causality(rules).explains(cause, other)
+
+    @pytest.mark.parametrize(
+        "outputs",
+        [
+            replace(SINGLE, last_activation="sigmoid"),
+            replace(SINGLE, shape=(8, 2), lowest=0.2, highest=0.8),
+            replace(SINGLE, lowest=0.02, highest=0.4),  # over the batch
+        ],
+    )
+    def test_is_not_found_elsewhere(self, outputs):
+        assert IgnoresInput().from_outputs(outputs) is None
+
+    @pytest.mark.parametrize("outputs", [replace(SINGLE, shape=(1, 1)), replace(SINGLE, lowest=None)])
+    def test_needs_predictions(self, outputs):
+        with pytest.raises(NotApplicable, match="needs finite predictions for at least two examples"):
+            IgnoresInput().from_outputs(outputs)
 
 
 class TestFires:

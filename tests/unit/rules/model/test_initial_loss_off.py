@@ -32,6 +32,14 @@ class TestFires:
         assert InitialLossOff().from_loss(LossFacts(limit + 0.01, "cross_entropy"), outputs) is not None
         assert InitialLossOff().from_loss(LossFacts(limit - 0.01, "cross_entropy"), outputs) is None
 
+    def test_for_one_sigmoid_with_labels_0_and_1(self):
+        single = OutputFacts((32, 1), 2, last_activation="sigmoid", indexed_labels=False)
+        finding = InitialLossOff().from_loss(LossFacts(41.5, "binary_cross_entropy", 0.69), single)
+        assert finding.message.startswith(
+            "Before training the loss is 41.50. Chance, the same probability for each of the 2 classes, is ln 2 = "
+            "0.69."
+        )
+
 
 class TestStaysSilent:
     @pytest.mark.parametrize("value", [0.02, 2.1, 2.30, 3.4])
@@ -40,7 +48,7 @@ class TestStaysSilent:
 
 
 class TestNotApplicable:
-    @pytest.mark.parametrize("kind", ["mean_squared_error", "binary_cross_entropy", "other"])
+    @pytest.mark.parametrize("kind", ["mean_squared_error", "other"])
     def test_to_other_losses(self, kind):
         with pytest.raises(NotApplicable, match="needs a cross-entropy loss over a known number of classes"):
             InitialLossOff().from_loss(LossFacts(50.0, kind), TEN)
@@ -48,6 +56,10 @@ class TestNotApplicable:
     def test_where_the_classes_are_not_known(self):
         with pytest.raises(NotApplicable, match="needs a cross-entropy loss over a known number of classes"):
             InitialLossOff().from_loss(LossFacts(50.0, "cross_entropy"), OutputFacts((32, 10), None))
+
+    def test_to_several_labels_at_once(self):
+        with pytest.raises(NotApplicable, match="needs a cross-entropy loss over a known number of classes"):
+            InitialLossOff().from_loss(LossFacts(50.0, "binary_cross_entropy"), OutputFacts((32, 10), None))
 
     def test_where_classes_weigh_differently(self):
         with pytest.raises(NotApplicable, match="needs a loss without class weights"):

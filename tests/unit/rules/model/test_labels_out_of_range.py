@@ -82,6 +82,8 @@ class TestFromOutputs:
     def test_regression_targets_are_not_judged(self):
         with pytest.raises(NotApplicable, match="needs labels that are class indices"):
             LabelsOutOfRange().from_outputs(batch([0.5, 7.0]), OutputFacts((2, 1), None), MODEL)
+        with pytest.raises(NotApplicable, match="needs labels that are class indices"):
+            LabelsOutOfRange().from_outputs(batch([0, 1]), OutputFacts((2, 1), 2, indexed_labels=False), MODEL)
 
     def test_without_labels_it_cannot_be_judged(self):
         with pytest.raises(NotApplicable, match="needs labels that are class indices"):

@@ -84,8 +84,42 @@ class TestFires:
         loss = LossFacts(1.0, "cross_entropy", 0.69, reads="probabilities")
         assert RULE.from_loss(loss, outputs) is not None
 
+    @pytest.mark.parametrize(
+        ("kind", "shape", "fix"),
+        [
+            ("cross_entropy", (8, 4), 'activation="softmax" in place of "relu" in the last layer'),
+            ("binary_cross_entropy", (8, 1), 'activation="sigmoid" in place of "relu" in the last layer'),
+        ],
+    )
+    def test_on_a_relu_that_is_given_the_function_it_lacks(self, kind, shape, fix):
+        outputs = OutputFacts(shape, 4, (), 0.0, 0.9, sums_to_one=False, last_activation="relu")
+        finding = RULE.from_loss(LossFacts(6.1, kind, 1.0, reads="probabilities"), outputs).for_library("keras")
+        assert finding.message.startswith(
+            "The model ends in relu, and its outputs run from 0 to 0.9, but the loss reads probabilities, which "
+            "lie between 0 and 1"
+        )
+        assert finding.fix == fix
+
+    def test_on_sigmoids_for_classes_that_exclude_each_other(self):
+        outputs = OutputFacts((8, 6), 6, (), 0.1, 0.9, False, "sigmoid", indexed_labels=False)
+        loss = LossFacts(1.8, "cross_entropy", 1.7, name='loss="categorical_crossentropy"')
+        finding = RULE.from_loss(loss, outputs).for_library("keras")
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The model ends in a sigmoid for each of 6 classes, but each example has exactly one class, and the "
+            'loss (loss="categorical_crossentropy") reads probabilities that add up to 1 over the classes. Keras '
+            "trains a softmax of the numbers before the sigmoid. What the model answers, a sigmoid of each class, "
+            "does not add up to 1 and is not trained to be its probability."
+        )
+        assert finding.fix == 'keras.layers.Dense(6, activation="softmax")'
+
 
 class TestStaysSilent:
+    def test_on_sigmoids_for_several_labels_at_once(self):
+        outputs = OutputFacts((8, 6), None, (), 0.1, 0.9, sums_to_one=False, last_activation="sigmoid")
+        loss = LossFacts(0.7, "binary_cross_entropy", 0.6, reads="probabilities")
+        assert RULE.from_loss(loss, outputs) is None
+
     @pytest.mark.parametrize(
         ("kind", "reads", "outputs"),
         [

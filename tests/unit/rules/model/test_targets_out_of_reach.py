@@ -44,6 +44,75 @@ class TestFires:
         finding = judge([0, 12, 255, 80], None, "binary_cross_entropy")
         assert (finding.fix, len(finding.alternatives)) == ("scale the targets to 0..1, as pixels by / 255", 1)
 
+    def test_on_class_indices_under_binary_cross_entropy(self):
+        finding = judge([3, 5, 6, 5, 7, 8, 4, 5], "sigmoid", "binary_cross_entropy")
+        assert finding.message == (
+            "The targets are whole numbers from 3 to 8, as of 9 classes, and the model has one output under the "
+            "loss, which knows 0 and 1 only. For a target of 2 and more it has no minimum: it falls below 0 "
+            "without end."
+        )
+        assert finding.for_library("keras").fix == (
+            'keras.layers.Dense(9, activation="softmax") with loss="sparse_categorical_crossentropy"'
+        )
+
+
+class TestFiresOnClasses:
+    def test_of_which_there_is_only_one(self):
+        batch = BatchFacts(4, {}, np.array([0, 1, 1, 0]))
+        outputs = OutputFacts((4, 1), 1, last_activation="sigmoid", indexed_labels=False)
+        loss = LossFacts(0.0, "cross_entropy", name='loss="categorical_crossentropy"')
+        assert RULE.from_batch(batch, outputs, loss).message == (
+            'The model has one output, and the loss (loss="categorical_crossentropy") compares an example\'s '
+            "outputs with each other: the probability of a single class is always 1. The loss does not depend on "
+            "the model's answer, so its gradient is zero and nothing is learned."
+        )
+
+    def test_whose_indices_were_divided(self):
+        batch = BatchFacts(6, {}, np.array([0, 1, 2, 3, 9, 5]) / 255)
+        loss = LossFacts(2.3, "cross_entropy", 0.0, name="sparse_categorical_crossentropy")
+        finding = RULE.from_batch(batch, OutputFacts((6, 10), 10, last_activation="softmax"), loss)
+        assert finding.message == (
+            "83% of the targets are no whole numbers: they run from 0 to 0.03529, and the loss "
+            "(sparse_categorical_crossentropy) reads class indices. It cuts the fractions off: of 6 different "
+            "targets in this batch it leaves class 0 only."
+        )
+
+    def test_of_which_an_example_has_several(self):
+        batch = BatchFacts(4, {}, np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]]))
+        outputs = OutputFacts((4, 3), None, last_activation="softmax")
+        finding = RULE.from_batch(batch, outputs, LossFacts(0.7, "binary_cross_entropy", 0.6))
+        assert finding.message == (
+            "The model ends in a softmax, so the 3 outputs of an example add up to 1, but the targets of 50% of "
+            "the examples add up to more, up to 3: several labels at once. With two labels, not both outputs can "
+            "go above 0.5."
+        )
+        assert finding.for_library("keras").fix == (
+            'keras.layers.Dense(3, activation="sigmoid") with loss="binary_crossentropy"'
+        )
+
+
+class TestSilentOnClasses:
+    @pytest.mark.parametrize("labels", [np.eye(3), np.full((3, 3), 1 / 3), np.zeros((3, 3))])
+    @pytest.mark.parametrize("kind", ["binary_cross_entropy", "mean_squared_error"])
+    def test_of_which_each_example_has_one_at_most(self, labels, kind):
+        outputs = OutputFacts((3, 3), None, last_activation="softmax")
+        assert RULE.from_batch(BatchFacts(3, {}, labels), outputs, LossFacts(0.7, kind, 0.6)) is None
+
+    def test_behind_sigmoids_for_several_labels(self):
+        outputs = OutputFacts((3, 3), None, last_activation="sigmoid")
+        loss = LossFacts(0.7, "binary_cross_entropy", 0.6)
+        assert RULE.from_batch(BatchFacts(3, {}, np.ones((3, 3))), outputs, loss) is None
+
+    @pytest.mark.parametrize("labels", [np.array([0.0, 2.0, 1.0]), np.array([0, 2, 1])])
+    def test_that_are_whole_numbers(self, labels):
+        loss = LossFacts(1.1, "cross_entropy", 1.0)
+        assert RULE.from_batch(BatchFacts(3, {}, labels), OutputFacts((3, 3), 3), loss) is None
+
+    def test_whose_targets_are_distributions(self):
+        outputs = OutputFacts((2, 3), None, last_activation="softmax")
+        batch = BatchFacts(2, {}, np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1]]))
+        assert RULE.from_batch(batch, outputs, LossFacts(1.1, "cross_entropy", 1.0)) is None
+
 
 class TestSilent:
     @pytest.mark.parametrize(
@@ -71,8 +140,7 @@ class TestSilent:
     [
         (None, "sigmoid", "mean_squared_error", "needs targets that are numbers"),
         ([3.0], None, "mean_squared_error", "needs to know the function that the model ends in"),
-        ([3.0], "sigmoid", "other", "needs a squared or absolute error, or binary cross entropy"),
-        ([3.0], "softmax", "cross_entropy", "needs a squared or absolute error, or binary cross entropy"),
+        ([3.0], "sigmoid", "other", "needs a squared or absolute error, or a cross entropy"),
     ],
 )
 def test_not_applicable_without_its_evidence(targets, activation, kind, reason):

@@ -1,0 +1,83 @@
+"""`train_on_batch`, and models that make their weights in the first step: examined as soon as that is possible."""
+
+import numpy as np
+import pytest
+
+from diagnostics.run.observer import ScriptObserver
+from tests.keras.programs import keras, layers
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+LABELS = np.arange(96) % 3
+X = (2 * np.eye(3)[LABELS] + 0.3 * np.random.default_rng(0).normal(size=(96, 3))).astype("float32")
+
+
+class Tower(keras.Model):
+    """It cannot be built a second time: its arguments cannot be written down."""
+
+    def __init__(self, head):
+        super().__init__()
+        self.hidden, self.head = layers.Dense(16, activation="relu"), head
+
+    def call(self, inputs):
+        return self.head(self.hidden(inputs))
+
+
+def made(kind, activation="softmax"):
+    keras.utils.set_random_seed(0)
+    head = layers.Dense(3, activation=activation)
+    model = Tower(head) if kind == "subclassed" else keras.Sequential([layers.Dense(16, "relu"), head])
+    if kind == "built":
+        model.build((None, 3))
+    model.compile(keras.optimizers.Adam(1e-2), "sparse_categorical_crossentropy")
+    return model
+
+
+def by_batch(model, scale=1.0):
+    return [float(model.train_on_batch(scale * X[i : i + 32], LABELS[i : i + 32])) for i in (0, 32, 64)]
+
+
+def by_fit(model, scale=1.0):
+    return model.fit(scale * X, LABELS, batch_size=32, epochs=2, verbose=0).history["loss"]
+
+
+def observed(train, *arguments, **options):
+    looking = ScriptObserver()
+    try:
+        result = train(*arguments, **options)
+    finally:
+        looking.close()
+    assert looking.faults == []
+    return result, looking
+
+
+@pytest.mark.parametrize("kind", ["built", "unbuilt", "subclassed"])
+@pytest.mark.parametrize("train", [by_batch, by_fit])
+def test_healthy_model_is_examined_once_and_learns_the_same(train, kind):
+    alone = train(made(kind))
+    result, looking = observed(train, made(kind))
+    assert result == alone
+    assert len(looking.trainings) == 1
+    (report,) = looking.examined
+    assert report.ok, str(report)
+    assert {stage.name: stage.status for stage in report.stages}["forward and loss"] == "passed"
+
+
+@pytest.mark.parametrize("kind", ["built", "unbuilt", "subclassed"])
+@pytest.mark.parametrize("train", [by_batch, by_fit])
+def test_unscaled_inputs_are_found(train, kind):
+    _, looking = observed(train, made(kind), scale=3000.0)
+    (report,) = looking.examined
+    assert "unscaled-inputs" in {finding.rule for finding in report.findings}
+
+
+def test_batch_that_only_makes_the_weights_is_passed_over():
+    model = made("built")
+    _, looking = observed(lambda: (model.train_on_batch(X[:8] * 0, LABELS[:8]), by_batch(model)))
+    (report,) = looking.examined
+    assert report.ok, str(report)
+
+
+def test_model_that_was_fitted_is_not_examined_again():
+    model = made("built")
+    _, looking = observed(lambda: (by_fit(model), by_batch(model)))
+    assert len(looking.examined) == 1
