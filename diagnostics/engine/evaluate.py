@@ -42,6 +42,10 @@ class Evaluator:
         """Return the findings of the checks whose missing facts are all optional."""
         return self._evaluate(lambda need: need.kind in self._facts or not need.required)
 
+    def known(self, *kinds: type) -> tuple[Any, ...]:
+        """Return those of the facts added that are of these kinds."""
+        return tuple(self._facts[kind] for kind in kinds if kind in self._facts)
+
     @property
     def judged(self) -> frozenset[str]:
         """The rules that had their evidence, by name."""

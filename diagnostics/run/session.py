@@ -117,7 +117,8 @@ class RunSession:
 
     def _report(self, ending: Ending) -> Report:
         self._run.close()
-        trainings = [TrainingReports(t.examined, self._run.course(t)) for t in self._run.trainings]
+        complete = self._limits.reached is None and _ended_by_itself(ending)
+        trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
         if ending.error is not None and ending.error.__traceback__ is not None:
             try:
@@ -194,6 +195,13 @@ class RunSession:
             return False
         bad = FAIL_ON[: FAIL_ON.index(self._options.fail_on) + 1]
         return any(finding.severity in bad for finding in report.findings)
+
+
+def _ended_by_itself(ending: Ending) -> bool:
+    """Whether nothing cut the script off: an assertion on its results comes after its training."""
+    if ending.interrupted or ending.exit_code >= 128:
+        return False
+    return ending.error is None or isinstance(ending.error, AssertionError)
 
 
 def _duration(seconds: float) -> str:

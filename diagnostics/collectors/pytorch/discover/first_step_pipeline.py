@@ -43,6 +43,7 @@ class FirstPass:
         is_output: whether `prediction`, or that of `call`, is exactly what the model returned.
         call: the recorded call of a loss; None if there was none, or several.
         loss: the number that the backward pass begins with; None if there is none.
+        exact: whether that is the result of `call` alone, but for a constant factor.
         of_model: whether the model returned the loss itself; None if not known.
         knows_labels: whether the scores depend on the labels, as with a margin on the true class.
         loader: the DataLoader that the batch came from; None if not known.
@@ -55,6 +56,7 @@ class FirstPass:
     is_output: bool = False
     call: LossCall | None = None
     loss: float | None = None
+    exact: bool = False
     of_model: bool | None = None
     knows_labels: bool = False
     loader: Any = None
@@ -155,6 +157,8 @@ class FirstStepPipeline(Pipeline):
             broadcast=found.broadcast,
             name=None if seen.call is None else seen.call.name,
         )
+        if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
+            yield seen.call.inputs()
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""

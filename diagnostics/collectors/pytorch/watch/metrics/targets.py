@@ -1,0 +1,205 @@
+"""Recovers the targets of sampled steps from the gradient of the output, and keeps some rows of them.
+
+Of a pass at most `MOST` numbers are copied and `ROWS` rows of inputs and targets kept of it; `LIMIT` bytes in all.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
+from diagnostics.collectors.shared.target_recovery import FORMULAS, recovered
+from diagnostics.facts.course import SimpleFit, TargetHistory
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import LossHistory
+
+MOST = 2**16  # numbers of an output; larger ones are not looked at
+ROWS = 32  # of a pass, kept for a fit
+LIMIT = 8 * 2**20  # bytes of all that is kept; then every second pass is dropped
+AGREES = 2e-3  # relative: a formula's value and the loss that the script differentiated
+MOSTLY = 0.9  # of the passes must agree
+FEWEST = 4  # passes
+EXAMPLES = 100  # in these passes together, to know the mean of the targets
+DRIFT = 0.25  # of the variance: how far, squared, the mean may go from one half of the run to the other
+NOT_LEARNED = 0.9  # of the constant answer's loss: below, no fit is tried
+
+
+@dataclass
+class _Pass:
+    """A pass on its device: what the model gave for which inputs, and the gradient that came back."""
+
+    step: int
+    output: Tensor
+    of_classes: bool
+    inputs: Tensor | None
+    start: int
+    stride: int
+    gradient: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Of one formula: its loss, the mean (outputs,) and mean square of the targets, and some rows of them."""
+
+    loss: float
+    mean: Array
+    square: float
+    rows: Array
+
+
+@dataclass(frozen=True)
+class _Seen:
+    step: int
+    examples: int
+    readings: Mapping[str, _Moments]
+    inputs: Array | None
+
+    @property
+    def nbytes(self) -> int:
+        rows = sum(one.rows.nbytes + one.mean.nbytes for one in self.readings.values())
+        return rows + (0 if self.inputs is None else self.inputs.nbytes)
+
+
+class Targets:
+    """Listens to the gradient of the output at sampled steps; copies stay on the device until they are read."""
+
+    def __init__(self) -> None:
+        self._pending: list[_Pass] = []
+        self._seen: list[_Seen] = []
+        self._every = 1
+        self._count = 0
+
+    def training(self, step: int, output: Any, inputs: Any) -> None:
+        """Record a pass of training, and the gradient of its output, if that is one tensor."""
+        if not isinstance(output, Tensor):
+            output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
+        if not isinstance(output, Tensor) or not output.is_floating_point() or not output.requires_grad:
+            return
+        self._count += 1
+        if not output.ndim or not 0 < output.numel() <= MOST or (self._count - 1) % self._every:
+            return
+        rows = len(output)
+        stride = max(1, rows // ROWS)
+        start = self._count % stride  # other rows each time, where all passes have the same
+        seen = _Pass(step, output.detach().clone(), output.ndim == 2, None, start, stride)
+        seen.inputs = _features(inputs, rows, slice(start, None, stride))
+
+        def came(gradient: Tensor) -> None:
+            if seen.gradient is None:
+                seen.gradient = gradient.detach().clone()
+                self._pending.append(seen)
+
+        output.register_hook(functools.partial(call_without_user_modes, came))
+
+    def read(self) -> None:
+        """Read the copies, and keep what the formulas make of them."""
+        pending = taken(self._pending)
+        parts = [part for one in pending for part in (one.output, one.gradient, one.inputs)]
+        there = {number: part for number, part in enumerate(parts) if part is not None}
+        host = to_host(there)
+        for number, one in enumerate(pending):
+            output = host[3 * number].reshape(len(one.output), -1).astype(np.float64)
+            gradient = host[3 * number + 1].reshape(output.shape).astype(np.float64)
+            chosen = slice(one.start, None, one.stride)
+            readings = {
+                name: _Moments(
+                    found.loss,
+                    found.targets.mean(axis=0),
+                    float(np.square(found.targets).mean()),
+                    found.targets[chosen][:ROWS].astype(np.float32),
+                )
+                for name, found in recovered(output, gradient, one.of_classes).items()
+            }
+            inputs = host.get(3 * number + 2)
+            self._seen.append(_Seen(one.step, len(output), readings, None if inputs is None else inputs.copy()))
+        if sum(one.nbytes for one in self._seen) > LIMIT:
+            self._seen, self._every = self._seen[::2], 2 * self._every
+
+    def facts(self, losses: LossHistory | None) -> TargetHistory | None:
+        """Return the targets, if a formula gives the losses of the run; None otherwise."""
+        if losses is None:
+            return None
+        recorded = dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
+        seen = [one for one in self._seen if one.step in recorded]
+        if len(seen) < FEWEST:
+            return None
+        for name in FORMULAS:
+            passes = [one for one in seen if name in one.readings]
+            agreeing = [
+                one
+                for one in passes
+                if abs(one.readings[name].loss - recorded[one.step]) <= AGREES * abs(recorded[one.step]) + 1e-9
+            ]
+            if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
+                return _history(name, agreeing)
+        return None
+
+
+def _history(name: str, seen: list[_Seen]) -> TargetHistory | None:
+    of = [one.readings[name] for one in seen]
+    if len({one.mean.shape for one in of}) > 1:
+        return None
+    sizes = np.array([one.examples for one in seen], float)
+    means = np.array([one.mean for one in of])
+    answer = np.average(means, axis=0, weights=sizes)
+    if sizes.sum() < EXAMPLES or _drifts(means, np.array([one.square for one in of]), sizes):
+        return None
+    formula, width = FORMULAS[name], means.shape[1]
+    constant = np.array([formula.constant(answer, one.mean, one.square) for one in of])
+    losses = np.array([one.loss for one in of])
+    late = len(seen) // 2
+    fit = None
+    if constant[late:].sum() > 0 and losses[late:].sum() >= NOT_LEARNED * constant[late:].sum():
+        of_classes = formula.kind == "cross_entropy" or (formula.kind == "binary_cross_entropy" and width == 1)
+        fit = _fit(seen, of, of_classes)
+    steps = np.array([one.step for one in seen])
+    return TargetHistory(formula.kind, steps, losses, constant, int(sizes.sum()), width, fit)
+
+
+def _drifts(means: Array, squares: Array, sizes: Array) -> bool:
+    """Whether the targets of the second half are others than those of the first, beyond what chance does."""
+    half = len(means) // 2
+    first = np.average(means[:half], axis=0, weights=sizes[:half])
+    second = np.average(means[half:], axis=0, weights=sizes[half:])
+    variance = float(np.average(squares, weights=sizes) - np.square(np.average(means, 0, weights=sizes)).mean())
+    chance = 9 * variance * (1 / sizes[:half].sum() + 1 / sizes[half:].sum())
+    apart = float(np.square(first - second).mean())
+    return bool(apart > DRIFT * max(variance, 0) + max(chance, 0))
+
+
+def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit | None:
+    pairs = [
+        (one.inputs, moments.rows)
+        for one, moments in zip(seen, of, strict=True)
+        if one.inputs is not None and len(one.inputs) == len(moments.rows)
+    ]
+    kinds = {(inputs.dtype.kind, inputs.shape[1:]) for inputs, _ in pairs}
+    if not pairs or (len(kinds) > 1 and {kind for kind, _ in kinds} != {"i"}):
+        return None
+    longest = max(inputs.shape[1] for inputs, _ in pairs)
+    rows = [np.pad(inputs, ((0, 0), (0, longest - inputs.shape[1]))) for inputs, _ in pairs]
+    return simple_fit(np.concatenate(rows), np.concatenate([rows for _, rows in pairs]).astype(float), of_classes)
+
+
+def _features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
+    """Copy some rows of the inputs: (k, features) of all that are floats, or (k, length) of token ids."""
+    there = [t for t in tensors(inputs) if t.ndim and len(t) == rows and t.layout is torch.strided]
+    floats = [t for t in there if t.is_floating_point() and t.numel()]
+    if floats:
+        parts = []
+        for tensor in floats:
+            flat = tensor.detach()[chosen][:ROWS].reshape(len(tensor[chosen][:ROWS]), -1)
+            parts.append(flat[:, :: max(1, -(-flat.shape[1] // FEATURES))].float())
+        return torch.cat(parts, dim=1).clone()
+    ids = next((t for t in there if t.dtype in (torch.int64, torch.int32) and t.ndim in (1, 2)), None)
+    return None if ids is None else ids.detach()[chosen][:ROWS].reshape(len(ids[chosen][:ROWS]), -1).clone()
