@@ -132,7 +132,7 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
 
 def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    from diagnostics.facts.pipeline import Fact, LossFacts, LossInputFacts
+    from diagnostics.facts.pipeline import DatasetFacts, Fact, LossFacts, LossInputFacts
     from diagnostics.facts.trials import ReproductionFacts
     from diagnostics.report.build import evaluated, new_evaluator
 
@@ -170,7 +170,7 @@ def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
         kinds,
         stages=tuple(results),
         crash=crash,
-        facts=evaluator.known(LossFacts, LossInputFacts),
+        facts=evaluator.known(DatasetFacts, LossFacts, LossInputFacts),
     )
 
 

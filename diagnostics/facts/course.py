@@ -59,6 +59,23 @@ class TargetHistory:
 
 
 @dataclass(frozen=True)
+class DrawnRows:
+    """Rows of the batches that the model was called with in sampled steps; only rows that do not repeat by nature.
+
+    Attributes:
+        rows: looked at.
+        distinct: how many of them differ from each other.
+        steps: that they are from.
+    """
+
+    described: ClassVar[str] = "rows of the batches drawn"
+
+    rows: int
+    distinct: int
+    steps: int
+
+
+@dataclass(frozen=True)
 class Verdicts:
     """What the other rules said of this training.
 

@@ -115,6 +115,7 @@ class SplitFacts:
         distinct_training_rows: how many of the training rows compared differ from each other; None if not known.
         possible_rows: how many different rows the values seen in these columns can form; None if too many to
             count, or where values hardly repeat.
+        fractions: whether a row holds several numbers with fractions: two rows of measurements are never equal.
     """
 
     described: ClassVar[str] = "training and evaluation data"
@@ -127,6 +128,7 @@ class SplitFacts:
     compared: tuple[str, ...]
     distinct_training_rows: int | None = None
     possible_rows: int | None = None
+    fractions: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from diagnostics.engine.evaluate import Evaluator
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.course import TargetHistory, Verdicts
+from diagnostics.facts.course import DrawnRows, TargetHistory, Verdicts
 from diagnostics.facts.training import WATCHED
 from diagnostics.rules.registry import all_rules, causality_of, faults
 
@@ -75,14 +75,18 @@ def judged_as_a_whole(
         alone=alone,
     )
     facts = (*(() if examined is None else examined.facts), *watched.facts, verdicts)
-    evaluator = Evaluator([rule for rule in all_rules() if _judges_a_whole(rule)])
+    evaluator = Evaluator([rule for rule in all_rules() if _judges_a_whole(rule)], taking=Verdicts)
     findings = [*evaluator.add(*facts), *evaluator.close_phase()]
-    kinds = {Verdicts, TargetHistory, *(type(fact) for fact in facts), *WATCHED}
+    kinds = {Verdicts, TargetHistory, DrawnRows, *(type(fact) for fact in facts), *WATCHED}
     return replace(
         watched,
         findings=(*watched.findings, *findings),
         judged=watched.judged | evaluator.judged,
-        not_applicable={**watched.not_applicable, **evaluator.not_applicable(*kinds)},
+        not_applicable={
+            name: why
+            for name, why in {**watched.not_applicable, **evaluator.not_applicable(*kinds)}.items()
+            if name not in verdicts.judged | evaluator.judged
+        },
         faults=(*watched.faults, *evaluator.faults),
     )
 

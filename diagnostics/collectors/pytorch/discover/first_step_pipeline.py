@@ -104,7 +104,7 @@ class FirstStepPipeline(Pipeline):
         if loader is None:
             raise CannotJudge("the DataLoader of this batch is not known")
         shuffled = is_shuffled(loader)
-        if shuffled is None or not is_plain(loader.dataset):
+        if not is_plain(loader.dataset):
             raise CannotJudge("reading rows now could change what the training reads")
         try:
             with random_states_kept(loader):
@@ -223,7 +223,10 @@ def evaluation_facts(training: DataLoader[Any], evaluation: DataLoader[Any]) -> 
         return (_rows(training, shuffled), *compared)
 
 
-def _rows(loader: DataLoader[Any], shuffled: bool) -> DatasetFacts:
+def _rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
+    if shuffled is None:  # a sampler of the user's own: which rows it gives is not asked, only what there is
+        there = dataset_facts(sample_rows(loader.dataset), weighted_sampling=None)
+        return dataclasses.replace(there, labels=None, token_lengths=None)
     return dataset_facts(
         sample_rows(loader.dataset, loader=loader),
         weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),

@@ -243,6 +243,7 @@ class TorchWatcher:
         self._safely("targets", self._targets.read)
         others: list[Any] = [self._predictions.facts(), self._modes.facts(), self._graphs.facts()]
         self._safely("targets", lambda: others.append(self._targets.facts(self.history().losses)))
+        self._safely("targets", lambda: others.append(self._targets.drawn()))
         seen = (*others, *self._samples.facts())
         return tuple(facts for facts in seen if facts is not None)
 

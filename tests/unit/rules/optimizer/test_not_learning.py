@@ -32,9 +32,9 @@ class TestFires:
         said, _, left = finding.message.partition(" Not tested: ")
         assert said == (
             "The run ended no better than a constant answer: over the last third of its steps the mean squared "
-            "error is 1.01, and one and the same answer for every example would score 1 (320 sampled targets). There "
-            "is something to learn: a linear fit to 120 of the rows leaves 20% of the constant answer's error on 120 "
-            "others. Ruled out: every parameter gets a gradient, units are alive and batches differ."
+            "error is 1.01, and one and the same answer for every example would score 1 (320 sampled targets). "
+            "There is something to learn: a linear fit to 120 of the rows leaves 20% of the constant answer's "
+            "error on 120 others. Ruled out: every parameter gets a gradient, units are alive and batches differ."
         )
         assert left == (
             "labels-unrelated, ignores-input, optimizer-misses-parameters, unchanged-parameters, broadcast-loss "

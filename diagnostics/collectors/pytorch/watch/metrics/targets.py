@@ -19,7 +19,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
 from diagnostics.collectors.shared.target_recovery import FORMULAS, recovered
-from diagnostics.facts.course import SimpleFit, TargetHistory
+from diagnostics.facts.course import DrawnRows, SimpleFit, TargetHistory
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import LossHistory
 
@@ -31,6 +31,8 @@ MOSTLY = 0.9  # of the passes must agree
 FEWEST = 4  # passes
 EXAMPLES = 100  # in these passes together, to know the mean of the targets
 DRIFT = 0.25  # of the variance: how far, squared, the mean may go from one half of the run to the other
+FRACTIONS = 0.5  # of the numbers of a row; fewer are categories, or mostly zeros
+TOKENS = 8  # in a row of ids
 NOT_LEARNED = 0.9  # of the constant answer's loss: below, no fit is tried
 
 
@@ -125,6 +127,14 @@ class Targets:
         if sum(one.nbytes for one in self._seen) > LIMIT:
             self._seen, self._every = self._seen[::2], 2 * self._every
 
+    def drawn(self) -> DrawnRows | None:
+        """Count different rows among those kept; None for rows that repeat by nature, as a few categories do."""
+        kept = [one.inputs for one in self._seen if one.inputs is not None and len(one.inputs)]
+        if len(kept) < FEWEST or not all(_seldom_repeats(inputs) for inputs in kept):
+            return None
+        rows = [row.tobytes() for inputs in kept for row in inputs]
+        return DrawnRows(len(rows), len(set(rows)), len(kept))
+
     def facts(self, losses: LossHistory | None) -> TargetHistory | None:
         """Return the targets, if a formula gives the losses of the run; None otherwise."""
         if losses is None:
@@ -189,6 +199,12 @@ def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit |
     longest = max(inputs.shape[1] for inputs, _ in pairs)
     rows = [np.pad(inputs, ((0, 0), (0, longest - inputs.shape[1]))) for inputs, _ in pairs]
     return simple_fit(np.concatenate(rows), np.concatenate([rows for _, rows in pairs]).astype(float), of_classes)
+
+
+def _seldom_repeats(inputs: Array) -> bool:
+    if inputs.dtype.kind == "f":
+        return bool((inputs != np.round(inputs)).mean() > FRACTIONS) and inputs.shape[1] > 1
+    return inputs.shape[1] >= TOKENS
 
 
 def _features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
