@@ -49,6 +49,7 @@ class RunOptions:
         replay_on_cpu: whether to run it once more on the CPU if a GPU fails.
         first_batches: a file with the first batches for its first loader; None for the loader's own.
         quiet: whether to print no report unless the run fails.
+        verbose: whether the text names all rules that could not be judged.
         rank: of this process under a launcher, where the exit code is the script's; None without a launcher.
     """
 
@@ -62,6 +63,7 @@ class RunOptions:
     first_batches: Path | None
     quiet: bool
     rank: Rank | None = None
+    verbose: bool = False
 
 
 class RunSession:
@@ -134,7 +136,13 @@ class RunSession:
             alone = self._options.rank is None or self._options.rank.world == 1
             again = self._again(trainings) if alone else StageResult("run again", "not judged", ONE_OF_MANY)
             stages = (*stages, again)
-        return dataclasses.replace(report, stages=stages, script=self._script.name, exit_code=ending.exit_code)
+        return dataclasses.replace(
+            report,
+            stages=stages,
+            script=self._script.name,
+            exit_code=ending.exit_code,
+            verbose=self._options.verbose,
+        )
 
     def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
         """Run the script once more on the CPU, where the traceback ends at the failing line."""
