@@ -23,9 +23,10 @@ from diagnostics.facts.course import DrawnRows, SimpleFit, TargetHistory
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import LossHistory
 
-MOST = 2**16  # numbers of an output; larger ones are not looked at
+MOST = 2**15  # numbers of an output; larger ones are not looked at
 ROWS = 32  # of a pass, kept for a fit
-LIMIT = 8 * 2**20  # bytes of all that is kept; then every second pass is dropped
+PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
+LIMIT = 8 * 2**20  # bytes of all that is kept; likewise
 AGREES = 2e-3  # relative: a formula's value and the loss that the script differentiated
 MOSTLY = 0.9  # of the passes must agree
 FEWEST = 4  # passes
@@ -61,15 +62,35 @@ class _Moments:
 
 @dataclass(frozen=True)
 class _Seen:
+    """A pass on the host; what the formulas make of it is computed when the run is over."""
+
     step: int
-    examples: int
-    readings: Mapping[str, _Moments]
+    output: Array
+    gradient: Array
+    of_classes: bool
     inputs: Array | None
+    chosen: slice
 
     @property
     def nbytes(self) -> int:
-        rows = sum(one.rows.nbytes + one.mean.nbytes for one in self.readings.values())
-        return rows + (0 if self.inputs is None else self.inputs.nbytes)
+        return self.output.nbytes + self.gradient.nbytes + (0 if self.inputs is None else self.inputs.nbytes)
+
+    @property
+    def examples(self) -> int:
+        return len(self.output)
+
+    def readings(self) -> dict[str, _Moments]:
+        output = self.output.reshape(len(self.output), -1).astype(np.float64)
+        gradient = self.gradient.reshape(output.shape).astype(np.float64)
+        return {
+            name: _Moments(
+                found.loss,
+                found.targets.mean(axis=0),
+                float(np.square(found.targets).mean()),
+                found.targets[self.chosen][:ROWS],
+            )
+            for name, found in recovered(output, gradient, self.of_classes).items()
+        }
 
 
 class Targets:
@@ -104,27 +125,18 @@ class Targets:
         output.register_hook(functools.partial(call_without_user_modes, came))
 
     def read(self) -> None:
-        """Read the copies, and keep what the formulas make of them."""
+        """Bring the copies to the host."""
         pending = taken(self._pending)
         parts = [part for one in pending for part in (one.output, one.gradient, one.inputs)]
         there = {number: part for number, part in enumerate(parts) if part is not None}
         host = to_host(there)
         for number, one in enumerate(pending):
-            output = host[3 * number].reshape(len(one.output), -1).astype(np.float64)
-            gradient = host[3 * number + 1].reshape(output.shape).astype(np.float64)
+            output, gradient, inputs = (host.get(3 * number + part) for part in range(3))
+            assert output is not None
+            assert gradient is not None
             chosen = slice(one.start, None, one.stride)
-            readings = {
-                name: _Moments(
-                    found.loss,
-                    found.targets.mean(axis=0),
-                    float(np.square(found.targets).mean()),
-                    found.targets[chosen][:ROWS].astype(np.float32),
-                )
-                for name, found in recovered(output, gradient, one.of_classes).items()
-            }
-            inputs = host.get(3 * number + 2)
-            self._seen.append(_Seen(one.step, len(output), readings, None if inputs is None else inputs.copy()))
-        if sum(one.nbytes for one in self._seen) > LIMIT:
+            self._seen.append(_Seen(one.step, output, gradient, one.of_classes, inputs, chosen))
+        while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > LIMIT:
             self._seen, self._every = self._seen[::2], 2 * self._every
 
     def drawn(self) -> DrawnRows | None:
@@ -143,20 +155,20 @@ class Targets:
         seen = [one for one in self._seen if one.step in recorded]
         if len(seen) < FEWEST:
             return None
+        read = [(one, one.readings()) for one in seen]
         for name in FORMULAS:
-            passes = [one for one in seen if name in one.readings]
             agreeing = [
-                one
-                for one in passes
-                if abs(one.readings[name].loss - recorded[one.step]) <= AGREES * abs(recorded[one.step]) + 1e-9
+                (one, readings[name])
+                for one, readings in read
+                if name in readings
+                and abs(readings[name].loss - recorded[one.step]) <= AGREES * abs(recorded[one.step]) + 1e-9
             ]
             if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
-                return _history(name, agreeing)
+                return _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing])
         return None
 
 
-def _history(name: str, seen: list[_Seen]) -> TargetHistory | None:
-    of = [one.readings[name] for one in seen]
+def _history(name: str, seen: list[_Seen], of: list[_Moments]) -> TargetHistory | None:
     if len({one.mean.shape for one in of}) > 1:
         return None
     sizes = np.array([one.examples for one in seen], float)
@@ -203,8 +215,8 @@ def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit |
 
 def _seldom_repeats(inputs: Array) -> bool:
     if inputs.dtype.kind == "f":
-        return bool((inputs != np.round(inputs)).mean() > FRACTIONS) and inputs.shape[1] > 1
-    return inputs.shape[1] >= TOKENS
+        return bool((inputs != np.round(inputs)).mean() > FRACTIONS and inputs.shape[1] > 1)
+    return bool(inputs.shape[1] >= TOKENS)
 
 
 def _features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
