@@ -132,7 +132,7 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
 
 def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    from diagnostics.facts.pipeline import Fact
+    from diagnostics.facts.pipeline import DatasetFacts, Fact, LossFacts, LossInputFacts
     from diagnostics.facts.trials import ReproductionFacts
     from diagnostics.report.build import evaluated, new_evaluator
 
@@ -163,7 +163,15 @@ def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
             result, found, crash = _run_stage(name, stage, evaluator, to_the_end)
         results.append(result)
         findings += found
-    return evaluated(f"examined {pipeline.name}", evaluator, findings, kinds, stages=tuple(results), crash=crash)
+    return evaluated(
+        f"examined {pipeline.name}",
+        evaluator,
+        findings,
+        kinds,
+        stages=tuple(results),
+        crash=crash,
+        facts=evaluator.known(DatasetFacts, LossFacts, LossInputFacts),
+    )
 
 
 def _run_stage(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.report.build import finished
+from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.loggers import MetricLogger, check_logger
 from diagnostics.report.report import Report
 
@@ -69,7 +69,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def report(self) -> Report:
         """Return the report up to now. Reads what is still on the device."""
-        return finished(self._report())
+        return finished(judged_as_a_whole(self._report()))
 
     def _report(self) -> Report:
         if self._run is None:

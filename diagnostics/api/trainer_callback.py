@@ -12,7 +12,7 @@ import transformers
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import typed_message
-from diagnostics.report.build import finished
+from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.loggers import check_logger
 from diagnostics.report.report import Report
 
@@ -86,7 +86,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def report(self) -> Report:
         """Say what was seen so far, at any time. Reads what is still on the device."""
-        return finished(self._report())
+        return finished(judged_as_a_whole(self._report()))
 
     def _report(self) -> Report:
         watched = self._watch

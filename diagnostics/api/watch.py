@@ -86,9 +86,9 @@ class Watch:
     @without_user_modes()
     def report(self) -> Report:
         """Return the report of the run so far. Reads pending values from the device."""
-        from diagnostics.report.build import finished
+        from diagnostics.report.build import finished, judged_as_a_whole
 
-        return finished(self._report())
+        return finished(judged_as_a_whole(self._report()))
 
     @without_user_modes()
     def _report(self) -> Report:

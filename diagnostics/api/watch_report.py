@@ -75,6 +75,7 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
         history=history,
         origin=probe.origin,
         ranges=ranges,
+        facts=tuple(fact for fact in seen if fact is not None),
     )
 
 

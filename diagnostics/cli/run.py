@@ -59,6 +59,7 @@ def add_to(commands: Any) -> None:
     )
     run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # between a first run and its second
     run.add_argument("--quiet", action="store_true", help="print no report unless the run fails")
+    run.add_argument("--verbose", action="store_true", help="name all rules that could not be judged")
     run.set_defaults(command=run_script)
 
 
@@ -100,6 +101,7 @@ def run_script(options: argparse.Namespace) -> int:
         first_batches=options.first_batches,
         quiet=options.quiet,
         rank=rank,
+        verbose=options.verbose,
     )
     return RunSession(script, session_options).make()
 

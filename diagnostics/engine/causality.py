@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .rule import Rule
 
 # The symptoms of almost every silent bug: the loss does not fall, and the predictions are useless.
-NO_LEARNING = ("loss-plateau", "constant-predictions", "cannot-overfit-one-batch")
+NO_LEARNING = ("loss-plateau", "constant-predictions", "cannot-overfit-one-batch", "not-learning")
 NAN = ("non-finite-activations", "non-finite-loss", "non-finite-gradients")
 TOO_LARGE_STEPS = ("exploding-gradients", "loss-divergence", "loss-oscillation", *NO_LEARNING, *NAN)
 

@@ -22,11 +22,15 @@ class Evaluator:
         faults: errors in the rules themselves.
     """
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], taking: type | None = None) -> None:
+        """Prepare; `taking`: a kind of facts, to evaluate only the checks that take it."""
         self._rules = tuple(rules)
         self._facts: dict[type, Any] = {}
         self._waiting: list[_Check] = [
-            (rule, name, needs) for rule in self._rules for name, needs in rule.checks().items()
+            (rule, name, needs)
+            for rule in self._rules
+            for name, needs in rule.checks().items()
+            if taking is None or any(need.kind is taking for need in needs.values())
         ]
         self._judged: set[str] = set()
         self._reasons: dict[str, str] = {}
@@ -41,6 +45,10 @@ class Evaluator:
     def close_phase(self) -> list[Finding]:
         """Return the findings of the checks whose missing facts are all optional."""
         return self._evaluate(lambda need: need.kind in self._facts or not need.required)
+
+    def known(self, *kinds: type) -> tuple[Any, ...]:
+        """Return those of the facts added that are of these kinds."""
+        return tuple(self._facts[kind] for kind in kinds if kind in self._facts)
 
     @property
     def judged(self) -> frozenset[str]:

@@ -116,6 +116,7 @@ class SplitFacts:
         distinct_training_rows: how many of the training rows compared differ from each other; None if not known.
         possible_rows: how many different rows the values seen in these columns can form; None if too many to
             count, or where values hardly repeat.
+        fractions: whether a row holds several numbers with fractions: two rows of measurements are never equal.
     """
 
     described: ClassVar[str] = "training and evaluation data"
@@ -128,6 +129,7 @@ class SplitFacts:
     compared: tuple[str, ...]
     distinct_training_rows: int | None = None
     possible_rows: int | None = None
+    fractions: bool = False
 
 
 @dataclass(frozen=True)
@@ -300,6 +302,34 @@ class LossFacts:
 
 
 @dataclass(frozen=True)
+class LossInputFacts:
+    """What a loss of a library was given; only where it is all of the loss that is differentiated.
+
+    Attributes:
+        function: its name in the library: ``kl_div``, ``binary_crossentropy``, …
+        value: of the batch, before a constant factor.
+        mass: sum of exp(prediction) over the classes of an example, the median over examples: 1 of
+            log-probabilities; None where no axis counts classes.
+        lowest_input: of the prediction.
+        highest_input: of the prediction.
+        lowest_target: None where targets are class indices, likewise the next.
+        highest_target: of the targets.
+        weighted: whether it was given weights, which could be negative.
+    """
+
+    described: ClassVar[str] = "a loss that is a single call of the library"
+
+    function: str
+    value: float
+    mass: float | None = None
+    lowest_input: float | None = None
+    highest_input: float | None = None
+    lowest_target: float | None = None
+    highest_target: float | None = None
+    weighted: bool = False
+
+
+@dataclass(frozen=True)
 class GradientFacts:
     """The gradient of the loss on one batch.
 
@@ -353,6 +383,7 @@ Fact = (
     | OutputFacts
     | LayerFacts
     | LossFacts
+    | LossInputFacts
     | GradientFacts
     | OptimizerFacts
     | OverfitFacts

@@ -10,7 +10,10 @@ from typing import Any
 from diagnostics.config import from_pyproject
 from diagnostics.engine.evaluate import Evaluator
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule
 from diagnostics.errors import InvalidInput
+from diagnostics.facts.course import DrawnRows, TargetHistory, Verdicts
+from diagnostics.facts.training import WATCHED
 from diagnostics.rules.registry import all_rules, causality_of, faults
 
 from .report import Report
@@ -48,6 +51,48 @@ def evaluated(
         faults=(*other_faults, *evaluator.faults, *faults()),
         **seen,
     )
+
+
+def judged_as_a_whole(
+    watched: Report, examined: Report | None = None, *, complete: bool = True, alone: bool = True
+) -> Report:
+    """Return the report of a watched run with the rules evaluated that need the verdicts of all others.
+
+    Args:
+        watched: of the run, before grouping.
+        examined: of the examination before it, if there was one.
+        complete: see `Verdicts`.
+        alone: see `Verdicts`.
+    """
+    if watched.history is None:
+        return watched
+    reports = [report for report in (examined, watched) if report is not None]
+    said = [finding for report in reports for finding in report.findings]
+    verdicts = Verdicts(
+        found=frozenset(finding.rule for finding in said if finding.severity != "note"),
+        judged=frozenset[str]().union(*(report.judged for report in reports)),
+        complete=complete,
+        alone=alone,
+    )
+    facts = (*(() if examined is None else examined.facts), *watched.facts, verdicts)
+    evaluator = Evaluator([rule for rule in all_rules() if _judges_a_whole(rule)], taking=Verdicts)
+    findings = [*evaluator.add(*facts), *evaluator.close_phase()]
+    kinds = {Verdicts, TargetHistory, DrawnRows, *(type(fact) for fact in facts), *WATCHED}
+    return replace(
+        watched,
+        findings=(*watched.findings, *findings),
+        judged=watched.judged | evaluator.judged,
+        not_applicable={
+            name: why
+            for name, why in {**watched.not_applicable, **evaluator.not_applicable(*kinds)}.items()
+            if name not in verdicts.judged | evaluator.judged
+        },
+        faults=(*watched.faults, *evaluator.faults),
+    )
+
+
+def _judges_a_whole(rule: Rule) -> bool:
+    return any(need.kind is Verdicts for needs in rule.checks().values() for need in needs.values())
 
 
 def finished(report: Report) -> Report:

@@ -64,6 +64,8 @@ class Report:
         ranges: of its activations.
         traces: every module call in the traced steps.
         failed: the batch in which NaN or inf first appeared; see `batch`.
+        verbose: whether a terminal shows all rules that could not be judged.
+        facts: for the rules that judge examination and run together; see `judged_as_a_whole`.
     """
 
     title: str
@@ -83,6 +85,8 @@ class Report:
     ranges: RangeFacts | None = field(default=None, compare=False)
     traces: tuple[TraceFacts, ...] = field(default=(), compare=False)
     failed: FailedBatch | None = field(default=None, compare=False)
+    verbose: bool = field(default=False, compare=False)
+    facts: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         ordered = sorted(self.findings, key=lambda finding: SEVERITIES.index(finding.severity))

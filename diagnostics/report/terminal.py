@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -16,6 +16,8 @@ from rich.text import Text
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
+from .doubts import doubted, not_judged
+
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
     from diagnostics.facts.crash import CrashFacts
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
 TRACED = 60  # module calls of one step; the report's page holds all
-FEW = 12  # rules that could not be judged and are named even after a failure
 TEXT_WIDTH = 100  # columns; longer lines are hard to read
 
 _COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -73,7 +74,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     if report.crash is not None:
         yield _crash(report.crash)
     if report.stages:
-        yield Padding(_walk(report.stages, width), (0, 0, 1, 0))
+        yield Padding(_walk(report.stages, width, doubted(report)), (0, 0, 1, 0))
     for finding in report.findings:
         yield _finding(finding, width)
     for trace in report.traces:
@@ -81,7 +82,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     yield from _closing(report, width)
 
 
-def _walk(stages: tuple[StageResult, ...], width: int) -> Table:
+def _walk(stages: tuple[StageResult, ...], width: int, doubts: Collection[str] = ()) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.width = width
     table.add_column(no_wrap=True)
@@ -91,6 +92,8 @@ def _walk(stages: tuple[StageResult, ...], width: int) -> Table:
     for stage in stages:
         if stage.status != "not reached":
             mark = Text(_MARK[stage.status], style=_MARK_COLOUR[stage.status])
+            if stage.status == "passed" and stage.name in doubts:
+                mark = Text("!", style="yellow")  # no tick beside a number that is wrong
             table.add_row(mark, stage.name, Text(shortened(stage.detail)))
     if unreached:
         table.add_row(
@@ -197,11 +200,8 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     if report.failed is not None and not report.failed.why_not:
         step, ending = report.failed.step, report.failed.ending
         yield Text(f"To save the batch of step {step}: report.batch().save('batch{ending}').")
-    if report.stages and report.crash is not None and len(report.not_applicable) > FEW:
-        yield Text(f"{len(report.not_applicable)} rules could not be judged before the failure.", style="dim")
-    elif report.stages and report.not_applicable:
-        names = ", ".join(sorted(report.not_applicable))
-        yield Text(f"Not judged: {names}.", style="dim")
+    if report.stages and (unjudged := not_judged(report)):
+        yield Text(unjudged, style="dim")
     for rule, reason in report.ignored.items():
         yield Text(f"Ignored: {rule}" + (f" ({reason})" if reason else "") + ".", style="dim")
     for rule in report.ignored_in_vain:

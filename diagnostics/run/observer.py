@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from diagnostics.collectors.isolation.guard import FaultGuard, is_out_of_memory
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.import_hooks import after_import
+from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import InvalidInput
 from diagnostics.report.report import Report, StageResult
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.discover.batch_replay import BatchRecorder
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
     from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+    from diagnostics.collectors.shared.learnability import KeptRows
     from diagnostics.collectors.shared.pipeline import Pipeline
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
@@ -47,11 +49,15 @@ class Training:
         examined: the report of the examination before it, or of its first step; None if it was not examined.
         watching: an object with the report of the watched run; None if it is not watched.
         awaits_batch: whether to examine it once it has drawn a batch.
+        alone: whether no other training of the script steps in turn with this one.
+        rows: some of its data, where its watcher does not see the targets.
     """
 
     examined: Report | None = None
     watching: Any = None
     awaits_batch: bool = False
+    alone: bool = True
+    rows: KeptRows | None = None
 
 
 @dataclass
@@ -137,12 +143,27 @@ class ScriptObserver:
         """Return a report of every watched training so far."""
         return [report for training in self.trainings if (report := self.course(training)) is not None]
 
-    def course(self, training: Training) -> Report | None:
-        """Return a report of one training so far; None if it was not watched."""
+    def course(self, training: Training, complete: bool = True) -> Report | None:
+        """Return a report of one training so far; None if it was not watched.
+
+        Args:
+            training: one of `trainings`.
+            complete: whether it ended by itself.
+        """
         report: Report | None = (
             None if training.watching is None else self._guard.attempt(training.watching._report)
         )
-        return None if report is None else _unaided(report)
+        if report is None:
+            return None
+        from diagnostics.report.build import judged_as_a_whole
+
+        if training.rows is not None and report.history is not None:
+            targets = self._guard.attempt(training.rows.history, report.history.losses)
+            report = replace(report, facts=(*report.facts, *([] if targets is None else [targets])))
+        judged: Report | None = self._guard.attempt(
+            judged_as_a_whole, report, training.examined, complete=complete, alone=training.alone
+        )
+        return _unaided(judged or report)
 
     @property
     def backward_passes(self) -> int:
@@ -166,7 +187,12 @@ class ScriptObserver:
         from diagnostics.collectors.pytorch.discover.loops import LoopFinder
 
         self._loops = LoopFinder(
-            self._watch, self._fault, self._examine_step, self._over, self._examine_evaluation
+            self._watch,
+            self._fault,
+            self._examine_step,
+            self._over,
+            self._examine_evaluation,
+            self._in_turn,
         )
         self._at_close.callback(self._loops.close)
 
@@ -194,6 +220,9 @@ class ScriptObserver:
     def _over(self, watching: Any) -> None:
         training = self._of_loops[watching]
         training.watching = _Over(watching.release())
+
+    def _in_turn(self, watching: Any) -> None:
+        self._of_loops[watching].alone = False
 
     def _examine_step(self, watching: Any, step: FirstStepPipeline) -> None:
         from diagnostics.api.examine import walk
@@ -335,6 +364,8 @@ class ScriptObserver:
             training.examined = walk(pipeline)
             self._on_examined(training.examined)
             training.awaits_batch = getattr(pipeline, "awaits_weights", False)
+            with own_run(), pipeline.untouched():
+                training.rows = pipeline.kept_rows()
         except InvalidInput as reason:  # it trains in a way that cannot be examined
             training.examined = _not_examined(arguments[0], str(reason))
         except Exception as fault:

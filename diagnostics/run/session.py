@@ -50,6 +50,7 @@ class RunOptions:
         replay_on_cpu: whether to run it once more on the CPU if a GPU fails.
         first_batches: a file with the first batches for its first loader; None for the loader's own.
         quiet: whether to print no report unless the run fails.
+        verbose: whether the text names all rules that could not be judged.
         rank: of this process under a launcher, where the exit code is the script's; None without a launcher.
     """
 
@@ -63,6 +64,7 @@ class RunOptions:
     first_batches: Path | None
     quiet: bool
     rank: Rank | None = None
+    verbose: bool = False
 
 
 class RunSession:
@@ -118,7 +120,8 @@ class RunSession:
 
     def _report(self, ending: Ending) -> Report:
         self._run.close()
-        trainings = [TrainingReports(t.examined, self._run.course(t)) for t in self._run.trainings]
+        complete = self._limits.reached is None and _ended_by_itself(ending)
+        trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
         if ending.error is not None and ending.error.__traceback__ is not None:
             try:
@@ -134,7 +137,13 @@ class RunSession:
             alone = self._options.rank is None or self._options.rank.world == 1
             again = self._again(trainings) if alone else StageResult("run again", "not judged", ONE_OF_MANY)
             stages = (*stages, again)
-        return dataclasses.replace(report, stages=stages, script=self._script.name, exit_code=ending.exit_code)
+        return dataclasses.replace(
+            report,
+            stages=stages,
+            script=self._script.name,
+            exit_code=ending.exit_code,
+            verbose=self._options.verbose,
+        )
 
     def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
         """Run the script once more on the CPU, where the traceback ends at the failing line."""
@@ -206,6 +215,13 @@ def _nothing_trained(backward_passes: int) -> StageResult:
         detail=f"backward() was called {count_of(backward_passes, 'time')}, and no PyTorch optimizer stepped with "
         "a model: weights that a script updates by hand are not watched, and nothing here says that they learn",
     )
+
+
+def _ended_by_itself(ending: Ending) -> bool:
+    """Whether nothing cut the script off: an assertion on its results comes after its training."""
+    if ending.interrupted or ending.exit_code >= 128:
+        return False
+    return ending.error is None or isinstance(ending.error, AssertionError)
 
 
 def _duration(seconds: float) -> str:

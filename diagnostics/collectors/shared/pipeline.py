@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from diagnostics.facts.pipeline import Fact
 
+from .learnability import KeptRows
+
 
 class CannotJudge(Exception):
     """A stage cannot be examined; the message says why. Later stages go on."""
@@ -76,6 +78,10 @@ class Pipeline(ABC):
     def overfit(self) -> Iterator[Fact]:
         """Train the copy on the one batch."""
         raise CannotJudge(self.not_offered["overfit"])
+
+    def kept_rows(self) -> KeptRows | None:
+        """Copy rows of the data for the end of the run; None where a watcher sees the targets itself."""
+        return None
 
     def evaluation(self) -> Iterator[Fact]:
         """Test the user's metric on predictions with a known answer."""

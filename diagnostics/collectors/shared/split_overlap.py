@@ -19,6 +19,7 @@ EVALUATION_ROWS = 512  # from all over the evaluation set
 TRAINING_ROWS = 20_000  # in a fixed random order; the report says how many it were
 SECONDS = 2.0  # for reading either of them
 MOST_POSSIBLE = 2 * TRAINING_ROWS  # rows; a larger input space is not counted, the training rows cannot fill it
+FRACTIONS = 4  # numbers with a fraction in a row, which then does not occur twice by nature
 VALUE_REPEATS = 4  # ours: times that each value of an input is seen on average, if it is one of a few
 
 
@@ -48,12 +49,13 @@ def compared_rows(training: Any, evaluation: Any, seconds: float = SECONDS) -> I
                 break
         found: set[bytes] = set()
         space = _InputSpace()
-        read = 0
+        read, fractions = 0, False
         started = time.monotonic()
         for index in _spread_over(training_size):
             row = training[index]
             found.add(row_digest(row, compared))
             space.add(row, compared)
+            fractions = fractions or (not read and _has_fractions(row, compared))
             read += 1
             if read == TRAINING_ROWS or time.monotonic() - started > seconds:
                 break
@@ -66,7 +68,14 @@ def compared_rows(training: Any, evaluation: Any, seconds: float = SECONDS) -> I
         compared=compared,
         distinct_training_rows=len(found),
         possible_rows=space.size(read),
+        fractions=fractions,
     )
+
+
+def _has_fractions(row: Any, columns: Sequence[str]) -> bool:
+    arrays = [to_array(value) for name in columns if not isinstance(value := _value(row, name), str)]
+    numbers = [array.reshape(-1) for array in arrays if array is not None and array.dtype.kind == "f"]
+    return sum(int((values != np.round(values)).sum()) for values in numbers) >= FRACTIONS
 
 
 class _InputSpace:

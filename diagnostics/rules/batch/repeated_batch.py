@@ -8,6 +8,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import DrawnRows, Verdicts
 from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
 from diagnostics.facts.training import StepHistory
 
@@ -15,6 +16,7 @@ MIN_ROWS = 8  # all identical: fewer rows may be an experiment
 MANY_ROWS = 64
 FEW = 0.05  # distinct rows among many read
 BATCHES = 4  # rows read, at least, in batches
+DRAWN = 1 / 8  # of the rows looked at, and of those of the dataset: distinct rows that were drawn
 STEPS = 20  # of a watched run, all with the same batch
 WIDE = 16  # scalars in a row: narrow rows repeat by nature
 
@@ -48,8 +50,10 @@ class RepeatedBatch(Rule):
     ## Thresholds
     At least 8 rows, all identical. Or at least 64 rows and 4 batches' worth were read, and no more of them are
     distinct than one batch holds: fewer than 5% of the rows, or exactly the batch size. In a watched run: at least
-    20 steps, all on the same batch. That is only a note, because a dataset may fit into one batch, and a batch may
-    be repeated on purpose. All limits are ours.
+    20 steps, all on the same batch: a note, because a dataset may fit into one batch, and a warning where the
+    loader's dataset is known to have four times as many rows. Or at least 64 rows of the batches were looked at,
+    and at most an eighth of them differ, and at most an eighth as many as differ among the rows read of the
+    dataset. All limits are ours.
 
     ## Known problems
     A table with few columns has few possible rows, and these repeat by nature. So the second limit applies only to
@@ -124,6 +128,51 @@ class RepeatedBatch(Rule):
             evidence={"steps": steps.total_steps, "batch_size": size or None},
             severity="note",
         )
+
+    @check
+    def from_course(
+        self, steps: StepHistory, dataset: DatasetFacts, verdicts: Verdicts, drawn: DrawnRows | None = None
+    ) -> Finding | None:
+        """Compare the rows of the batches with those of the dataset, when the run is over."""
+        prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
+        if dataset.size is None or not size:
+            raise NotApplicable("needs the number of rows of the dataset, and of a batch")
+        if not verdicts.complete or not verdicts.alone or (steps.passes > 1).any():
+            raise NotApplicable("needs a run of steps of one pass each that was not cut off")
+        if (prints != 0).sum() >= STEPS and (prints == prints[0]).all():
+            if not _left_over(dataset, size):
+                return None
+            return self._of_the_dataset(
+                f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", dataset, size
+            )
+        if drawn is None or drawn.rows < MANY_ROWS or dataset.distinct_rows is None:
+            raise NotApplicable(f"needs {MANY_ROWS} rows of the batches")
+        if drawn.distinct > DRAWN * min(drawn.rows, dataset.distinct_rows):
+            return None
+        return self._of_the_dataset(
+            f"Of {drawn.rows:,} rows looked at, in {drawn.steps} batches, only {drawn.distinct:,} differ",
+            dataset,
+            drawn.distinct,
+        )
+
+    def _of_the_dataset(self, seen: str, dataset: DatasetFacts, distinct: int) -> Finding:
+        return self.found(
+            f"{seen}. The dataset has {dataset.size:,} rows: the model learns nothing about the others. Unless "
+            "this tests whether the model can memorise a batch, the loop or the sampler does not go through the "
+            "data.",
+            fix=(
+                "for batch in loader: ...  # not next(iter(loader)), which always returns the first batch",
+                "let the sampler yield every index: RandomSampler(dataset)",
+            ),
+            evidence={"size": dataset.size, "distinct_rows_drawn": distinct},
+        )
+
+
+def _left_over(dataset: DatasetFacts, size: int) -> bool:
+    """Whether the dataset has clearly more rows, that differ, than one batch."""
+    if dataset.size is None or not size or dataset.size < BATCHES * size:
+        return False
+    return dataset.distinct_rows is None or dataset.distinct_rows > min(2 * size, dataset.rows_read // 2)
 
 
 def _counted(dataset: DatasetFacts) -> tuple[int, int]:

@@ -64,7 +64,7 @@ class SortedByLabel(Rule):
     """
 
     severity = "warning"
-    causes = ("loss-oscillation", "constant-predictions")
+    causes = ("loss-oscillation", "constant-predictions", "not-learning")
 
     @check
     def from_dataset(self, dataset: DatasetFacts, model: ModelFacts) -> Finding | None:

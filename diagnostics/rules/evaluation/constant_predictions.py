@@ -33,7 +33,8 @@ class ConstantPredictions(Rule):
     share of that class, which may look good. If it happens only in evaluation, the model behaves differently
     there: usually batch norm's running statistics do not match the data, or the evaluation preprocesses its inputs
     differently. If one class has nearly all the labels, it may even be the most likely class for every example.
-    Then it is a note: the accuracy hides that no other class is ever predicted.
+    Then it is a note if its scores differ across examples, for the accuracy hides that no other class is ever
+    predicted, and a warning if they say no more than the shares of the classes.
 
     ## Example
     ```python
@@ -140,7 +141,7 @@ class ConstantPredictions(Rule):
             ),
             evidence={"class": answer, "examples": int(given.sum()), "labels": labels.tolist()},
             step=first if step is None else step,
-            severity="note",
+            severity="note" if discriminates else "warning",
         )
 
     def _in_evaluation(self, answers: PredictionFacts, given: Array) -> Finding | None:

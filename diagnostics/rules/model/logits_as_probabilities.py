@@ -79,7 +79,7 @@ class LogitsAsProbabilities(Rule):
     """
 
     severity = "error"
-    causes = ("initial-loss-off", *TOO_LARGE_STEPS)
+    causes = ("initial-loss-off", "loss-out-of-range", *TOO_LARGE_STEPS)
 
     @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:

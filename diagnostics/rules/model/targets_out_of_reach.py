@@ -69,7 +69,14 @@ class TargetsOutOfReach(Rule):
     """
 
     severity = "error"
-    causes = ("initial-loss-off", "saturated-activations", "unscaled-inputs", "vanishing-gradients", *NO_LEARNING)
+    causes = (
+        "initial-loss-off",
+        "loss-out-of-range",
+        "saturated-activations",
+        "unscaled-inputs",
+        "vanishing-gradients",
+        *NO_LEARNING,
+    )
 
     @check
     def from_batch(self, batch: BatchFacts, outputs: OutputFacts, loss: LossFacts) -> Finding | None:

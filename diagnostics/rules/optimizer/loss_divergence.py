@@ -47,7 +47,7 @@ class LossDivergence(Rule):
     """
 
     severity = "warning"
-    causes = ("constant-predictions",)
+    causes = ("constant-predictions", "not-learning")
 
     @check
     def from_history(

@@ -68,7 +68,7 @@ class LossPlateau(Rule):
     """
 
     severity = "warning"
-    causes = ("constant-predictions", "cannot-overfit-one-batch")
+    causes = ("constant-predictions", "cannot-overfit-one-batch", "not-learning")
 
     @check
     def from_trial(

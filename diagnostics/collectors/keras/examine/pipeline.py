@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,8 @@ from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of,
 from diagnostics.collectors.keras.losses import (
     as_written,
     classifies,
+    expects_indices,
+    function_name,
     output_facts,
     recognise_loss,
     weighs_classes,
@@ -38,18 +41,24 @@ from diagnostics.collectors.keras.model import (
 )
 from diagnostics.collectors.keras.replayable import python_functions
 from diagnostics.collectors.keras.state import generators_of, global_states_kept, own_loss
+from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Plan, Pool, Run, overfit, pool_of
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
-from diagnostics.facts.pipeline import Fact, GradientFacts, LayerFacts, LossFacts
+from diagnostics.facts.pipeline import Fact, GradientFacts, LayerFacts, LossFacts, LossInputFacts
 
 from .stateless_copy import KerasCopy
 
 # A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
 # is no floor, for the penalty alone may keep the loss above it. Our choice.
 LARGE_PENALTY = 0.1
+
+
+_KEPT = ("cross_entropy", "binary_cross_entropy", "mean_squared_error")
+KEPT_ROWS, KEPT_BYTES, KEPT_SECONDS = 1024, 8 * 2**20, 0.5  # of the data, until the run is over
+_LONG = {"mse": "mean_squared_error", "mae": "mean_absolute_error", "bce": "binary_crossentropy"}
 
 
 class KerasPipeline(Pipeline):
@@ -80,6 +89,7 @@ class KerasPipeline(Pipeline):
         self._copy: KerasCopy | None = None
         self._recognised = Recognised()
         self.awaits_weights = False  # the model has none yet, and cannot be built a second time
+        self._penalty = 0.0
         # XLA looks a label out of range up without a complaint, and the loss is NaN.
         self.forward_is_harmless = bool(model.jit_compile)
 
@@ -160,7 +170,7 @@ class KerasPipeline(Pipeline):
         self._build_loss(prediction)
         with users_code():
             loss, prediction = copy.loss(trainable, other, training=True)
-            penalty = copy.penalty()
+            penalty = self._penalty = float(copy.penalty())
         value = float(loss)
         self._recognised = self._recognise(value - penalty, prediction, penalty)
         yield LossFacts(
@@ -174,6 +184,8 @@ class KerasPipeline(Pipeline):
             non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
             masked=self._masked(prediction),
         )
+        if not has_own_train_step(self.model) and (given := self._loss_inputs(value - penalty, prediction)):
+            yield given
 
     def backward(self) -> Iterator[Fact]:
         """See `Pipeline.backward`."""
@@ -213,6 +225,29 @@ class KerasPipeline(Pipeline):
                 pool=self._pool,
                 num_trainable=sum(int(np.prod(v.shape)) for v in self.model.trainable_variables),
             )
+
+    def kept_rows(self) -> KeptRows | None:
+        """Copy rows of the data, to be compared with the run when it is over; None if the loss is not plain."""
+        found, given = self._recognised, self._given
+        plain = self._weights is None and self._class_weights is not True and not self._penalty
+        if not plain or found.kind not in _KEPT or self._data is None or isinstance(given, keras.utils.PyDataset):
+            return None
+        started, inputs, targets = time.monotonic(), list[Any](), list[Any]()
+        for batch in self._data.batches():
+            x, y, _ = unpack(batch)
+            x, y = as_array(x), as_array(y)
+            if x is None or y is None or len(x) != len(y):
+                return None
+            inputs.append(x)
+            targets.append(y.reshape(len(y), -1))
+            if sum(map(len, inputs)) >= KEPT_ROWS or sum(one.nbytes for one in inputs) > KEPT_BYTES:
+                break
+            if time.monotonic() - started > KEPT_SECONDS:
+                break
+        rows, wanted = np.concatenate(inputs), np.concatenate(targets).astype(np.float64)
+        if found.num_classes is not None and wanted.shape[1] == 1:
+            wanted = np.eye(found.num_classes)[wanted[:, 0].astype(int)]
+        return KeptRows(found.kind, rows, wanted)
 
     # --- parts ----------------------------------------------------------------------------------------------
 
@@ -269,6 +304,25 @@ class KerasPipeline(Pipeline):
         if penalty > LARGE_PENALTY * found.floor:
             return Recognised()
         return replace(found, floor=found.floor + penalty)
+
+    def _loss_inputs(self, value: float, prediction: Any) -> LossInputFacts | None:
+        """Say what the only loss was given; None if there are several, or weights."""
+        single, name = self._single(prediction), function_name(self.model.loss)
+        known = isinstance(self.model.loss, str) or type(self.model.loss).__module__.startswith("keras.")
+        if single is None or name is None or not known or self._y is None or keras.tree.is_nested(self._y):
+            return None
+        targets = None if expects_indices(self.model.loss) else np.asarray(self._y)
+        if targets is None or not targets.size or targets.dtype.kind not in "fiub":
+            return None
+        return LossInputFacts(
+            function=_LONG.get(name, name),
+            value=value,
+            lowest_input=float(single.min()),
+            highest_input=float(single.max()),
+            lowest_target=float(targets.min()),
+            highest_target=float(targets.max()),
+            weighted=self._weights is not None or self._class_weights is True,
+        )
 
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""

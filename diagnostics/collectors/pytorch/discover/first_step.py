@@ -232,6 +232,7 @@ class FirstStepRecorder:
             seen.call, seen.prediction = chosen, None if heard else call.prediction
             seen.is_output = not heard or (chosen is not None and call.gave(chosen.source()))
             seen.loss = float(value if chosen is None or chosen.value is None else chosen.value)
+            seen.exact = chosen is not None and _is_scaled(chosen, loss)
             within = chosen is not None and chosen in heard[call.heard : call.heard_within]
             seen.of_model = True if within or call.gave(loss) else None if chosen is None else False
             seen.knows_labels = chosen is not None and not within and _was_given(call, chosen)
@@ -260,9 +261,13 @@ class FirstStepRecorder:
 
 
 def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
-    """Return the loss that the backward pass begins with, or the only one; of several, one that broadcasts."""
-    if len(heard) == 1:
-        return heard[0]
+    """Return the loss that the backward pass begins with, or the only one; of several, one that broadcasts.
+
+    A divergence beside a loss of labels, as in distillation, does not hide it.
+    """
+    of_labels = [call for call in heard if call.name != "kl_div"]
+    if len(of_labels or heard) == 1:
+        return (of_labels or heard)[0]
     exact = [call for call in heard if call.result is not None and call.result() is loss]
     return next(iter(exact or [call for call in heard if call.broadcast]), None)
 
@@ -271,6 +276,20 @@ def _feeding(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
     """Return the modules that were called before, if they may have given a module its inputs."""
     earlier = trained[: trained.index(call)] if call.fed else []
     return tuple(module for other in earlier if (module := other.module()) is not None)
+
+
+def _is_scaled(call: LossCall, loss: Tensor) -> bool:
+    """Whether the differentiated loss is the result of a call and nothing else, or that times a constant."""
+    result = None if call.result is None else call.result()
+    if result is None or result is loss:
+        return result is loss and result is not None
+    if loss.grad_fn is None or type(loss.grad_fn).__name__ not in (
+        "DivBackward0",
+        "MulBackward0",
+        "MeanBackward0",
+    ):
+        return False
+    return [node for node, _ in loss.grad_fn.next_functions if node is not None] == [result.grad_fn]
 
 
 def _was_given(call: _Call, loss: LossCall) -> bool:

@@ -44,6 +44,7 @@ class FirstPass:
         is_output: whether `prediction`, or that of `call`, is exactly what the model returned.
         call: the recorded call of a loss; None if there was none, or several.
         loss: the number that the backward pass begins with; None if there is none.
+        exact: whether that is the result of `call` alone, but for a constant factor.
         of_model: whether the model returned the loss itself; None if not known.
         knows_labels: whether the scores depend on the labels, as with a margin on the true class.
         loader: the DataLoader that the batch came from; None if not known.
@@ -58,6 +59,7 @@ class FirstPass:
     is_output: bool = False
     call: LossCall | None = None
     loss: float | None = None
+    exact: bool = False
     of_model: bool | None = None
     knows_labels: bool = False
     loader: Any = None
@@ -111,7 +113,7 @@ class FirstStepPipeline(Pipeline):
         if loader is None:
             raise CannotJudge("the DataLoader of this batch is not known")
         shuffled = is_shuffled(loader)
-        if shuffled is None or not is_plain(loader.dataset):
+        if not is_plain(loader.dataset):
             raise CannotJudge("reading rows now could change what the training reads")
         try:
             with random_states_kept(loader):
@@ -164,6 +166,8 @@ class FirstStepPipeline(Pipeline):
             broadcast=found.broadcast,
             name=None if seen.call is None else seen.call.name,
         )
+        if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
+            yield seen.call.inputs()
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -230,7 +234,10 @@ def evaluation_facts(training: DataLoader[Any], evaluation: DataLoader[Any]) -> 
         return (_rows(training, shuffled), *compared)
 
 
-def _rows(loader: DataLoader[Any], shuffled: bool) -> DatasetFacts:
+def _rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
+    if shuffled is None:  # a sampler of the user's own: which rows it gives is not asked, only what there is
+        there = dataset_facts(sample_rows(loader.dataset), weighted_sampling=None)
+        return dataclasses.replace(there, labels=None, token_lengths=None)
     return dataset_facts(
         sample_rows(loader.dataset, loader=loader),
         weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),

@@ -73,6 +73,7 @@ class LoopFinder(Generic[W]):
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
         over: Callable[[W], None] = lambda watching: None,
         compare: Callable[[W, tuple[Fact | RestoreFacts, ...]], None] = lambda watching, facts: None,
+        in_turn: Callable[[W], None] = lambda watching: None,
     ):
         """Start observing, until `close`.
 
@@ -84,8 +85,12 @@ class LoopFinder(Generic[W]):
                 optimizers, or when there are too many loops. The finder drops its reference.
             compare: called with the result of `watch`, and with facts about the training rows and the evaluation
                 rows of the loop, or about a load of its weights after its end.
+            in_turn: called with the result of `watch` for each loop that steps in turn with another, as those of
+                two players do.
         """
         self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
+        self._in_turn = in_turn
+        self._stepped: IdentityMap[W, None] = IdentityMap()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self._optimizers: list[weakref.ref[Optimizer]] = []
@@ -271,8 +276,13 @@ class LoopFinder(Generic[W]):
             for loss in losses:
                 watched.step(loss)
             if self.watches[-1] is not watched:
+                if watched in self._stepped and self.watches[-1] in self._stepped:
+                    self._in_turn(watched)
+                    self._in_turn(self.watches[-1])
                 self.watches.remove(watched)
                 self.watches.append(watched)
+            if watched not in self._stepped:
+                self._stepped[watched] = None
 
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> None:
         called = [model] if called is None else called

@@ -8,6 +8,7 @@ modes form a stack: one that is pushed inside a `with` of the script is popped i
 from __future__ import annotations
 
 import inspect
+import math
 import types
 import weakref
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ from diagnostics.collectors.shared.loss_match import (
     entropy_floor,
     squared_floor,
 )
-from diagnostics.facts.pipeline import LossKind, Reads
+from diagnostics.facts.pipeline import LossInputFacts, LossKind, Reads
 
 INDEXED = ("cross_entropy", "nll_loss")
 KINDS: dict[str, tuple[LossKind, Reads | None]] = {
@@ -41,6 +42,7 @@ KINDS: dict[str, tuple[LossKind, Reads | None]] = {
     "l1_loss": ("mean_absolute_error", None),
     "smooth_l1_loss": ("other", None),
     "huber_loss": ("other", None),
+    "kl_div": ("other", None),
 }
 """By the function's name: the kind of loss, and how it interprets the prediction."""
 
@@ -152,6 +154,22 @@ class LossCall:
         floor = entropy_floor(labels, classes, self.options.get("label_smoothing", 0.0)) * terms
         return Recognised("cross_entropy", floor, classes, self.options.get("weight") is not None, as_read.reads)
 
+    def inputs(self) -> LossInputFacts:
+        """Return what the loss was given. Waits for the device."""
+        given, targets = self.prediction.float(), None if self.indexed else self.target.float()
+        lowest, highest = map(float, torch.aminmax(given)) if given.numel() else (math.nan, math.nan)
+        ends = None if targets is None or not targets.numel() else torch.aminmax(targets)
+        return LossInputFacts(
+            function=self.name,
+            value=math.nan if self.value is None else float(self.value),
+            mass=_mass(given),
+            lowest_input=lowest,
+            highest_input=highest,
+            lowest_target=None if ends is None else float(ends.min),
+            highest_target=None if ends is None else float(ends.max),
+            weighted=any(self.options.get(name) is not None for name in ("weight", "pos_weight")),
+        )
+
     def may_be_of_pairs(self) -> bool:
         """Whether it may be a contrastive loss, whose targets are indices of true pairs and not classes."""
         if not self.indexed or self.prediction.ndim != 2 or len(self.target) < 2:
@@ -214,6 +232,16 @@ def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Los
         given["reduction"] = "other"
     made_by = last_function(prediction)
     return LossCall(name, prediction.detach(), target.detach(), given, weakref.ref(prediction), made_by)
+
+
+def _mass(prediction: Tensor) -> float | None:
+    """Return the sum of exp(prediction) over classes; of the axes that may count them the one nearest to 1."""
+    if prediction.ndim < 2 or not prediction.numel():
+        return None
+    shares = prediction.exp()
+    axes = [-1, 1, tuple(range(1, prediction.ndim)), tuple(range(prediction.ndim))]
+    sums = [float(shares.sum(axis).median()) for axis in axes if shares.sum(axis).numel()]
+    return min(sums, key=lambda one: abs(one - 1))
 
 
 def _number(result: Tensor) -> Tensor | None:

@@ -27,6 +27,7 @@ from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
 from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import RoundedUpdates
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
+from diagnostics.collectors.pytorch.watch.metrics.targets import Targets
 from diagnostics.collectors.pytorch.watch.metrics.train_mode import TrainModes
 from diagnostics.collectors.pytorch.watch.record.call_order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
@@ -101,6 +102,7 @@ class TorchWatcher:
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile fuses the modules: trace the model without it"
         self._predictions = Predictions()
+        self._targets = Targets()
         self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
         self._skipped = SkippedSteps(self._layers, self._safely)
@@ -252,13 +254,16 @@ class TorchWatcher:
         self._safely("calls", self._calls.read)
         self._safely("rounding", self._rounding.read)
         self._safely("layers", self._look_at_layers)
-        others = (
+        self._safely("targets", self._targets.read)
+        others: list[Any] = [
             self._predictions.facts(),
             self._modes.facts(),
             self._graphs.facts(),
             self._rounding.facts(),
             self._replaced,
-        )
+        ]
+        self._safely("targets", lambda: others.append(self._targets.facts(self.history().losses)))
+        self._safely("targets", lambda: others.append(self._targets.drawn()))
         seen = (*others, *self._samples.facts(), *self._calls.facts())
         return tuple(facts for facts in seen if facts is not None)
 
@@ -337,6 +342,10 @@ class TorchWatcher:
     def _look_at(self, output: Any) -> None:
         self._predictions.training(self.steps, output, self._labels)
         self._graphs.mark(self.steps, output)
+        kept = self._next.kept
+        if "targets" not in self.faults:
+            inputs = None if kept is None or kept.changed else kept.inputs
+            self._safely("targets", self._targets.training, self.steps, output, inputs)
 
     def _listen(self, output: Any) -> None:
         kept = weakref.ref(self._next.kept) if self._next.kept is not None else None
@@ -442,6 +451,7 @@ class TorchWatcher:
         failure, self._failure = self._failure or failure, None
         self._samples.read()
         self._safely("predictions", self._predictions.read, self.steps, False)
+        self._safely("targets", self._targets.read)
         if failure is not None and self.origin is None:
             if failure.left_out:
                 self._replay_buffer.copy_now()  # none of these steps has changed them

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import DrawnRows, Verdicts
 from diagnostics.facts.pipeline import BatchFacts, DatasetFacts
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
 from tests.support.courses import history, judge
@@ -104,3 +105,38 @@ class TestWhileTraining:
     def test_is_not_applicable_to_an_accumulation_of_which_only_the_last_batch_is_compared(self):
         with pytest.raises(NotApplicable, match="needs steps of one pass each"):
             judge(RULE.from_history, self.run([7] * 60, passes=np.full(60, 8)))
+
+
+class TestBesideTheDataset:
+    VERDICTS = Verdicts(frozenset(), frozenset())
+
+    def course(self, dataset, prints=None, drawn=None, verdicts=VERDICTS):
+        run = history([1.0] * 60, prints=np.full(60, 7, np.uint64) if prints is None else prints)
+        return judge(RULE.from_course, run, dataset, verdicts, drawn)
+
+    def test_warns_where_the_loader_has_more_rows_than_the_one_batch(self):
+        finding = self.course(rows(512, 512, 2000))
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "All 60 steps used the same batch of 32 examples. The dataset has 2,000 rows: the model learns "
+            "nothing about the others. Unless this tests whether the model can memorise a batch, the loop or the "
+            "sampler does not go through the data."
+        )
+
+    def test_warns_where_a_sampler_draws_four_rows(self):
+        finding = self.course(rows(512, 512, 2363), np.arange(1, 61, dtype=np.uint64), DrawnRows(320, 4, 10))
+        assert finding.message.startswith(
+            "Of 320 rows looked at, in 10 batches, only 4 differ. The dataset has 2,363 rows:"
+        )
+
+    @pytest.mark.parametrize("dataset", [rows(32, 32, 32), rows(64, 64, 64), rows(32, 512, 2000)])
+    def test_is_silent_where_the_dataset_fits_into_the_batch(self, dataset):
+        assert self.course(dataset) is None
+
+    @pytest.mark.parametrize("drawn", [DrawnRows(320, 300, 10), DrawnRows(320, 64, 10), DrawnRows(320, 41, 10)])
+    def test_is_silent_where_rows_go_round(self, drawn):
+        assert self.course(rows(64, 64, 64), np.arange(1, 61, dtype=np.uint64), drawn) is None
+
+    def test_needs_a_run_that_was_not_cut_off(self):
+        with pytest.raises(NotApplicable, match="not cut off"):
+            self.course(rows(512, 512, 2000), verdicts=Verdicts(frozenset(), frozenset(), complete=False))

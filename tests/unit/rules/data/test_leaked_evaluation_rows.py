@@ -89,6 +89,14 @@ class TestOnRowsThatRepeatByNature:
         splits = SplitFacts(1024, 1024, 512, 1024, 512, ("text",))
         assert RULE.from_splits(splits, self.REPEATING).severity == "warning"
 
+    def test_it_is_a_warning_where_measurements_were_copied_before_the_split(self):
+        copied = DatasetFacts(1024, 512, distinct_rows=430)
+        splits = SplitFacts(1024, 1024, 128, 128, 55, ("0",), fractions=True)
+        finding = RULE.from_splits(splits, copied)
+        assert finding.severity == "warning"
+        assert "measurements never repeat by nature: rows were copied before the split" in finding.message
+        assert RULE.from_splits(SplitFacts(1024, 1024, 128, 128, 55, ("0",)), copied).severity == "note"
+
 
 class TestOnInputsThatCanFormFewRows:
     def test_it_is_only_a_note(self):

@@ -53,10 +53,10 @@ class TestFires:
         )
         assert finding.evidence == {"class": 0, "examples": 320, "labels": [290, 30]}
 
-    def test_as_a_note_of_the_last_evaluation_if_its_labels_are_known(self):
+    def test_as_a_warning_where_its_scores_say_no_more_than_the_shares_of_the_classes(self):
         of_evaluations = evaluated((256, 0), (512, 0), labels=[(240, 16), (480, 32)])
         finding = judge(RULE.from_answers, RUN, answers([0.5] * 20, (29, 3), given=(32, 0), **of_evaluations))
-        assert (finding.severity, finding.step) == ("note", 200)
+        assert (finding.severity, finding.step) == ("warning", 200)
         assert finding.message == (
             "In the evaluation after 200 steps the model predicts class 0 for all 512 examples sampled. This is "
             "right for 94% of them, which looks like a good accuracy, and wrong for all 32 others."

@@ -1,0 +1,233 @@
+"""Recovers the targets of sampled steps from the gradient of the output, and keeps some rows of them.
+
+Of a pass at most `MOST` numbers are copied and `ROWS` rows of inputs and targets kept of it; `LIMIT` bytes in all.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
+from diagnostics.collectors.shared.target_recovery import FORMULAS, recovered
+from diagnostics.facts.course import DrawnRows, SimpleFit, TargetHistory
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import LossHistory
+
+MOST = 2**15  # numbers of an output; larger ones are not looked at
+ROWS = 32  # of a pass, kept for a fit
+PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
+LIMIT = 8 * 2**20  # bytes of all that is kept; likewise
+AGREES = 2e-3  # relative: a formula's value and the loss that the script differentiated
+MOSTLY = 0.9  # of the passes must agree
+FEWEST = 4  # passes
+EXAMPLES = 100  # in these passes together, to know the mean of the targets
+DRIFT = 0.25  # of the variance: how far, squared, the mean may go from one half of the run to the other
+FRACTIONS = 0.5  # of the numbers of a row; fewer are categories, or mostly zeros
+TOKENS = 8  # in a row of ids
+NOT_LEARNED = 0.9  # of the constant answer's loss: below, no fit is tried
+
+
+@dataclass
+class _Pass:
+    """A pass on its device: what the model gave for which inputs, and the gradient that came back."""
+
+    step: int
+    output: Tensor
+    of_classes: bool
+    inputs: Tensor | None
+    start: int
+    stride: int
+    gradient: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Of one formula: its loss, the mean (outputs,) and mean square of the targets, and some rows of them."""
+
+    loss: float
+    mean: Array
+    square: float
+    rows: Array
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A pass on the host; what the formulas make of it is computed when the run is over."""
+
+    step: int
+    output: Array
+    gradient: Array
+    of_classes: bool
+    inputs: Array | None
+    chosen: slice
+
+    @property
+    def nbytes(self) -> int:
+        return self.output.nbytes + self.gradient.nbytes + (0 if self.inputs is None else self.inputs.nbytes)
+
+    @property
+    def examples(self) -> int:
+        return len(self.output)
+
+    def readings(self) -> dict[str, _Moments]:
+        output = self.output.reshape(len(self.output), -1).astype(np.float64)
+        gradient = self.gradient.reshape(output.shape).astype(np.float64)
+        return {
+            name: _Moments(
+                found.loss,
+                found.targets.mean(axis=0),
+                float(np.square(found.targets).mean()),
+                found.targets[self.chosen][:ROWS],
+            )
+            for name, found in recovered(output, gradient, self.of_classes).items()
+        }
+
+
+class Targets:
+    """Listens to the gradient of the output at sampled steps; copies stay on the device until they are read."""
+
+    def __init__(self) -> None:
+        self._pending: list[_Pass] = []
+        self._seen: list[_Seen] = []
+        self._every = 1
+        self._count = 0
+
+    def training(self, step: int, output: Any, inputs: Any) -> None:
+        """Record a pass of training, and the gradient of its output, if that is one tensor."""
+        if not isinstance(output, Tensor):
+            output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
+        if not isinstance(output, Tensor) or not output.is_floating_point() or not output.requires_grad:
+            return
+        self._count += 1
+        if not output.ndim or not 0 < output.numel() <= MOST or (self._count - 1) % self._every:
+            return
+        rows = len(output)
+        stride = max(1, rows // ROWS)
+        start = self._count % stride  # other rows each time, where all passes have the same
+        seen = _Pass(step, output.detach().clone(), output.ndim == 2, None, start, stride)
+        seen.inputs = _features(inputs, rows, slice(start, None, stride))
+
+        def came(gradient: Tensor) -> None:
+            if seen.gradient is None:
+                seen.gradient = gradient.detach().clone()
+                self._pending.append(seen)
+
+        output.register_hook(functools.partial(call_without_user_modes, came))
+
+    def read(self) -> None:
+        """Bring the copies to the host."""
+        pending = taken(self._pending)
+        parts = [part for one in pending for part in (one.output, one.gradient, one.inputs)]
+        there = {number: part for number, part in enumerate(parts) if part is not None}
+        host = to_host(there)
+        for number, one in enumerate(pending):
+            output, gradient, inputs = (host.get(3 * number + part) for part in range(3))
+            assert output is not None
+            assert gradient is not None
+            chosen = slice(one.start, None, one.stride)
+            self._seen.append(_Seen(one.step, output, gradient, one.of_classes, inputs, chosen))
+        while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > LIMIT:
+            self._seen, self._every = self._seen[::2], 2 * self._every
+
+    def drawn(self) -> DrawnRows | None:
+        """Count different rows among those kept; None for rows that repeat by nature, as a few categories do."""
+        kept = [one.inputs for one in self._seen if one.inputs is not None and len(one.inputs)]
+        if len(kept) < FEWEST or not all(_seldom_repeats(inputs) for inputs in kept):
+            return None
+        rows = [row.tobytes() for inputs in kept for row in inputs]
+        return DrawnRows(len(rows), len(set(rows)), len(kept))
+
+    def facts(self, losses: LossHistory | None) -> TargetHistory | None:
+        """Return the targets, if a formula gives the losses of the run; None otherwise."""
+        if losses is None:
+            return None
+        recorded = dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
+        seen = [one for one in self._seen if one.step in recorded]
+        if len(seen) < FEWEST:
+            return None
+        read = [(one, one.readings()) for one in seen]
+        for name in FORMULAS:
+            agreeing = [
+                (one, readings[name])
+                for one, readings in read
+                if name in readings
+                and abs(readings[name].loss - recorded[one.step]) <= AGREES * abs(recorded[one.step]) + 1e-9
+            ]
+            if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
+                return _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing])
+        return None
+
+
+def _history(name: str, seen: list[_Seen], of: list[_Moments]) -> TargetHistory | None:
+    if len({one.mean.shape for one in of}) > 1:
+        return None
+    sizes = np.array([one.examples for one in seen], float)
+    means = np.array([one.mean for one in of])
+    answer = np.average(means, axis=0, weights=sizes)
+    if sizes.sum() < EXAMPLES or _drifts(means, np.array([one.square for one in of]), sizes):
+        return None
+    formula, width = FORMULAS[name], means.shape[1]
+    constant = np.array([formula.constant(answer, one.mean, one.square) for one in of])
+    losses = np.array([one.loss for one in of])
+    late = len(seen) // 2
+    fit = None
+    if constant[late:].sum() > 0 and losses[late:].sum() >= NOT_LEARNED * constant[late:].sum():
+        of_classes = formula.kind == "cross_entropy" or (formula.kind == "binary_cross_entropy" and width == 1)
+        fit = _fit(seen, of, of_classes)
+    steps = np.array([one.step for one in seen])
+    return TargetHistory(formula.kind, steps, losses, constant, int(sizes.sum()), width, fit)
+
+
+def _drifts(means: Array, squares: Array, sizes: Array) -> bool:
+    """Whether the targets of the second half are others than those of the first, beyond what chance does."""
+    half = len(means) // 2
+    first = np.average(means[:half], axis=0, weights=sizes[:half])
+    second = np.average(means[half:], axis=0, weights=sizes[half:])
+    variance = float(np.average(squares, weights=sizes) - np.square(np.average(means, 0, weights=sizes)).mean())
+    chance = 9 * variance * (1 / sizes[:half].sum() + 1 / sizes[half:].sum())
+    apart = float(np.square(first - second).mean())
+    return bool(apart > DRIFT * max(variance, 0) + max(chance, 0))
+
+
+def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit | None:
+    pairs = [
+        (one.inputs, moments.rows)
+        for one, moments in zip(seen, of, strict=True)
+        if one.inputs is not None and len(one.inputs) == len(moments.rows)
+    ]
+    kinds = {(inputs.dtype.kind, inputs.shape[1:]) for inputs, _ in pairs}
+    if not pairs or (len(kinds) > 1 and {kind for kind, _ in kinds} != {"i"}):
+        return None
+    longest = max(inputs.shape[1] for inputs, _ in pairs)
+    rows = [np.pad(inputs, ((0, 0), (0, longest - inputs.shape[1]))) for inputs, _ in pairs]
+    return simple_fit(np.concatenate(rows), np.concatenate([rows for _, rows in pairs]).astype(float), of_classes)
+
+
+def _seldom_repeats(inputs: Array) -> bool:
+    if inputs.dtype.kind == "f":
+        return bool((inputs != np.round(inputs)).mean() > FRACTIONS and inputs.shape[1] > 1)
+    return bool(inputs.shape[1] >= TOKENS)
+
+
+def _features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
+    """Copy some rows of the inputs: (k, features) of all that are floats, or (k, length) of token ids."""
+    there = [t for t in tensors(inputs) if t.ndim and len(t) == rows and t.layout is torch.strided]
+    floats = [t for t in there if t.is_floating_point() and t.numel()]
+    if floats:
+        parts = []
+        for tensor in floats:
+            flat = tensor.detach()[chosen][:ROWS].reshape(len(tensor[chosen][:ROWS]), -1)
+            parts.append(flat[:, :: max(1, -(-flat.shape[1] // FEATURES))].float())
+        return torch.cat(parts, dim=1).clone()
+    ids = next((t for t in there if t.dtype in (torch.int64, torch.int32) and t.ndim in (1, 2)), None)
+    return None if ids is None else ids.detach()[chosen][:ROWS].reshape(len(ids[chosen][:ROWS]), -1).clone()

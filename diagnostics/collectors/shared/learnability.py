@@ -1,0 +1,127 @@
+"""Whether a simple fit learns the targets of a run from its inputs. NumPy only, and deterministic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from diagnostics.facts.course import SimpleFit, TargetHistory
+from diagnostics.facts.pipeline import Array, LossKind
+from diagnostics.facts.training import LossHistory
+
+from .target_recovery import FORMULAS
+
+FEWEST = 100  # distinct rows; half of them are predicted
+ROWS = 600  # at most: then a fit takes some 20 ms
+FEATURES = 256  # of a row, at most; of wider ones every k-th
+BUCKETS = 256  # that the ids of tokens are counted in
+RIDGES = (1e-3, 1e-1, 10.0)  # of the number of rows
+
+
+def simple_fit(inputs: Array, targets: Array, of_classes: bool) -> SimpleFit | None:
+    """Fit half of the rows, linearly and by a radial kernel, and predict the other half.
+
+    Args:
+        inputs: float (n, features), or integers (n, length) of tokens.
+        targets: float64 (n, outputs); of classes, a share each.
+        of_classes: whether the share of wrong answers is what counts, and not the squared distance.
+
+    Returns:
+        The better of the two; None where there are too few distinct rows.
+    """
+    features = _features(inputs)
+    first = np.unique(features.round(6), axis=0, return_index=True)[1]
+    first = np.random.default_rng(0).permutation(first)[:ROWS]  # NumPy's global state stays as it is
+    if len(first) < FEWEST:
+        return None
+    features, targets = features[first], targets[first]
+    spread = features.std(axis=0)
+    features = (features - features.mean(axis=0))[:, spread > 0] / spread[spread > 0]
+    if not features.shape[1] or not np.isfinite(features).all():
+        return None
+    half = len(features) // 2
+    known, asked = features[:half], features[half:]
+    centre = targets[:half].mean(axis=0)
+    errors: dict[str, float] = {}
+    for name, (own, other) in _kernels(known, asked).items():
+        values, vectors = np.linalg.eigh(own)
+        turned = vectors.T @ (targets[:half] - centre)
+        for ridge in RIDGES:
+            weights = vectors @ (turned / (np.maximum(values, 0) + ridge * half)[:, None])
+            error = _error(other @ weights + centre, targets[half:], of_classes)
+            errors[name] = min(error, errors.get(name, np.inf))
+    best = min(errors, key=lambda name: errors[name])
+    return SimpleFit(
+        half, len(asked), _constant(targets[half:], of_classes), errors[best], best == "linear", of_classes
+    )
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Rows of the training data, kept until the run is over, where a watcher sees no gradient of the output.
+
+    Attributes:
+        kind: of loss, which is that of these targets and nothing else.
+        inputs: (n, ...).
+        targets: float64 (n, outputs); of classes, a share each.
+    """
+
+    kind: LossKind
+    inputs: Array
+    targets: Array
+
+    def history(self, losses: LossHistory | None) -> TargetHistory | None:
+        """Return the targets of a run with these losses, each step with the constant answer's mean loss."""
+        formula = next((one for one in FORMULAS.values() if one.kind == self.kind), None)
+        if losses is None or formula is None or len(self.targets) < FEWEST:
+            return None
+        mean = self.targets.mean(axis=0)
+        constant = formula.constant(mean, mean, float(np.square(self.targets).mean()))
+        of_classes = self.kind == "cross_entropy" or (self.kind == "binary_cross_entropy" and len(mean) == 1)
+        return TargetHistory(
+            kind=self.kind,
+            steps=losses.steps,
+            losses=losses.values,
+            constant_losses=np.full(len(losses.steps), constant),
+            examples=len(self.targets),
+            outputs=len(mean),
+            fit=simple_fit(self.inputs, self.targets, of_classes),
+        )
+
+
+def _features(inputs: Array) -> Array:
+    rows = inputs.reshape(len(inputs), -1)
+    if rows.dtype.kind in "iu":
+        places = np.arange(len(rows)).repeat(rows.shape[1])
+        counts = np.zeros((len(rows), BUCKETS))
+        np.add.at(counts, (places, rows.reshape(-1) % BUCKETS), 1)
+        return counts
+    return np.asarray(rows[:, :: max(1, -(-rows.shape[1] // FEATURES))], np.float64)
+
+
+def _kernels(known: Array, asked: Array) -> dict[str, tuple[Array, Array]]:
+    width = known.shape[1]
+    linear = known @ known.T / width, asked @ known.T / width
+    squares = np.square(known).sum(axis=1)
+    near = squares[:, None] + squares - 2 * (known @ known.T)
+    far = np.square(asked).sum(axis=1)[:, None] + squares - 2 * (asked @ known.T)
+    scale = float(np.median(near)) or 1.0
+    return {"linear": linear, "radial": (np.exp(-near / scale), np.exp(-far / scale))}
+
+
+def _constant(targets: Array, of_classes: bool) -> float:
+    if not of_classes:
+        return float(targets.var(axis=0).mean())
+    if targets.shape[1] == 1:
+        share = float((targets > 0.5).mean())
+        return min(share, 1 - share)
+    return 1 - float(np.bincount(targets.argmax(axis=1)).max()) / len(targets)
+
+
+def _error(answers: Array, targets: Array, of_classes: bool) -> float:
+    if of_classes:
+        if targets.shape[1] == 1:
+            return float(((answers > 0.5) != (targets > 0.5)).mean())
+        return float((answers.argmax(axis=1) != targets.argmax(axis=1)).mean())
+    return float(np.square(answers - targets).mean())

@@ -1,0 +1,145 @@
+"""Recovers the targets of a training pass from the model's output and its gradient.
+
+Under each common loss the gradient of the output says what the target was: under mean squared error it is twice
+their difference, over the number of terms. A formula is the loss's if the value that follows from it is the one
+that the script differentiated, step after step, however the script wrote it. NumPy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from diagnostics.facts.pipeline import Array, LossKind
+
+TINY = 1e-12  # of a probability
+SUM = 1e-3  # of probabilities: how far they may add up to another number than 1
+OUTSIDE = 1e-3  # of 0 to 1, by which a recovered probability may lie outside from rounding
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What one formula makes of a pass.
+
+    Attributes:
+        targets: float64 (n, outputs); of classes, a share each.
+        loss: the value of the formula, averaged as the script's own loss.
+    """
+
+    targets: Array
+    loss: float
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A loss, as a function of output and target.
+
+    Attributes:
+        kind: of loss.
+        recover: returns targets and loss from output and gradient (n, outputs); None where they cannot be its.
+        constant: returns the loss (scalar) of answering `answer` (outputs,) for targets with these moments: mean
+            (outputs,) and mean square.
+    """
+
+    kind: LossKind
+    recover: Callable[[Array, Array], Recovered | None]
+    constant: Callable[[Array, Array, float], float]
+
+
+def _squared(output: Array, gradient: Array) -> Recovered:
+    rest = gradient * (output.size / 2)
+    return Recovered(output - rest, float(np.square(rest).mean()))
+
+
+def _logits(output: Array, gradient: Array) -> Recovered | None:
+    target = 1 / (1 + np.exp(-np.clip(output, -500, 500))) - gradient * output.size
+    return _binary(target, np.logaddexp(0, output) - target * output)
+
+
+def _probabilities(output: Array, gradient: Array) -> Recovered | None:
+    if output.min() <= 0 or output.max() >= 1:
+        return None
+    target = output - gradient * output.size * output * (1 - output)
+    return _binary(target, -target * np.log(output) - (1 - target) * np.log1p(-output))
+
+
+def _binary(target: Array, terms: Array) -> Recovered | None:
+    if target.min() < -OUTSIDE or target.max() > 1 + OUTSIDE:
+        return None
+    return Recovered(np.clip(target, 0, 1), float(terms.mean()))
+
+
+def _softmax(output: Array, gradient: Array) -> Recovered | None:
+    shifted = output - output.max(axis=1, keepdims=True)
+    log_shares = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return _classes(np.exp(log_shares) - gradient * len(output), log_shares)
+
+
+def _log_probabilities(output: Array, gradient: Array) -> Recovered | None:
+    if np.abs(np.exp(np.minimum(output, 1)).sum(axis=1) - 1).max() > SUM:
+        return None
+    return _classes(-gradient * len(output), output)
+
+
+def _shares(output: Array, gradient: Array) -> Recovered | None:
+    if output.min() < 0 or np.abs(output.sum(axis=1) - 1).max() > SUM:
+        return None
+    return _classes(-gradient * len(output) * output, np.log(np.maximum(output, TINY)))
+
+
+def _classes(target: Array, log_shares: Array) -> Recovered | None:
+    if output_is_single(target) or target.min() < -OUTSIDE or np.abs(target.sum(axis=1) - 1).max() > SUM:
+        return None
+    return Recovered(np.clip(target, 0, 1), float(-(target * log_shares).sum(axis=1).mean()))
+
+
+def output_is_single(values: Array) -> bool:
+    """Whether there is one output an example, over which a softmax says nothing."""
+    return int(values.shape[1]) < 2
+
+
+def _constant_squared(answer: Array, mean: Array, square: float) -> float:
+    return float(square - 2 * (answer * mean).mean() + np.square(answer).mean())
+
+
+def _constant_binary(answer: Array, mean: Array, _square: float) -> float:
+    answer = np.clip(answer, TINY, 1 - TINY)
+    return float(-(mean * np.log(answer) + (1 - mean) * np.log1p(-answer)).mean())
+
+
+def _constant_classes(answer: Array, mean: Array, _square: float) -> float:
+    return float(-(mean * np.log(np.maximum(answer, TINY))).sum())
+
+
+FORMULAS: dict[str, Formula] = {
+    "softmax": Formula("cross_entropy", _softmax, _constant_classes),
+    "log_probabilities": Formula("cross_entropy", _log_probabilities, _constant_classes),
+    "shares": Formula("cross_entropy", _shares, _constant_classes),
+    "logits": Formula("binary_cross_entropy", _logits, _constant_binary),
+    "probabilities": Formula("binary_cross_entropy", _probabilities, _constant_binary),
+    "squared": Formula("mean_squared_error", _squared, _constant_squared),
+}
+"""By name; each takes the mean over all terms, as losses do by default."""
+
+
+def recovered(output: Array, gradient: Array, of_classes: bool = True) -> dict[str, Recovered]:
+    """Return, by name, what each formula makes of one pass; those that cannot be its are left out.
+
+    Args:
+        output: float64 (n, outputs), finite.
+        gradient: float64 (n, outputs), of the loss by the output.
+        of_classes: whether the second axis may count classes.
+    """
+    if not gradient.any() or not (np.isfinite(output).all() and np.isfinite(gradient).all()):
+        return {}
+    found = {}
+    with np.errstate(all="ignore"):
+        for name, formula in FORMULAS.items():
+            if formula.kind == "cross_entropy" and (not of_classes or output_is_single(output)):
+                continue
+            one = formula.recover(output, gradient)
+            if one is not None and np.isfinite(one.loss):
+                found[name] = one
+    return found

@@ -1,0 +1,94 @@
+"""Facts about a training as a whole, known when it is over: plain numbers and NumPy arrays, no framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .pipeline import Array, LossKind
+
+
+@dataclass(frozen=True)
+class SimpleFit:
+    """What a fit of linear or radial functions to some rows predicts of rows that it was not given.
+
+    Attributes:
+        fitted: rows that it was given.
+        predicted: other rows.
+        constant_error: of these, with the best constant answer: mean squared error, or of classes the share of
+            wrong answers.
+        error: of the fit, the same.
+        linear: whether the linear one was the better one.
+        of_classes: whether errors are shares of wrong answers.
+    """
+
+    fitted: int
+    predicted: int
+    constant_error: float
+    error: float
+    linear: bool
+    of_classes: bool
+
+
+@dataclass(frozen=True)
+class TargetHistory:
+    """The targets of m sampled steps, and what one constant answer would have cost on them.
+
+    Only where the loss of these steps is known to be the formula of its kind, of these targets and nothing else,
+    and where the targets do not change their nature in the course of the run.
+
+    Attributes:
+        kind: of loss.
+        steps: integers (m,), rising.
+        losses: float64 (m,), of the model's answers.
+        constant_losses: float64 (m,), of the same answer for every example: the mean of all targets.
+        examples: in these steps, together.
+        outputs: an example.
+        fit: whether a simple fit learns these targets from the inputs; None if not tried, as where the model did.
+    """
+
+    described: ClassVar[str] = "the targets of the sampled steps"
+
+    kind: LossKind
+    steps: Array
+    losses: Array
+    constant_losses: Array
+    examples: int
+    outputs: int
+    fit: SimpleFit | None = None
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Rows of the batches that the model was called with in sampled steps; only rows that do not repeat by nature.
+
+    Attributes:
+        rows: looked at.
+        distinct: how many of them differ from each other.
+        steps: that they are from.
+    """
+
+    described: ClassVar[str] = "rows of the batches drawn"
+
+    rows: int
+    distinct: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What the other rules said of this training.
+
+    Attributes:
+        found: names of the rules with a finding of severity error or warning.
+        judged: names of all rules that had their evidence.
+        complete: whether the training ended by itself: no limit, no exception and no Ctrl-C cut it off.
+        alone: whether no other training of the script ran at the same time.
+    """
+
+    described: ClassVar[str] = "the other rules' verdicts"
+
+    found: frozenset[str]
+    judged: frozenset[str]
+    complete: bool = True
+    alone: bool = True

@@ -1,0 +1,138 @@
+"""See `LossOutOfRange`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.pipeline import LossInputFacts
+from diagnostics.facts.training import LossHistory
+
+BELOW = 1e-4  # 0: what rounding makes of a loss of 0
+MASS = 0.05  # of 1: how far the classes of log-probabilities may add up to another number
+MANY = 3  # losses below 0 after the first step; a single one may be a fault in reading
+
+NAMES: Final = {
+    "kl_div": "KL divergence",
+    "cross_entropy": "cross entropy",
+    "binary_cross_entropy": "binary cross entropy",
+    "binary_cross_entropy_with_logits": "binary cross entropy",
+    "mse_loss": "squared error",
+    "l1_loss": "absolute error",
+    "smooth_l1_loss": "absolute error",
+    "huber_loss": "absolute error",
+    "binary_crossentropy": "binary cross entropy",
+    "categorical_crossentropy": "cross entropy",
+    "mean_squared_error": "squared error",
+    "mean_absolute_error": "absolute error",
+    "mean_squared_logarithmic_error": "squared error",
+}
+"""Losses that no right input takes below 0, by their function. Minus log-likelihoods of densities can go there."""
+
+OF_PROBABILITIES: Final = ("binary cross entropy", "cross entropy")
+
+
+class LossOutOfRange(Rule):
+    """The loss is below 0, where its formula cannot go.
+
+    ## What it does
+    Looks for negative values of a loss that is one call of the library and nothing else: cross entropy, squared or
+    absolute error, KL divergence. And says which of its arguments makes them possible.
+
+    ## Why it is bad
+    These losses are distances, and 0 is their minimum. A negative value means that an argument is not what the
+    function takes it for: targets of binary cross entropy beyond 0 to 1, probabilities where `kl_div` reads
+    log-probabilities. Such a loss has no minimum at the right answer. It falls, and the model does not get better.
+
+    ## Example
+    ```python
+    loss = F.kl_div(student(x).softmax(-1), teacher(x).softmax(-1), reduction="batchmean")
+    ```
+
+    ## Instead
+    ```python
+    loss = F.kl_div(student(x).log_softmax(-1), teacher(x).softmax(-1), reduction="batchmean")
+    ```
+
+    ## Thresholds
+    Below -0.0001, in the first step or in at least three later ones. KL divergence is reported only if the
+    exponentials of its input add up to less than 0.95 or more than 1.05 over the classes, and binary cross entropy
+    only if a target of the first batch lies outside of 0 to 1: with right arguments neither is negative. A loss
+    that was given weights is not judged: they may be negative on purpose. The limits are ours.
+
+    ## Known problems
+    The arguments are known of the first step only. A loss written by hand, and one with further terms, is not
+    judged.
+
+    ## Sources
+    The documentation of `torch.nn.KLDivLoss` ("the input should be in log-space") and of
+    `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1").
+    """
+
+    severity = "error"
+    causes = ("initial-loss-off", "loss-divergence", "overfitting", *NO_LEARNING)
+
+    @check
+    def from_first_step(self, given: LossInputFacts) -> Finding | None:
+        """Look at the first loss."""
+        if given.function not in NAMES or given.weighted:
+            raise NotApplicable("needs a loss that cannot be negative, without weights")
+        if not given.value < -BELOW:
+            return None
+        return self._found(given, f"The first loss is {given.value:.4g}.", given.value, 0)
+
+    @check
+    def from_course(self, given: LossInputFacts, losses: LossHistory, _: Verdicts) -> Finding | None:
+        """Look at all losses."""
+        if given.function not in NAMES or given.weighted:
+            raise NotApplicable("needs a loss that cannot be negative, without weights")
+        below = np.flatnonzero(losses.values < -BELOW)
+        if len(below) < MANY:
+            return None
+        lowest, step = float(np.nanmin(losses.values[below])), int(losses.steps[below[0]])
+        return self._found(
+            given, f"The loss is negative from step {step:,} on, and fell to {lowest:,.4g}.", lowest, step
+        )
+
+    def _found(self, given: LossInputFacts, seen: str, lowest: float, step: int) -> Finding | None:
+        name = NAMES[given.function]
+        because, fix = _cause(given, name)
+        if not because:
+            return None
+        return self.found(
+            f"{seen} A {name} is never below 0: {because}.",
+            fix=fix,
+            evidence={"lowest_loss": lowest, **vars(given)},
+            step=step,
+        )
+
+
+def _cause(given: LossInputFacts, name: str) -> tuple[str, str]:
+    """Return the argument that makes negative values possible, and the repair; empty if none is known to."""
+    if given.function == "kl_div":
+        if given.mass is None or abs(given.mass - 1) <= MASS or given.lowest_input is None:
+            return "", ""
+        what = "probabilities" if given.lowest_input >= 0 and (given.highest_input or 0) <= 1 else "logits"
+        return (
+            f"its input is not log-probabilities, for their exponentials add up to {given.mass:.3g} over the "
+            f"classes and not to 1. It runs from {given.lowest_input:.3g} to {given.highest_input:.3g}: {what}",
+            "loss = F.kl_div(F.log_softmax(logits, dim=-1), target, reduction='batchmean')",
+        )
+    if name not in OF_PROBABILITIES or given.lowest_target is None or given.highest_target is None:
+        return "", ""
+    if given.lowest_target >= 0 and given.highest_target <= 1:
+        return "", ""
+    if {given.lowest_target, given.highest_target} == {-1.0, 1.0}:
+        fix = "labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
+    else:
+        fix = "scale the targets to 0..1, or take a squared error"
+    return (
+        f"its targets must be probabilities, and those of the first batch run from {given.lowest_target:.4g} to "
+        f"{given.highest_target:.4g}",
+        fix,
+    )

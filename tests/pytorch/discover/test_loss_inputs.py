@@ -1,0 +1,65 @@
+"""What a loss of the library was given is known where it is all that the script differentiates."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from diagnostics.facts.pipeline import LossInputFacts
+from diagnostics.run.observer import ScriptObserver
+
+INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))
+TARGET = torch.randn(32, 4, generator=torch.Generator().manual_seed(1)).softmax(1)
+
+
+def seen(loss_of):
+    run = ScriptObserver()
+    try:
+        model = nn.Linear(6, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss_of(model(INPUTS)).backward()
+            optimizer.step()
+    finally:
+        run.close()
+    assert not run.faults
+    (report,) = run.examined
+    facts = [fact for fact in report.facts if isinstance(fact, LossInputFacts)]
+    return (facts[0] if facts else None), {finding.rule for finding in report.findings}
+
+
+def test_a_divergence_of_probabilities_is_out_of_range():
+    given, found = seen(lambda out: F.kl_div(out.softmax(1), TARGET, reduction="batchmean"))
+    assert (given.function, round(given.mass)) == ("kl_div", 5)
+    assert given.value < 0
+    assert "loss-out-of-range" in found
+
+
+def test_a_divergence_of_log_probabilities_is_not():
+    given, found = seen(lambda out: F.kl_div(out.log_softmax(1), TARGET, reduction="batchmean"))
+    assert given.mass == pytest.approx(1, abs=1e-3)
+    assert "loss-out-of-range" not in found
+
+
+def test_a_constant_factor_changes_nothing():
+    def part(out):
+        loss = F.mse_loss(out, TARGET)
+        kept.append(loss)
+        return loss / 4
+
+    kept = []
+    assert seen(part)[0].function == "mse_loss"
+
+
+@pytest.mark.parametrize(
+    "loss_of",
+    [
+        lambda out: F.mse_loss(out, TARGET) - out.softmax(1).square().mean(),
+        lambda out: -F.mse_loss(out, TARGET) * out.mean(),
+        lambda out: F.gaussian_nll_loss(out, TARGET, torch.full_like(out, 1e-4)),
+    ],
+    ids=["with a bonus", "times the output", "a density"],
+)
+def test_of_other_losses_nothing_is_said(loss_of):
+    assert seen(loss_of)[0] is None

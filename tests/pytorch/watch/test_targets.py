@@ -1,0 +1,76 @@
+"""The targets of a loop are read off the gradient of the output, however the loss was written."""
+
+import pytest
+import torch
+from torch import nn
+
+import diagnostics
+from diagnostics.facts.course import TargetHistory
+
+INPUTS = torch.randn(256, 5, generator=torch.Generator().manual_seed(0))
+NUMBERS = INPUTS[:, :1] * 2 + 1
+CLASSES = (INPUTS[:, 0] > 0).long()
+LOSSES = {
+    "by hand": (lambda out: ((out - NUMBERS) ** 2).mean(), 1, "mean_squared_error"),
+    "nn.MSELoss": (lambda out: nn.functional.mse_loss(out, NUMBERS), 1, "mean_squared_error"),
+    "cross entropy": (lambda out: nn.functional.cross_entropy(out, CLASSES), 2, "cross_entropy"),
+    "gathered": (lambda out: -out.log_softmax(1).gather(1, CLASSES[:, None]).mean(), 2, "cross_entropy"),
+    "nll_loss of a softmax": (
+        lambda out: nn.functional.nll_loss(out.softmax(1).log(), CLASSES),
+        2,
+        "cross_entropy",
+    ),
+    "binary": (
+        lambda out: nn.functional.binary_cross_entropy(out.sigmoid()[:, 0], CLASSES.float()),
+        1,
+        "binary_cross_entropy",
+    ),
+}
+
+
+def watched(loss_of, outputs, steps=120, rate=0.0):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, outputs))
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    with diagnostics.watch(model, optimizer) as watch:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            loss = loss_of(model(INPUTS))
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+    return next((fact for fact in watch._report().facts if isinstance(fact, TargetHistory)), None)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_plain_loss_is_recognised(name):
+    loss_of, outputs, kind = LOSSES[name]
+    targets = watched(loss_of, outputs)
+    assert (targets.kind, targets.outputs) == (kind, outputs)
+    expected = NUMBERS.var(unbiased=False).item() if kind == "mean_squared_error" else 0.6863
+    assert targets.constant_losses.mean() == pytest.approx(expected, abs=2e-3)
+    assert targets.fit.error < 0.4 * targets.fit.constant_error
+
+
+@pytest.mark.parametrize(
+    "loss_of",
+    [
+        lambda out: nn.functional.mse_loss(out, NUMBERS) + out.abs().mean(),
+        lambda out: nn.functional.mse_loss(out, NUMBERS[:, 0]),
+        lambda out: nn.functional.l1_loss(out, NUMBERS),
+        lambda out: -(out.log_softmax(1)[:, 0] * NUMBERS[:, 0]).mean(),
+    ],
+    ids=["with a second term", "broadcast", "absolute", "policy gradient"],
+)
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_any_other_loss_is_left_alone(loss_of):
+    assert watched(loss_of, 1) is None
+
+
+def test_targets_that_move_are_left_alone():
+    level = iter(range(1000))
+    assert watched(lambda out: nn.functional.mse_loss(out, NUMBERS + next(level)), 1) is None
+
+
+def test_no_fit_is_tried_for_a_run_that_learned():
+    assert watched(LOSSES["nn.MSELoss"][0], 1, steps=200, rate=0.1).fit is None

@@ -1,0 +1,43 @@
+import numpy as np
+
+from diagnostics.collectors.shared.learnability import FEWEST, KeptRows, simple_fit
+from diagnostics.facts.training import LossHistory
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_linear_relation_is_found():
+    inputs = RNG.normal(size=(300, 6))
+    fit = simple_fit(inputs, inputs[:, :1] * 2 + 0.1 * RNG.normal(size=(300, 1)), of_classes=False)
+    assert (fit.fitted, fit.predicted) == (150, 150)
+    assert fit.error < 0.05 * fit.constant_error
+
+
+def test_a_ring_is_found_by_the_radial_fit():
+    inputs = RNG.normal(size=(400, 2))
+    ring = (np.square(inputs).sum(axis=1) > 1.4).astype(float)
+    fit = simple_fit(inputs, np.eye(2)[ring.astype(int)], of_classes=True)
+    assert not fit.linear
+    assert fit.error < 0.4 * fit.constant_error
+
+
+def test_tokens_are_counted():
+    tokens = RNG.integers(0, 40, (400, 12))
+    label = ((tokens < 20).mean(axis=1) > 0.5).astype(int)
+    fit = simple_fit(tokens, np.eye(2)[label], of_classes=True)
+    assert fit.error < 0.5 * fit.constant_error
+
+
+def test_equal_rows_count_once():
+    inputs = np.repeat(RNG.normal(size=(FEWEST - 1, 4)), 10, axis=0)
+    assert simple_fit(inputs, RNG.normal(size=(len(inputs), 1)), of_classes=False) is None
+
+
+def test_kept_rows_give_each_step_the_constant_loss():
+    inputs = RNG.normal(size=(200, 3))
+    losses = LossHistory(np.arange(5), np.linspace(1, 0.9, 5))
+    kept = KeptRows("mean_squared_error", inputs, inputs[:, :1])
+    targets = kept.history(losses)
+    np.testing.assert_allclose(targets.constant_losses, inputs[:, 0].var())
+    assert targets.fit.error < 0.01
+    assert kept.history(None) is None
