@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .dependence import DependenceFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
 
 Array = npt.NDArray[Any]
@@ -347,6 +348,7 @@ Fact = (
     | TrialFacts
     | MetricFacts
     | ReproductionFacts
+    | DependenceFacts
 )
 """Whatever a stage of a pipeline may yield."""
 

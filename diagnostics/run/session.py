@@ -21,6 +21,7 @@ from .output import STANDARD_OUTPUT, as_kind, print_out, rehearse, say
 from .own_modules import OwnModules
 from .ranks import Exchange, Rank
 from .script import Ending, Script, end_by_interrupt
+from .second_look import budget
 from .termination import Termination
 
 FAIL_ON = ("error", "warning", "never")
@@ -49,6 +50,7 @@ class RunOptions:
         replay_on_cpu: whether to run it once more on the CPU if a GPU fails.
         first_batches: a file with the first batches for its first loader; None for the loader's own.
         quiet: whether to print no report unless the run fails.
+        second_look: seconds for the second look at most; 0 for none, None for a share of the run.
         rank: of this process under a launcher, where the exit code is the script's; None without a launcher.
     """
 
@@ -61,6 +63,7 @@ class RunOptions:
     replay_on_cpu: bool
     first_batches: Path | None
     quiet: bool
+    second_look: float | None = None
     rank: Rank | None = None
 
 
@@ -83,8 +86,11 @@ class RunSession:
         """
         rehearse(self._options.kind)
         self._ranks = None if self._options.rank is None else Exchange(self._options.rank)
+        alone = self._options.rank is None or self._options.rank.world == 1
         self._run = ScriptObserver(
-            keep_batches=self._options.replay_on_cpu, first_batches=self._options.first_batches
+            keep_batches=self._options.replay_on_cpu,
+            first_batches=self._options.first_batches,
+            looks_again=alone and self._options.second_look != 0,
         )
         termination = Termination(self._terminated)
         self._modules = OwnModules(self._script.folder)
@@ -116,7 +122,11 @@ class RunSession:
         return fails
 
     def _report(self, ending: Ending) -> Report:
+        ran = time.monotonic() - self._started
         self._run.close()
+        looked = None
+        if ending.exit_code == 0:  # whoever stopped it, or sees an error, waits for the report
+            looked = self._run.look_again(budget(self._options.second_look, ran))
         trainings = [TrainingReports(t.examined, self._run.course(t)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
         if ending.error is not None and ending.error.__traceback__ is not None:
@@ -126,8 +136,10 @@ class RunSession:
                 raise
             except BaseException as fault:  # an error of this library must not prevent the report
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
-        report = merged(self._title(ending), trainings, explained, ignores=self._options.ignores, faults=faults)
-        stages = report.stages or (NOTHING_TRAINED,)
+        report = merged(
+            self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
+        )
+        stages = (*(report.stages or (NOTHING_TRAINED,)), *([] if looked is None else [looked]))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:
             alone = self._options.rank is None or self._options.rank.world == 1
@@ -146,12 +158,12 @@ class RunSession:
             return StageResult("run again", "not judged", "interrupted")
         return StageResult("run again", "stopped" if again.failed else "passed", again.summary)
 
-    def _title(self, ending: Ending) -> str:
+    def _title(self, ending: Ending, ran: float) -> str:
         if isinstance(ending.error, SyntaxError) and ending.error.__traceback__ is None:
             return f"{self._script.name} does not compile, and was not run"
         rank = self._options.rank
         of_ranks = [] if rank is None or rank.world == 1 else [f"rank {rank.number} of {rank.world}"]
-        parts = [f"ran {self._script.name}", *of_ranks, _duration(time.monotonic() - self._started)]
+        parts = [f"ran {self._script.name}", *of_ranks, _duration(ran)]
         if self._limits.reached is not None:
             parts.append(f"stopped after the limit of {self._limits.reached}")
         elif ending.exit_code:

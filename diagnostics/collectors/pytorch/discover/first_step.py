@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
-from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors
+from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
 from .batch_source import BatchSource
 from .first_step_pipeline import FirstPass
@@ -27,6 +27,8 @@ MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on
 MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
 MOST_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
+MOST_ACCUMULATED = 64  # backward passes for one step
+ROUNDING = 1e-4  # relative, of a loss in float32 that was divided
 WAITING = 64  # backward passes without a step, after which a pass is dropped
 
 
@@ -37,6 +39,7 @@ class _Call:
     module: weakref.ref[nn.Module]
     wanted: bool
     inputs: Mapping[str, Tensor] = field(default_factory=dict)
+    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     versions: Mapping[str, int] = field(default_factory=dict)
     heard: int = 0  # losses before the call
     heard_within: int = 0  # losses before its end
@@ -113,6 +116,7 @@ class FirstStepRecorder:
                 for name, tensor in (*named_tensors(arguments), *named_tensors(options))
                 if type(tensor) in (Tensor, nn.Parameter)
             }
+            call.given = without_graph((arguments, options))
             call.versions = {name: tensor._version for name, tensor in call.inputs.items()}
             self._losses.open(self._is_mine)
         call.heard = len(self._losses.heard)
@@ -157,7 +161,8 @@ class FirstStepRecorder:
         if not there:
             return None
         last = next((seen for seen in there if seen.loss is not None), there[-1])
-        return dataclasses.replace(last, inputs=there[0].inputs, versions=there[0].versions)
+        first = there[0]
+        return dataclasses.replace(last, inputs=first.inputs, versions=first.versions, given=first.given)
 
     def stepped(self) -> None:
         """Drop passes for which no loop was found."""
@@ -217,12 +222,13 @@ class FirstStepRecorder:
 
     def _pass(self, call: _Call, heard: list[LossCall], loss: Tensor, value: Tensor | None) -> FirstPass:
         """Describe a call; with the loss, if it was the last one before it."""
-        seen = FirstPass(call.inputs, call.versions)
+        seen = FirstPass(call.inputs, call.versions, given=call.given)
         if value is not None:
             chosen = _chosen(heard, loss)
             seen.call, seen.prediction = chosen, None if heard else call.prediction
             seen.is_output = not heard or (chosen is not None and call.gave(chosen.source()))
             seen.loss = float(value if chosen is None or chosen.value is None else chosen.value)
+            seen.is_whole_loss = chosen is not None and _is_multiple(chosen.value, value)
             within = chosen is not None and chosen in heard[call.heard : call.heard_within]
             seen.of_model = True if within or call.gave(loss) else None if chosen is None else False
             seen.knows_labels = chosen is not None and not within and _was_given(call, chosen)
@@ -256,6 +262,14 @@ def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
         return heard[0]
     exact = [call for call in heard if call.result is not None and call.result() is loss]
     return next(iter(exact or [call for call in heard if call.broadcast]), None)
+
+
+def _is_multiple(part: Tensor | None, whole: Tensor) -> bool:
+    """Whether a loss is a multiple of the differentiated one: that may be divided by accumulation steps."""
+    if part is None or not float(whole):
+        return False
+    factor = float(part) / float(whole)
+    return 1 <= round(factor) <= MOST_ACCUMULATED and abs(factor - round(factor)) < ROUNDING * factor
 
 
 def _was_given(call: _Call, loss: LossCall) -> bool:

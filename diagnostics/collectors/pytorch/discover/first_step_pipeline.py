@@ -47,6 +47,8 @@ class FirstPass:
         knows_labels: whether the scores depend on the labels, as with a margin on the true class.
         loader: the DataLoader that the batch came from; None if not known.
         batch: what the loader returned.
+        given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
+        is_whole_loss: whether the backward pass begins with the result of `call` and nothing else, up to a factor.
     """
 
     inputs: Mapping[str, Tensor]
@@ -59,6 +61,8 @@ class FirstPass:
     knows_labels: bool = False
     loader: Any = None
     batch: Any = None
+    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    is_whole_loss: bool = False
 
 
 class FirstStepPipeline(Pipeline):
@@ -69,6 +73,9 @@ class FirstStepPipeline(Pipeline):
     Args:
         model: the module of the loop.
         optimizers: those that hold parameters of it.
+        seen: its first pass.
+
+    Attributes:
         seen: its first pass.
     """
 
@@ -82,7 +89,7 @@ class FirstStepPipeline(Pipeline):
     def __init__(self, model: nn.Module, optimizers: list[Any], seen: FirstPass) -> None:
         self._model = uncompiled(model)
         self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
-        self._seen = seen
+        self.seen = self._seen = seen
         self._recognised = Recognised()
         self._target: Tensor | None = None
         self._read: DatasetFacts | None = None
