@@ -29,7 +29,7 @@ DEPTH = 4  # of nested containers in the attributes of a freed model
 
 
 def budget(wanted: float | None, ran: float) -> float:
-    """Return the seconds that it may take; `ran`: those that the script took; `wanted`: None for a share of them."""
+    """Return the seconds that it may take; `wanted`: None for a share of those that the script `ran`."""
     return min(max(SHARE * ran, LEAST_S), MOST_S) if wanted is None else wanted
 
 

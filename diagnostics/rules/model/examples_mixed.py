@@ -26,8 +26,8 @@ BY_KIND: Final[dict[str, dict[str, Fix]]] = {
     "attention": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (positions, batch, features)")},
 }
 GENERAL: Final = (
-    "run the model on 8 examples, replace all but the first, and print after each layer which one changes the first: "
-    "that layer works along the batch"
+    "run the model on 8 examples, replace all but the first, and compare the first row after each layer: the first "
+    "layer where it changes works along the batch"
 )
 
 
@@ -63,9 +63,9 @@ class ExamplesMixed(Rule):
     all other cases.
 
     ## Known problems
-    Models that compare examples on purpose (attention between rows, a minibatch statistic in a discriminator, experts
-    with a capacity) change their answers, too: hence the note. Not judged where rows are nodes of a graph or where
-    the first axis may as well count positions.
+    Models that compare examples on purpose (attention between rows, a minibatch statistic in a discriminator,
+    experts with a capacity) change their answers, too: hence the note. Not judged where rows are nodes of a graph
+    or where the first axis may as well count positions.
 
     ## Sources
     The documentation of `torch.nn.LSTM` (`batch_first`) and of `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

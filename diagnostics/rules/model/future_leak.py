@@ -13,8 +13,8 @@ class FutureLeak(Rule):
     """A language model reads the token that it is to predict.
 
     ## What it does
-    Finds the input whose next tokens are the targets of the loss. Replaces one of its tokens on a copy of the model
-    in evaluation mode, and compares the answer at the position before, which is to predict just this token.
+    Finds the input whose next tokens are the targets of the loss. Replaces one of its tokens on a copy of the
+    model in evaluation mode, and compares the answer at the position before, which is to predict just this token.
 
     ## Why it is bad
     A model that sees the next token learns to copy it: the loss falls far below what the language allows, and
@@ -72,9 +72,9 @@ class FutureLeak(Rule):
             return None
         shown = "its input" if future.input.isdigit() else f"its input {future.input!r}"
         return self.found(
-            f"The targets are the next tokens of {shown}, and the model sees them: replacing the token at position "
-            f"{future.position + 1} of {future.length} changes the answer at position {future.position}, which is "
-            f"to predict it, by {future.change:.2g} (answers differ by {future.spread:.2g} between positions). It "
+            f"The targets are the next tokens of {shown}, and the model sees them: replacing the token at "
+            f"position {future.position + 1} of {future.length} changes the answer at position {future.position}, "
+            f"which is to predict it, by {future.change:.2g} (answers differ by {future.spread:.2g} between positions). It "
             "learns to copy the next token, and generates noise where there is none yet.",
             evidence={
                 "change": future.change,

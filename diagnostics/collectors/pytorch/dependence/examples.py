@@ -43,22 +43,25 @@ class Axis:
     operations: tuple[list[Operation], list[Operation]]
 
 
-def find_axis(subject: Subject) -> Axis:
-    """Find the axis along which a shorter batch gives fewer answers.
+def axes(subject: Subject) -> list[Axis]:
+    """Find the axes along which a shorter batch gives fewer answers: of a sequence's model there may be two.
 
     Raises:
-        Unclear: there is none, or several: the axes of a sequence model's input are alike.
+        Unclear: there is none.
         OutOfTime: the time is over.
     """
     found = [axis for number in (0, 1) if (axis := _try_axis(subject, number)) is not None]
     if not found:
         raise Unclear("a part of the batch does not give that part of the answers")
+    return found
+
+
+def _of_examples(subject: Subject, found: list[Axis]) -> Axis:
+    """Return the axis that counts examples, and not positions."""
     if subject.batch_first:
         found = [axis for axis in found if axis.of_inputs == 0]
-        if not found:
-            raise Unclear("a part of the batch does not give that part of the answers")
-    elif len(found) > 1:
-        raise Unclear("whether the first or the second axis of the inputs counts the examples cannot be told")
+    if len(found) != 1:
+        raise Unclear("which axis of the inputs counts the examples cannot be told")
     axis, target = found[0], subject.target
     if target is not None and (not target.ndim or target.shape[0] != axis.whole):
         raise Unclear("the loss does not compare one answer with one target for each example")
@@ -93,13 +96,18 @@ def replaced(axis: Axis, kept: int | None = None) -> Tensor:
     return others
 
 
-def compare_examples(subject: Subject, axis: Axis) -> DependenceFacts:
+def compare_examples(subject: Subject, found: list[Axis]) -> DependenceFacts:
     """Replace all examples but one, and compare the answer to that one.
 
+    Args:
+        subject: the copy.
+        found: what `axes` returned.
+
     Raises:
-        Unclear: other examples look the same.
+        Unclear: what counts the examples cannot be told, or all look the same.
         OutOfTime: the time is over.
     """
+    axis = _of_examples(subject, found)
     if any(
         isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None for m in subject.model.modules()
     ):

@@ -18,6 +18,8 @@ ROWS = 8  # examples that are run
 LEAST_LENGTH = 4
 LEAST_COMPARED = 8  # targets that must equal the next token
 LEAST_KINDS = 3  # of tokens among these
+COPIED = 0.5  # share of targets that may equal the token at their own position: more, and it repeats
+PLACES = (0.25, 0.5, 0.75, 1.0)  # of the positions that count
 
 
 def compare_future(subject: Subject) -> FutureFacts:
@@ -27,7 +29,7 @@ def compare_future(subject: Subject) -> FutureFacts:
         Unclear: the model is not known to predict the next token, or may read ahead on purpose.
         OutOfTime: the time is over.
     """
-    name, axis = _tokens(subject)
+    name, axis, counted = _tokens(subject)
     tokens = subject.inputs[name]
     length, batch = int(tokens.shape[axis]), int(tokens.shape[1 - axis])
     rows = next((r for r in range(min(ROWS, batch), 1, -1) if r != length), 0)
@@ -52,7 +54,10 @@ def compare_future(subject: Subject) -> FutureFacts:
     if sum(_by_position_or_none(t, rows, length, axis) is not None for t in first.others):
         raise Unclear("it returns several tensors with an answer for each position")
     changes = []
-    for position in sorted({length // 4, length // 2, 3 * length // 4, length - 2}):
+    predicted = counted.narrow(1 - axis, 0, rows).all(1 - axis).nonzero().flatten().tolist()
+    if not predicted:
+        raise Unclear("the loss leaves out a part of each position")
+    for position in sorted({predicted[int(part * (len(predicted) - 1))] for part in PLACES}):
         after = _by_position(subject.ask(_with_other(inputs, name, axis, position + 1)).main, rows, length, axis)
         change = float((after.select(axis, position) - before.select(axis, position)).abs().max())
         changes.append((change, position))
@@ -63,38 +68,39 @@ def compare_future(subject: Subject) -> FutureFacts:
     return FutureFacts(change, spread, position, length, name)
 
 
-def _tokens(subject: Subject) -> tuple[str, int]:
-    """Return the only input whose next tokens are the targets, and the axis that counts positions."""
+def _tokens(subject: Subject) -> tuple[str, int, Tensor]:
+    """Return the only input whose next tokens are the targets, its axis of positions, and which ones count."""
     if not subject.predicts_tokens or subject.target is None or subject.target.is_floating_point():
         raise Unclear("the loss is not known to be a cross entropy over next tokens")
     found = [
-        (name, axis)
+        (name, axis, counted)
         for name, tensor in subject.inputs.items()
         for axis in (1, 0)
         if tensor.ndim == 2 and not tensor.is_floating_point() and tensor.dtype != torch.bool
-        if _is_shifted(tensor, subject.target, axis, subject.ignore_index)
+        if (counted := _counted(tensor, subject.target, axis, subject.ignore_index)) is not None
     ]
     if len(found) != 1:
         raise Unclear("the targets are not the next tokens of one of the inputs")
     return found[0]
 
 
-def _is_shifted(tokens: Tensor, target: Tensor, axis: int, ignore_index: int | None) -> bool:
+def _counted(tokens: Tensor, target: Tensor, axis: int, ignore_index: int | None) -> Tensor | None:
+    """Return which next tokens the loss counts, one fewer than there are tokens; None if they are no targets."""
     length = tokens.shape[axis]
     if length < LEAST_LENGTH:
-        return False
+        return None
     following, here = tokens.narrow(axis, 1, length - 1), tokens.narrow(axis, 0, length - 1)
     if target.numel() == tokens.numel():
         wanted = target.reshape(tokens.shape).narrow(axis, 0, length - 1)
     elif target.numel() == following.numel():
         wanted = target.reshape(following.shape)
     else:
-        return False
+        return None
     counted = torch.ones_like(wanted, dtype=torch.bool) if ignore_index is None else wanted != ignore_index
     if int(counted.sum()) < LEAST_COMPARED or wanted[counted].unique().numel() < LEAST_KINDS:
-        return False
+        return None
     same = bool((wanted == following)[counted].all())
-    return same and float((wanted == here)[counted].float().mean()) < 0.5
+    return counted if same and float((wanted == here)[counted].float().mean()) < COPIED else None
 
 
 def _with_other(inputs: dict[str, Tensor], name: str, axis: int, position: int) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.facts.dependence import DependenceFacts
 
-from .examples import Axis, Unclear, compare_examples, find_axis
+from .examples import Unclear, axes, compare_examples
 from .future import compare_future
 from .inputs import compare_inputs
 from .subject import OutOfTime, Subject
@@ -20,17 +20,17 @@ NO_TIME = "the time for it was over"
 def measure(subject: Subject) -> DependenceFacts:
     """Measure each part that can be measured; what the model raises is a reason, not an error."""
     why_not: dict[str, str] = {}
-    facts, axis = DependenceFacts(shuffled=subject.shuffled), None
+    facts = DependenceFacts(shuffled=subject.shuffled)
     with own_run(), own_warnings_ignored():
         if not any(tensor.ndim for tensor in subject.inputs.values()):
             return replace(facts, why_not=dict.fromkeys(PARTS, "the model was called with no tensor"))
-        axis = _part(why_not, "examples", find_axis, subject)
-        if isinstance(axis, Axis):
-            facts = _part(why_not, "examples", compare_examples, subject, axis) or facts
-            inputs = _part(why_not, "inputs", compare_inputs, subject, axis)
-            facts = replace(facts, inputs=inputs or {})
-        else:
+        found = _part(why_not, "examples", axes, subject)
+        if found is None:
             why_not["inputs"] = why_not["examples"]
+        else:
+            facts = _part(why_not, "examples", compare_examples, subject, found) or facts
+            inputs = _part(why_not, "inputs", compare_inputs, subject, found[0])
+            facts = replace(facts, inputs=inputs or {})
         future = _part(why_not, "future", compare_future, subject)
     return replace(facts, future=future, why_not=why_not)
 

@@ -128,7 +128,7 @@ def operations_seen(model: nn.Module, size: int) -> Iterator[list[Operation]]:
             hook = partial(_layer_called, recorder.seen, kind, name)
             handles.append(module.register_forward_pre_hook(hook, with_kwargs=True))
     try:
-        with _without_fast_path(), recorder:
+        with recorder:
             yield recorder.seen
     finally:
         for handle in handles:
@@ -142,21 +142,6 @@ def _layer_called(
     if isinstance(given, Tensor) and given.ndim == 3:
         called = f"{name} ({type(module).__name__})" if name else type(module).__name__
         seen.append(Operation(kind, called, tuple(given.shape), 1 if module.batch_first else 0, where=_line()))
-
-
-@contextlib.contextmanager
-def _without_fast_path() -> Iterator[None]:
-    """Let layers of a transformer call their attention as in training."""
-    mha: Any = getattr(torch.backends, "mha", None)
-    if mha is None:
-        yield
-        return
-    before = mha.get_fastpath_enabled()
-    mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        mha.set_fastpath_enabled(before)
 
 
 def _softmax_axis(given: Tensor, args: tuple[Any, ...], options: dict[str, Any]) -> int:

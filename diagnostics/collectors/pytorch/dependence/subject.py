@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,7 +80,7 @@ class Subject:
         given = {name: tensor.clone() for name, tensor in inputs.items()}
         if self.model.training != training:
             self.model.train(training)
-        with torch.no_grad(), random_states_kept():
+        with torch.no_grad(), random_states_kept(), _without_fast_path():
             torch.default_generator.manual_seed(seed)
             outputs = self.call(self.model, given)
         main = prediction_in(outputs)
@@ -94,3 +95,18 @@ def largest_change(one: Answer, other: Answer) -> float:
     if [t.shape for t in one.all] != [t.shape for t in other.all]:
         return float("inf")
     return max(float((a - b).abs().max()) for a, b in zip(one.all, other.all, strict=True) if a.numel())
+
+
+@contextlib.contextmanager
+def _without_fast_path() -> Iterator[None]:
+    """Let layers of a transformer compute as in training: the fast path rounds otherwise, and hooks end it."""
+    mha: Any = getattr(torch.backends, "mha", None)
+    if mha is None:
+        yield
+        return
+    before = mha.get_fastpath_enabled()
+    mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        mha.set_fastpath_enabled(before)
