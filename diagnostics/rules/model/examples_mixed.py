@@ -26,8 +26,8 @@ BY_KIND: Final[dict[str, dict[str, Fix]]] = {
     "attention": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (positions, batch, features)")},
 }
 GENERAL: Final = (
-    "run the model on 8 examples, replace all but the first, and compare the first row after each layer: the first "
-    "layer where it changes works along the batch"
+    "run the model on 8 examples, replace all but the first, and compare the first row after each layer: where it "
+    "first changes, the layer works along the batch"
 )
 
 

@@ -74,8 +74,8 @@ class FutureLeak(Rule):
         return self.found(
             f"The targets are the next tokens of {shown}, and the model sees them: replacing the token at "
             f"position {future.position + 1} of {future.length} changes the answer at position {future.position}, "
-            f"which is to predict it, by {future.change:.2g} (answers differ by {future.spread:.2g} between positions). It "
-            "learns to copy the next token, and generates noise where there is none yet.",
+            f"which is to predict it, by {future.change:.2g} (answers differ by {future.spread:.2g} between "
+            "positions). It learns to copy the next token, and generates noise where there is none yet.",
             evidence={
                 "change": future.change,
                 "spread": future.spread,

@@ -65,7 +65,7 @@ def _of_examples(subject: Subject, found: list[Axis]) -> Axis:
     axis, target = found[0], subject.target
     if target is not None and (not target.ndim or target.shape[0] != axis.whole):
         raise Unclear("the loss does not compare one answer with one target for each example")
-    if not subject.batch_first and (axis.answers[0].main.ndim > 2 or target is None):
+    if not subject.batch_first and axis.answers[0].main.ndim > 2:
         raise Unclear("whether the first axis counts examples or positions cannot be told")
     return axis
 
@@ -114,7 +114,7 @@ def compare_examples(subject: Subject, found: list[Axis]) -> DependenceFacts:
         raise Unclear("its batch norm keeps no running statistics, and mixes examples by design")
     size, before = axis.sizes[0], axis.answers[0].main
     first = cut(subject.inputs, axis, torch.arange(size), axis.whole)
-    change = 0.0
+    change, mixing = 0.0, _mixing(axis)
     for kept in (0, size - 1):
         inputs = cut(subject.inputs, axis, replaced(axis, kept), axis.whole)
         if all(torch.equal(inputs[name], first[name]) for name in first):
@@ -127,8 +127,9 @@ def compare_examples(subject: Subject, found: list[Axis]) -> DependenceFacts:
         change = max(change, float((one - other).abs().max()))
     if change != change or not bool(before.isfinite().all()):
         raise Unclear("the answers are not finite")
+    if not subject.batch_first and subject.target is None and (mixing is None or mixing.kind != "reshape"):
+        raise Unclear("the target of the loss is not known, and rows may be parts of one example")
     spread = float(before.std(axis.of_answers).square().mean().sqrt())
-    mixing = _mixing(axis)
     return DependenceFacts(
         examples=axis.whole,
         compared=size,

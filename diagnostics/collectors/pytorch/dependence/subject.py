@@ -90,6 +90,15 @@ class Subject:
         return Answer(main.detach().float(), [other.detach().float() for other in others])
 
 
+def all_counted(inputs: Inputs) -> bool:
+    """Whether each tensor of integers counts the examples: one that does not may hold their numbers."""
+    sizes = [tensor.shape[0] for tensor in inputs.values() if tensor.ndim]
+    return all(
+        tensor.is_floating_point() or (tensor.ndim > 0 and tensor.shape[0] == sizes[0])
+        for tensor in inputs.values()
+    )
+
+
 def largest_change(one: Answer, other: Answer) -> float:
     """Return the largest absolute difference of any two values; infinity where the shapes differ."""
     if [t.shape for t in one.all] != [t.shape for t in other.all]:
