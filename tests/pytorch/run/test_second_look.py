@@ -107,6 +107,5 @@ class TestInterrupt:
     def test_so_does_the_end_of_its_time(self):
         begun = time.monotonic()
         with pytest.raises(KeyboardInterrupt), _interrupted_after(0.3):
-            while time.monotonic() < begun + 30:
-                sum(range(1000))
+            time.sleep(30)
         assert time.monotonic() - begun < 10

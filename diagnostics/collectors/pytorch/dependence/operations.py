@@ -71,7 +71,7 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow
         """Record a call, and make it."""
         options = kwargs or {}
         result = function(*args, **options)
-        given = args[0] if args else options.get("input")
+        given: Any = args[0] if args else options.get("input")
         if type(given) is not Tensor or type(result) is not Tensor:
             return result
         if function in SOFTMAXES:
@@ -148,7 +148,7 @@ def _softmax_axis(given: Tensor, args: tuple[Any, ...], options: dict[str, Any])
     axis = options.get("dim", args[1] if len(args) > 1 else None)
     if not isinstance(axis, int):  # what PyTorch takes if none is given
         return 0 if given.ndim in (0, 1, 3) else 1
-    return axis % max(given.ndim, 1)
+    return int(axis) % max(given.ndim, 1)
 
 
 def _line() -> Where | None:

@@ -48,8 +48,8 @@ class TestFires:
         finding = RULE.from_answers(facts(view))
         assert finding.severity == "error"
         assert finding.message.endswith(
-            "A view turns (8, 32, 24) into (32, 24, 8). A view keeps the order of the numbers and moves no axis, so "
-            "each row of the result holds numbers of several examples."
+            "A view turns (8, 32, 24) into (32, 24, 8). A view keeps the order of the numbers and moves no axis, "
+            "so each row of the result holds numbers of several examples."
         )
 
     def test_on_attention_between_shuffled_rows(self):
