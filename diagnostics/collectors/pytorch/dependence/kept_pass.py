@@ -141,7 +141,7 @@ def _is_target(tensor: Tensor, target: Tensor | None) -> bool:
 def _is_same(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors of as many numbers hold the same, whatever their dtype and device."""
     first, second = (tensor.detach().reshape(-1).cpu().double() for tensor in (one, other))
-    return torch.equal(first, second)
+    return bool(torch.equal(first, second))
 
 
 def _parameter_names(model: nn.Module, count: int) -> tuple[list[str], frozenset[str]]:

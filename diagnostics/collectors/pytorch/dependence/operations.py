@@ -148,7 +148,7 @@ def _softmax_axis(given: Tensor, args: tuple[Any, ...], options: dict[str, Any])
     axis = options.get("dim", args[1] if len(args) > 1 else None)
     if not isinstance(axis, int):  # what PyTorch takes if none is given
         return 0 if given.ndim in (0, 1, 3) else 1
-    return int(axis) % max(given.ndim, 1)
+    return axis % max(int(given.ndim), 1)
 
 
 def _line() -> Where | None:
