@@ -57,6 +57,13 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="if a GPU fails, run the script once more on the CPU, to find the line that failed",
     )
+    run.add_argument(
+        "--second-look",
+        metavar="off|S",
+        type=_off_or_seconds,
+        help="seconds to examine the models after the script's end (default: a tenth of the run, 1 to 30); Ctrl-C "
+        "gives the report at once",
+    )
     run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # between a first run and its second
     run.add_argument("--quiet", action="store_true", help="print no report unless the run fails")
     run.add_argument("--verbose", action="store_true", help="name all rules that could not be judged")
@@ -69,7 +76,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     if not given or given[0] != "run":
         return given, []
     takes_a_value = {"--format", "--output", "--fail-on", "--ignore"}
-    takes_a_value |= {"--max-steps", "--time-limit", "--first-batches"}
+    takes_a_value |= {"--max-steps", "--time-limit", "--second-look", "--first-batches"}
     at = 1
     while at < len(given):
         word = given[at]
@@ -100,6 +107,7 @@ def run_script(options: argparse.Namespace) -> int:
         replay_on_cpu=options.replay_on_cpu,
         first_batches=options.first_batches,
         quiet=options.quiet,
+        second_look=options.second_look,
         rank=rank,
         verbose=options.verbose,
     )
@@ -137,6 +145,10 @@ def _whole(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, 1 or more")
     return int(text)
+
+
+def _off_or_seconds(text: str) -> float:
+    return 0.0 if text == "off" else _seconds(text)
 
 
 def _seconds(text: str) -> float:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .dependence import DependenceFacts
 from .leaves import LeafFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
 
@@ -390,6 +391,7 @@ Fact = (
     | TrialFacts
     | MetricFacts
     | ReproductionFacts
+    | DependenceFacts
 )
 """Whatever a stage of a pipeline may yield."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from diagnostics.config import from_pyproject
-from diagnostics.engine.evaluate import Evaluator
+from diagnostics.engine.evaluate import Evaluator, needs
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule
 from diagnostics.errors import InvalidInput
@@ -17,6 +17,7 @@ from diagnostics.facts.training import WATCHED
 from diagnostics.rules.registry import all_rules, causality_of, faults
 
 from .report import Report
+from .stage_summary import detail
 
 
 def new_evaluator() -> Evaluator:
@@ -93,6 +94,34 @@ def judged_as_a_whole(
 
 def _judges_a_whole(rule: Rule) -> bool:
     return any(need.kind is Verdicts for needs in rule.checks().values() for need in needs.values())
+
+
+def extended(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
+    """Evaluate the rules on facts that became known after an examination; show the first with a stage."""
+    evaluator, reported = new_evaluator(), {finding.rule for finding in report.findings}
+    findings = [*evaluator.add(*facts), *evaluator.close_phase()]
+    found = [finding for finding in findings if finding.rule not in reported]
+    stages = list(report.stages)
+    for place, result in enumerate(stages):
+        if result.name == stage:
+            added = detail(facts[0])
+            stages[place] = replace(result, detail="; ".join(filter(None, (result.detail, added))))
+    reasons = {**report.not_applicable, **_better(report, evaluator, facts)}
+    return replace(
+        report,
+        findings=(*report.findings, *found),
+        stages=tuple(stages),
+        judged=report.judged | evaluator.judged,
+        not_applicable={name: why for name, why in reasons.items() if name not in evaluator.judged},
+        faults=(*report.faults, *evaluator.faults),
+    )
+
+
+def _better(report: Report, evaluator: Evaluator, facts: tuple[Any, ...]) -> dict[str, str]:
+    """Return the reasons of rules that lacked one of these facts before, and could not use it."""
+    lacked = {needs(type(fact)) for fact in facts}
+    now = evaluator.not_applicable(*(type(fact) for fact in facts))
+    return {name: why for name, why in now.items() if report.not_applicable.get(name) in lacked}
 
 
 def finished(report: Report) -> Report:

@@ -75,7 +75,7 @@ def _run_once(
 ) -> SecondRun:
     with tempfile.TemporaryDirectory(prefix="diagnose-") as scratch:
         output = Path(scratch) / "report.json"
-        limits = ["--max-steps", str(steps), "--time-limit", f"{patience:.0f}"]
+        limits = ["--max-steps", str(steps), "--time-limit", f"{patience:.0f}", "--second-look", "off"]
         report = ["--output", str(output), "--fail-on", "never", "--quiet"]
         process = subprocess.Popen(
             [sys.executable, "-c", START, "run", *report, *limits, *options, *command],

@@ -18,9 +18,11 @@ from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import InvalidInput
+from diagnostics.report.build import extended
 from diagnostics.report.report import Report, StageResult
 
 from .handed_batches import HandedBatches
+from .second_look import SecondLook
 
 if TYPE_CHECKING:
     from diagnostics.api.watch import Watch
@@ -51,6 +53,7 @@ class Training:
         awaits_batch: whether to examine it once it has drawn a batch.
         alone: whether no other training of the script steps in turn with this one.
         rows: some of its data, where its watcher does not see the targets.
+        model: of a plain PyTorch loop, another object than the script's, with the same attributes.
     """
 
     examined: Report | None = None
@@ -58,6 +61,7 @@ class Training:
     awaits_batch: bool = False
     alone: bool = True
     rows: KeptRows | None = None
+    model: Any = None
 
 
 @dataclass
@@ -104,6 +108,7 @@ class ScriptObserver:
         *,
         keep_batches: bool = False,
         first_batches: Path | None = None,
+        looks_again: bool = False,
     ) -> None:
         """Start to observe.
 
@@ -111,7 +116,9 @@ class ScriptObserver:
             on_examined: called with each report of an examination, before that training.
             keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
             first_batches: a file of `save_batches`, whose batches the first loader yields first.
+            looks_again: whether to keep what `look_again` needs.
         """
+        self._second = SecondLook() if looks_again else None
         self.trainings: list[Training] = []
         self.faults: list[str] = []
         self._on_examined = on_examined
@@ -174,6 +181,13 @@ class ScriptObserver:
         """Write the latest batches to a file, and return their number; 0 if there are none."""
         return 0 if self._kept is None else self._kept.save(path)
 
+    def look_again(self, seconds: float) -> StageResult | None:
+        """Examine the models as the script has left them, after `close`; return the stage for the report."""
+        if self._second is None:
+            return None
+        stage: StageResult | None = self._guard.attempt(self._second.look, self.trainings, seconds)
+        return stage
+
     def close(self) -> None:
         """Remove all hooks. The reports stay available."""
         self._at_close.close()
@@ -212,14 +226,18 @@ class ScriptObserver:
         from diagnostics.collectors.isolation.weak_twin import weak_twin
 
         # A script that trains many models, one after the other, must be able to free each of them.
-        watching = watch(weak_twin(model), [weak_twin(optimizer) for optimizer in optimizers])
-        self.trainings.append(Training(watching=watching))
+        twin = weak_twin(model)
+        watching = watch(twin, [weak_twin(optimizer) for optimizer in optimizers])
+        self.trainings.append(Training(watching=watching, model=None if twin is model else twin))
         self._of_loops[watching] = self.trainings[-1]
         return watching
 
     def _over(self, watching: Any) -> None:
         training = self._of_loops[watching]
         training.watching = _Over(watching.release())
+        training.model = None
+        if self._second is not None:
+            self._second.freed(training)
 
     def _in_turn(self, watching: Any) -> None:
         self._of_loops[watching].alone = False
@@ -230,14 +248,16 @@ class ScriptObserver:
         training = self._of_loops[watching]
         training.examined = walk(step)
         self._on_examined(training.examined)
+        if self._second is not None and training.model is not None:
+            self._second.keep(training, training.model, step)
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
         """Evaluate the rules on facts that are known only when the model is evaluated, or after its training."""
         training = self._of_loops[watching]
         if training.examined is not None:
-            training.examined = _with_facts(training.examined, facts)
+            training.examined = extended(training.examined, facts)
         elif isinstance(training.watching, _Over):
-            training.watching.final = _with_facts(training.watching.final, facts)
+            training.watching.final = extended(training.watching.final, facts)
 
     def _with_transformers(self, module: ModuleType) -> None:
         self._look_on(module.Trainer, "train", _of_trainer, self._join_trainer)
@@ -344,7 +364,7 @@ class ScriptObserver:
 
         def add(facts: tuple[Any, ...], stage: str) -> None:
             if training.examined is not None:
-                training.examined = _with_facts(training.examined, facts, stage)
+                training.examined = extended(training.examined, facts, stage)
 
         def unseen(why: str) -> None:
             training.examined = training.examined or _not_examined(model, why)
@@ -436,28 +456,6 @@ def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
     pipeline = keras_pipeline(model, data, None, None, evaluation, class_weights)
     pipeline.preprocesses = False  # a model of KerasHub has done so before it calls this `fit`
     return pipeline
-
-
-def _with_facts(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
-    """Evaluate the rules on facts that became known after an examination; show the first with a stage."""
-    from diagnostics.report.build import new_evaluator
-    from diagnostics.report.stage_summary import detail
-
-    evaluator, reported = new_evaluator(), {finding.rule for finding in report.findings}
-    findings = [*evaluator.add(*facts), *evaluator.close_phase()]
-    found = [finding for finding in findings if finding.rule not in reported]
-    stages = list(report.stages)
-    for place, result in enumerate(stages):
-        if result.name == stage:
-            added = detail(facts[0])
-            stages[place] = replace(result, detail="; ".join(filter(None, (result.detail, added))))
-    return replace(
-        report,
-        findings=(*report.findings, *found),
-        stages=tuple(stages),
-        judged=report.judged | evaluator.judged,
-        not_applicable={name: why for name, why in report.not_applicable.items() if name not in evaluator.judged},
-    )
 
 
 def _continued(early: Report, later: Report) -> Report:

@@ -22,6 +22,7 @@ from .output import STANDARD_OUTPUT, as_kind, print_out, rehearse, say
 from .own_modules import OwnModules
 from .ranks import Exchange, Rank
 from .script import Ending, Script, end_by_interrupt
+from .second_look import budget
 from .termination import Termination
 
 FAIL_ON = ("error", "warning", "never")
@@ -51,6 +52,7 @@ class RunOptions:
         first_batches: a file with the first batches for its first loader; None for the loader's own.
         quiet: whether to print no report unless the run fails.
         verbose: whether the text names all rules that could not be judged.
+        second_look: seconds for the second look at most; 0 for none, None for a share of the run.
         rank: of this process under a launcher, where the exit code is the script's; None without a launcher.
     """
 
@@ -63,6 +65,7 @@ class RunOptions:
     replay_on_cpu: bool
     first_batches: Path | None
     quiet: bool
+    second_look: float | None = None
     rank: Rank | None = None
     verbose: bool = False
 
@@ -86,8 +89,11 @@ class RunSession:
         """
         rehearse(self._options.kind)
         self._ranks = None if self._options.rank is None else Exchange(self._options.rank)
+        alone = self._options.rank is None or self._options.rank.world == 1
         self._run = ScriptObserver(
-            keep_batches=self._options.replay_on_cpu, first_batches=self._options.first_batches
+            keep_batches=self._options.replay_on_cpu,
+            first_batches=self._options.first_batches,
+            looks_again=alone and self._options.second_look != 0,
         )
         termination = Termination(self._terminated)
         self._modules = OwnModules(self._script.folder)
@@ -119,7 +125,11 @@ class RunSession:
         return fails
 
     def _report(self, ending: Ending) -> Report:
+        ran = time.monotonic() - self._started
         self._run.close()
+        looked = None
+        if ending.exit_code == 0:  # whoever stopped it, or sees an error, waits for the report
+            looked = self._run.look_again(budget(self._options.second_look, ran))
         complete = self._limits.reached is None and _ended_by_itself(ending)
         trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
@@ -130,8 +140,11 @@ class RunSession:
                 raise
             except BaseException as fault:  # an error of this library must not prevent the report
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
-        report = merged(self._title(ending), trainings, explained, ignores=self._options.ignores, faults=faults)
+        report = merged(
+            self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
+        )
         stages = report.stages or (_nothing_trained(self._run.backward_passes),)
+        stages = (*stages, *([] if looked is None else [looked]))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:
             alone = self._options.rank is None or self._options.rank.world == 1
@@ -156,12 +169,12 @@ class RunSession:
             return StageResult("run again", "not judged", "interrupted")
         return StageResult("run again", "stopped" if again.failed else "passed", again.summary)
 
-    def _title(self, ending: Ending) -> str:
+    def _title(self, ending: Ending, ran: float) -> str:
         if isinstance(ending.error, SyntaxError) and ending.error.__traceback__ is None:
             return f"{self._script.name} does not compile, and was not run"
         rank = self._options.rank
         of_ranks = [] if rank is None or rank.world == 1 else [f"rank {rank.number} of {rank.world}"]
-        parts = [f"ran {self._script.name}", *of_ranks, _duration(time.monotonic() - self._started)]
+        parts = [f"ran {self._script.name}", *of_ranks, _duration(ran)]
         if self._limits.reached is not None:
             parts.append(f"stopped after the limit of {self._limits.reached}")
         elif ending.exit_code:

@@ -261,7 +261,7 @@ class _State:
         if isinstance(before, itertools.count):
             variables[name] = copy.copy(before)
         self._undo.append(undo)
-        if isinstance(before, ModuleType) and not _is_installed(before.__name__):
+        if isinstance(before, ModuleType) and not is_installed_module(before.__name__):
             return self._note_dict(vars(before), ordered=False)  # such as a settings.py beside the script
         return () if before is missing or isinstance(before, itertools.count | ModuleType) else (before,)
 
@@ -337,11 +337,12 @@ def _top(module: str) -> str:
 
 def is_installed(value: Any) -> bool:
     """Whether a function or class comes with Python or an installed package: no code of the user's."""
-    return _is_installed(getattr(value, "__module__", None))
+    return is_installed_module(getattr(value, "__module__", None))
 
 
 @functools.cache
-def _is_installed(module: Any) -> bool:
+def is_installed_module(module: Any) -> bool:
+    """Whether a module, by its name, comes with Python or an installed package."""
     if not isinstance(module, str) or module == "__main__":
         return False
     if module.partition(".")[0] in sys.stdlib_module_names:

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
-from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors
+from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
 from .batch_source import BatchSource
 from .first_step_pipeline import FirstPass
@@ -37,6 +37,7 @@ class _Call:
     module: weakref.ref[nn.Module]
     wanted: bool
     inputs: Mapping[str, Tensor] = field(default_factory=dict)
+    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     versions: Mapping[str, int] = field(default_factory=dict)
     heard: int = 0  # losses before the call
     heard_within: int = 0  # losses before its end
@@ -116,6 +117,7 @@ class FirstStepRecorder:
             }
             call.fed = any(tensor.grad_fn is not None for tensor in given.values())
             call.inputs = {name: tensor.detach() for name, tensor in given.items()}
+            call.given = without_graph((arguments, options))
             call.versions = {name: tensor._version for name, tensor in call.inputs.items()}
             self._losses.open(self._is_mine)
         call.heard = len(self._losses.heard)
@@ -165,7 +167,12 @@ class FirstStepRecorder:
         last = next((seen for seen in there if seen.loss is not None), there[-1])
         first = there[0]
         return dataclasses.replace(
-            last, inputs=first.inputs, versions=first.versions, leaves=first.leaves, feeding=first.feeding
+            last,
+            inputs=first.inputs,
+            given=first.given,
+            versions=first.versions,
+            leaves=first.leaves,
+            feeding=first.feeding,
         )
 
     def stepped(self) -> None:
@@ -226,7 +233,7 @@ class FirstStepRecorder:
 
     def _pass(self, call: _Call, heard: list[LossCall], loss: Tensor, value: Tensor | None) -> FirstPass:
         """Describe a call; with the loss, if it was the last one before it."""
-        seen = FirstPass(call.inputs, call.versions)
+        seen = FirstPass(call.inputs, call.versions, given=call.given)
         if value is not None:
             chosen = _chosen(heard, loss)
             seen.call, seen.prediction = chosen, None if heard else call.prediction

@@ -51,6 +51,7 @@ class FirstPass:
         batch: what the loader returned.
         leaves: of the graph of the loss, by identity.
         feeding: modules that were called before, if the inputs depend on parameters.
+        given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
     """
 
     inputs: Mapping[str, Tensor]
@@ -66,6 +67,7 @@ class FirstPass:
     batch: Any = None
     leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
     feeding: tuple[nn.Module, ...] = ()
+    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
 
 
 class FirstStepPipeline(Pipeline):
@@ -78,6 +80,9 @@ class FirstStepPipeline(Pipeline):
         optimizers: those that hold parameters of it.
         seen: its first pass.
         held: identities of the parameters of all optimizers of the script.
+
+    Attributes:
+        seen: its first pass.
     """
 
     not_offered: Mapping[str, str] = {
@@ -92,7 +97,7 @@ class FirstStepPipeline(Pipeline):
     ) -> None:
         self._model = uncompiled(model)
         self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
-        self._seen = seen
+        self.seen = self._seen = seen
         self._held = held
         self._recognised = Recognised()
         self._target: Tensor | None = None

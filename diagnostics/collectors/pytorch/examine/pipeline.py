@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, WeightedRandomSampler
+from torch.utils.data import DataLoader, WeightedRandomSampler, default_collate
 
 from diagnostics.collectors.pytorch.activations import activations_seen, last_activation, output_facts
 from diagnostics.collectors.pytorch.batch import (
@@ -36,6 +37,8 @@ from diagnostics.collectors.pytorch.data import (
     sample_rows,
     to_device,
 )
+from diagnostics.collectors.pytorch.dependence.measure import PARTS, measure
+from diagnostics.collectors.pytorch.dependence.subject import Subject, all_counted
 from diagnostics.collectors.pytorch.losses import (
     REGRESSIONS,
     class_axis,
@@ -61,6 +64,7 @@ from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, overf
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import (
     BatchFacts,
     Fact,
@@ -75,6 +79,8 @@ from diagnostics.facts.pipeline import (
 from .overfit import CopyTrainer
 from .reproduce import reproduce
 from .reread import reread_batch
+
+SECONDS_ASKING = 2.0  # about parts of a batch
 
 
 class PyTorchPipeline(Pipeline):
@@ -295,6 +301,8 @@ class PyTorchPipeline(Pipeline):
         norms = {name: float(p.grad.norm()) for name, p in trainable.items() if p.grad is not None}
         unreached = {name: p.numel() for name, p in trainable.items() if p.grad is None}
         yield GradientFacts(bool(norms), norms, unreached, total)
+        with users_code():
+            yield self._dependence(self._copy)
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -338,6 +346,31 @@ class PyTorchPipeline(Pipeline):
             )
 
     # --- parts ----------------------------------------------------------------------------------------------
+
+    def _dependence(self, model: nn.Module) -> DependenceFacts:
+        """Ask a copy again about parts of the batch; it is used up."""
+        named = flat(split_batch(self._batch)[0])
+        inputs = {name: value for name, value in named.items() if isinstance(value, Tensor)}
+        loader = self.loader if isinstance(self.loader, DataLoader) else None
+        target = self._target if isinstance(self._target, Tensor) else None
+        if device_of(model).type != "cpu" and not all_counted(inputs):
+            return DependenceFacts(why_not=dict.fromkeys(PARTS, "an index out of range can end a GPU"))
+        accepted = parameter_names(model)
+        named_apart = not isinstance(self._batch, Mapping) or bool(set(named) & set(accepted))
+        return measure(
+            Subject(
+                model=model,
+                call=lambda copied, given: self.predict(copied, _with_inputs(self._batch, given)),
+                inputs=inputs,
+                tested=frozenset(inputs) if named_apart else frozenset(),
+                target=target,
+                ignore_index=self._ignore_index(),
+                batch_first=loader is not None and loader.collate_fn is default_collate,
+                shuffled=None if loader is None else is_shuffled(loader),
+                predicts_tokens=self._recognised.kind == "cross_entropy",
+                deadline=time.monotonic() + SECONDS_ASKING,
+            )
+        )
 
     def _class_weights(self) -> bool | None:
         """Say whether the loss weighs classes; a model of transformers that makes its own loss does not."""
@@ -424,3 +457,18 @@ class PyTorchPipeline(Pipeline):
         finally:
             self._copy.train()
         return tuple(rows)
+
+
+def _with_inputs(batch: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
+    """Replace the inputs in a batch by tensors with the same names."""
+    if isinstance(batch, Tensor):
+        return given.get(path or "0", batch)
+    if isinstance(batch, Mapping):
+        parts = {
+            key: _with_inputs(part, given, f"{path}.{key}" if path else str(key)) for key, part in batch.items()
+        }
+        return parts
+    if isinstance(batch, list | tuple):
+        found = [_with_inputs(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(batch)]
+        return type(batch)(*found) if hasattr(batch, "_fields") else type(batch)(found)
+    return batch

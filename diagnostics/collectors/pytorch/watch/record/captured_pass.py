@@ -191,6 +191,14 @@ def _sample(tensor: Tensor) -> Tensor:
     return tensor.reshape(-1)[:: -(-tensor.numel() // SAMPLED)].clone()
 
 
+def without_graph(inputs: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+    """Copy the containers of a call's arguments, and detach the tensors; None if an object in them may change."""
+    try:
+        return tuple(_without_graph(part) for part in inputs)
+    except _Unkept:
+        return None
+
+
 def _without_graph(value: Any) -> Any:
     """Copy the containers, and detach the tensors, whose graphs would be kept alive with them."""
     if isinstance(value, Tensor):

@@ -1,0 +1,1 @@
+"""Measures what the answers of a model depend on."""

@@ -1,0 +1,74 @@
+"""Finds out whether any answer of a model depends on each of its inputs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from .examples import Axis, Unclear, counts_examples, cut, replaced
+from .subject import Inputs, Subject, largest_change
+
+NOISE = 0.05  # added to each weight, times its size: opens a gate that starts at zero
+SEEDS = (0, 1, 2)  # of runs in training mode, where an input may be used now and then, as in teacher forcing
+
+
+def compare_inputs(subject: Subject, axis: Axis) -> dict[str, float]:
+    """Replace each input alone by that of other examples; return the largest change of any answer.
+
+    An input is replaced in evaluation mode first; if nothing changes, in training mode, where it may be used
+    alone, and with other weights, since a branch that starts at zero passes nothing on yet.
+
+    Raises:
+        Unclear: fewer than two inputs can be tested.
+        OutOfTime: the time is over.
+    """
+    size = axis.sizes[0]
+    first = cut(subject.inputs, axis, torch.arange(size), axis.whole)
+    others = cut(subject.inputs, axis, replaced(axis), axis.whole)
+    tested = [
+        name
+        for name, tensor in subject.inputs.items()
+        if counts_examples(tensor, axis.of_inputs, axis.whole) and not torch.equal(first[name], others[name])
+    ]
+    if len(tested) < 2:
+        raise Unclear("needs two inputs that differ between examples")
+    before = subject.ask(first)
+    changes = {name: largest_change(before, subject.ask({**first, name: others[name]})) for name in tested}
+    for name in [name for name, change in changes.items() if change == 0]:
+        if name in subject.tested:
+            changes[name] = _change_at_all(subject, first, {**first, name: others[name]})
+        else:
+            del changes[name]
+    return changes
+
+
+def _change_at_all(subject: Subject, first: Inputs, other: Inputs) -> float:
+    with _restored(subject.model):
+        for seed in SEEDS:
+            before = subject.ask(first, training=True, seed=seed)
+            if change := largest_change(before, subject.ask(other, training=True, seed=seed)):
+                return change
+        generator = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for parameter in subject.model.parameters():
+                if parameter.is_floating_point():
+                    noise = torch.randn(parameter.shape, generator=generator).to(parameter)
+                    size = parameter.std() if parameter.numel() > 1 else parameter.abs()
+                    parameter.add_(noise * NOISE * (size if float(size) > 0 else 1.0))
+        return largest_change(subject.ask(first), subject.ask(other))
+
+
+@contextlib.contextmanager
+def _restored(model: nn.Module) -> Iterator[None]:
+    """Put parameters and buffers back to what they were."""
+    tensors = [*model.parameters(), *model.buffers()]
+    kept = [tensor.detach().clone() for tensor in tensors]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, saved in zip(tensors, kept, strict=True):
+                tensor.copy_(saved)

@@ -1,0 +1,191 @@
+"""Keeps the first batch of a loop, so that a copy of its model can be asked again when the script has ended."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, default_collate
+
+from diagnostics.collectors.isolation.harmless_code import objection_to_module
+from diagnostics.collectors.pytorch.data import is_shuffled
+from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstPass
+from diagnostics.collectors.pytorch.local_tensors import is_sharded
+from diagnostics.collectors.pytorch.model import check_runnable, uncompiled
+from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors
+from diagnostics.collectors.shared.arrays import LABEL_NAMES
+from diagnostics.collectors.shared.pipeline import StageFailed
+
+from .subject import Inputs, Subject
+
+MOST_BYTES = 16 * 2**20  # of the inputs and the target of one loop
+LARGEST_MODEL = 512 * 2**20  # bytes of its weights, which are copied on the host after the run
+
+
+@dataclass(frozen=True)
+class KeptPass:
+    """The first batch of a loop, on the host.
+
+    Attributes:
+        inputs: (positional, named), as the model got them.
+        target: of the loss; None if not known.
+        ignore_index: the label that the loss leaves out; None if it leaves out none.
+        batch_first: whether the loader's rows are known to lie along the first axis of the inputs.
+        shuffled: whether the loader is known to give rows in random order; None if not known.
+        predicts_tokens: whether the whole loss is one cross entropy.
+    """
+
+    inputs: tuple[tuple[Any, ...], dict[str, Any]]
+    target: Tensor | None
+    ignore_index: int | None
+    batch_first: bool
+    shuffled: bool | None
+    predicts_tokens: bool
+
+
+def keep_pass(seen: FirstPass) -> KeptPass | None:
+    """Copy what is needed of a recorded pass to the host; None if it is too large or was changed since."""
+    call = seen.call
+    if seen.given is None or any(t._version != seen.versions.get(name) for name, t in seen.inputs.items()):
+        return None
+    there = [*tensors(seen.given), *([] if call is None else [call.target])]
+    if sum(tensor.nbytes for tensor in there) > MOST_BYTES or any(t.layout != torch.strided for t in there):
+        return None
+    loader = seen.loader
+    return KeptPass(
+        inputs=_on_host(seen.given),
+        target=None if call is None else _on_host(call.target),
+        ignore_index=None if call is None else call.ignore_index,
+        batch_first=_is_batch_first(seen),
+        shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
+        predicts_tokens=call is not None and call.indexed and seen.exact,
+    )
+
+
+def _is_batch_first(seen: FirstPass) -> bool:
+    """Whether the first input is a tensor of the loader's batch, which `default_collate` stacked."""
+    loader, first = seen.loader, next(iter(seen.inputs.values()), None)
+    if type(loader) is not DataLoader or loader.collate_fn is not default_collate or loader.batch_size is None:
+        return False
+    return first is not None and any(
+        tensor.shape == first.shape and _is_same(tensor, first) for tensor in tensors(seen.batch)
+    )
+
+
+def is_callable(model: nn.Module) -> bool:
+    """Whether a model has a forward of its own: several modules that a loop calls one by one have none."""
+    return type(uncompiled(model)).forward is not nn.Module.forward
+
+
+def objection(model: nn.Module) -> str | None:
+    """Say why a copy of a model is not run after the script's end; None if it may be. Nothing is called."""
+    inner = uncompiled(model)
+    held = [*inner.parameters(), *inner.buffers()]
+    if any(is_sharded(tensor) for tensor in held):
+        return "its weights are spread over several processes"
+    if sum(tensor.nbytes for tensor in held if not tensor.is_meta) > LARGEST_MODEL:
+        return f"its weights take more than {LARGEST_MODEL // 2**20} MiB"
+    try:
+        check_runnable(inner)
+    except StageFailed as reason:
+        return str(reason)
+    why = objection_to_module(inner)
+    return None if why is None else f"running it could be noticed: {why}"
+
+
+def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
+    """Copy a model to the host, and ask it with the kept batch."""
+    inner = uncompiled(model)
+    copied: nn.Module = copy.deepcopy(inner).cpu()
+    for parameter in copied.parameters():
+        parameter.grad = None
+    args, kwargs = kept.inputs
+    names, explicit = _parameter_names(inner, len(args))
+    found = {f"{place}": tensor for place, tensor in named_tensors((args, kwargs))}
+    shown = {path: _shown(path, names) for path in found}
+    inputs = {shown[path]: tensor for path, tensor in found.items()}
+    target = kept.target
+    tested = frozenset(
+        name
+        for name, tensor in inputs.items()
+        if name in explicit and name not in LABEL_NAMES and not _is_target(tensor, target)
+    )
+
+    def call(model: nn.Module, given: Inputs) -> Any:
+        args, kwargs = _filled(kept.inputs, {path: given[name] for path, name in shown.items()})
+        return model(*args, **kwargs)
+
+    return Subject(
+        model=copied,
+        call=call,
+        inputs=inputs,
+        tested=tested,
+        target=target,
+        ignore_index=kept.ignore_index,
+        batch_first=kept.batch_first,
+        shuffled=kept.shuffled,
+        predicts_tokens=kept.predicts_tokens,
+        deadline=deadline,
+    )
+
+
+def _is_target(tensor: Tensor, target: Tensor | None) -> bool:
+    return target is not None and tensor.numel() == target.numel() and _is_same(tensor, target)
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors of as many numbers hold the same, whatever their dtype and device."""
+    first, second = (tensor.detach().reshape(-1).cpu().double() for tensor in (one, other))
+    return bool(torch.equal(first, second))
+
+
+def _parameter_names(model: nn.Module, count: int) -> tuple[list[str], frozenset[str]]:
+    """Return the names of the first positional parameters of forward, and of all that it names."""
+    try:
+        parameters = list(inspect.signature(model.forward).parameters.values())
+    except (TypeError, ValueError):
+        return [], frozenset()
+    named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return positional[:count], frozenset(named)
+
+
+def _shown(path: str, names: list[str]) -> str:
+    """Name a tensor by the parameter that it is given for: "0.1" becomes "answer", "1.mask" becomes "mask"."""
+    side, _, rest = path.partition(".")
+    if side == "1":
+        return rest
+    number, _, inner = rest.partition(".")
+    name = names[int(number)] if int(number) < len(names) else number
+    return f"{name}.{inner}" if inner else name
+
+
+def _on_host(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach().to("cpu", copy=True)
+    return _mapped(value, _on_host)
+
+
+def _filled(value: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
+    """Replace the tensors in nested containers by those with their path."""
+    if isinstance(value, Tensor):
+        return given[path]
+    if isinstance(value, dict):
+        return {key: _filled(part, given, f"{path}.{key}" if path else str(key)) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        parts = [_filled(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(value)]
+        return type(value)(parts)
+    return value
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: change(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([change(part) for part in value])
+    return value

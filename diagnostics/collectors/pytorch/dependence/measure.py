@@ -1,0 +1,48 @@
+"""Measures what the answers of a model depend on: other examples, later tokens, each input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.facts.dependence import DependenceFacts
+
+from .examples import Unclear, axes, compare_examples
+from .future import compare_future
+from .inputs import compare_inputs
+from .subject import OutOfTime, Subject
+
+PARTS = ("examples", "inputs", "future")
+NO_TIME = "the time for it was over"
+
+
+def measure(subject: Subject) -> DependenceFacts:
+    """Measure each part that can be measured; what the model raises is a reason, not an error."""
+    why_not: dict[str, str] = {}
+    facts = DependenceFacts(shuffled=subject.shuffled)
+    with own_run(), own_warnings_ignored():
+        if not any(tensor.ndim for tensor in subject.inputs.values()):
+            return replace(facts, why_not=dict.fromkeys(PARTS, "the model was called with no tensor"))
+        found = _part(why_not, "examples", axes, subject)
+        if found is None:
+            why_not["inputs"] = why_not["examples"]
+        else:
+            facts = _part(why_not, "examples", compare_examples, subject, found) or facts
+            inputs = _part(why_not, "inputs", compare_inputs, subject, found[0])
+            facts = replace(facts, inputs=inputs or {})
+        future = _part(why_not, "future", compare_future, subject)
+    return replace(facts, future=future, why_not=why_not)
+
+
+def _part(why_not: dict[str, str], name: str, work: Any, *arguments: Any) -> Any:
+    """Do one part's work; None if it cannot be done."""
+    try:
+        return work(*arguments)
+    except Unclear as reason:
+        why_not[name] = str(reason)
+    except OutOfTime:
+        why_not[name] = NO_TIME
+    except Exception as error:  # of the model, which may not take such a batch
+        why_not[name] = f"the model raised {type(error).__name__} on a part of its batch"
+    return None

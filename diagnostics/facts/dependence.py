@@ -1,0 +1,95 @@
+"""Facts about what each answer of a model depends on, measured on a copy in evaluation mode.
+
+As in `facts.pipeline`, None always means "not known".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from .where import Where
+
+Mixer = Literal["softmax", "reshape", "recurrent", "attention"]
+"""An operation along the axis that counts the examples of a batch."""
+
+
+@dataclass(frozen=True)
+class MixingFacts:
+    """One operation that combines the examples of a batch.
+
+    Attributes:
+        kind: what it does.
+        name: the module that does it, ``encoder.lstm (LSTM)``, or the function: ``softmax``.
+        shape: of the tensor that it was given, at the full size of the batch.
+        axis: which axis of `shape` counts the examples.
+        result: the shape that it made of it; only for ``reshape``.
+        where: the line of the user's code that calls it; None if not known.
+    """
+
+    kind: Mixer
+    name: str
+    shape: tuple[int, ...]
+    axis: int
+    result: tuple[int, ...] = ()
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
+class FutureFacts:
+    """A language model, given another token at one position, asked about the position before.
+
+    Attributes:
+        change: the largest change of the answer that is to predict the replaced token.
+        spread: standard deviation of the answers over positions and examples.
+        position: the position of that answer, counted from 0.
+        length: number of positions.
+        input: the name of the tokens among the model's inputs; positional ones count from "0".
+    """
+
+    change: float
+    spread: float
+    position: int
+    length: int
+    input: str
+
+
+@dataclass(frozen=True)
+class DependenceFacts:
+    """What the answers of a model depend on: other examples, later tokens, each of its inputs.
+
+    Every number comes from a copy in evaluation mode, run on a few examples of one batch that the model was
+    trained on, with equal random numbers in all runs.
+
+    Attributes:
+        examples: in the batch.
+        compared: how many of them were run.
+        change: the largest change of the answer to one example when all others are replaced.
+        spread: standard deviation of the answers over the examples.
+        scale: root mean square of the answers.
+        mixing: the operation that explains `change`, where one is proved.
+        ends_in_it: whether the answers themselves are its result: they sum to 1 over the examples.
+        shuffled: whether the rows are known to come in random order, so that neighbours have nothing to do with
+            each other; None if not known.
+        future: of a language model that predicts the next token.
+        inputs: by the name of each input that could be tested, the largest change of any answer when it alone is
+            replaced by that of other examples: in evaluation mode, in training mode, and with other weights.
+        why_not: why a part could not be measured, by ``examples``, ``future`` and ``inputs``.
+        trained: whether the model was the one at the run's end.
+    """
+
+    described: ClassVar[str] = "what the answers depend on"
+
+    examples: int = 0
+    compared: int = 0
+    change: float | None = None
+    spread: float | None = None
+    scale: float | None = None
+    mixing: MixingFacts | None = None
+    ends_in_it: bool = False
+    shuffled: bool | None = None
+    future: FutureFacts | None = None
+    inputs: Mapping[str, float] = field(default_factory=dict)
+    why_not: Mapping[str, str] = field(default_factory=dict)
+    trained: bool = False

@@ -1,0 +1,138 @@
+"""See `ExamplesMixed`."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding, Severity
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.dependence import DependenceFacts, MixingFacts
+
+# Of the answers' root mean square. With equal shapes float32 gives equal bits, or differs by some 1e-6.
+CLEAR = 1e-4
+
+BY_KIND: Final[dict[str, dict[str, Fix]]] = {
+    "softmax": {
+        "torch": "softmax(dim=-1)  # over the classes of each example",
+        "keras": "keras.ops.softmax(x, axis=-1)  # over the classes of each example",
+    },
+    "reshape": {
+        "torch": ("x.transpose(…) or x.permute(…), which move axes, in place of view", "x.flatten(1)"),
+        "keras": "keras.ops.transpose(x, axes), which moves axes, in place of reshape",
+    },
+    "recurrent": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (time, batch, features)")},
+    "attention": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (positions, batch, features)")},
+}
+GENERAL: Final = (
+    "run the model on 8 examples, replace all but the first, and compare the first row after each layer: where it "
+    "first changes, the layer works along the batch"
+)
+
+
+class ExamplesMixed(Rule):
+    """The answer to one example depends on the other examples of its batch.
+
+    ## What it does
+    Runs a copy of the model, in evaluation mode, on a few examples of one batch; replaces all of them but one; and
+    compares the answer to that one. Where it changes, the operation is looked for that works along the axis of the
+    examples: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an attention
+    that takes the batch for time.
+
+    ## Why it is bad
+    An example has nothing to do with its neighbours in a shuffled batch. A softmax over the batch lets examples
+    compete for the same class; an LSTM without `batch_first` reads the batch as one sequence. The loss may still
+    fall, and at inference, where batches differ, the same example gets another answer.
+
+    ## Example
+    ```python
+    lstm = nn.LSTM(6, 32)                        # takes (time, batch, features)
+    states, _ = lstm(series)                     # series is (batch, time, features)
+    ```
+
+    ## Instead
+    ```python
+    lstm = nn.LSTM(6, 32, batch_first=True)
+    ```
+
+    ## Thresholds
+    The answer must change by more than 1/10000 of the size of the answers, which is a hundred times the rounding
+    of float32. It is an error where the operation is proved by runs of two sizes of batch and cannot be meant; a
+    warning for attention, and for a softmax inside the model, of rows that are known to be shuffled; a note in
+    all other cases.
+
+    ## Known problems
+    Models that compare examples on purpose (attention between rows, a minibatch statistic in a discriminator,
+    experts with a capacity) change their answers, too: hence the note. Not judged where rows are nodes of a graph
+    or where the first axis may as well count positions.
+
+    ## Sources
+    The documentation of `torch.nn.LSTM` (`batch_first`) and of `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A
+    Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".
+    """
+
+    severity = "error"
+    causes = ("initial-loss-off", *NO_LEARNING)
+
+    @check
+    def from_answers(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare the answer to one example before and after the others were replaced."""
+        change, spread, scale = dependence.change, dependence.spread, dependence.scale
+        if change is None or spread is None or scale is None:
+            raise NotApplicable(dependence.why_not.get("examples", "needs a batch of at least 4 examples"))
+        if not math.isfinite(change) or change <= CLEAR * scale:
+            return None
+        mixing = dependence.mixing
+        others = dependence.compared - 1
+        return self.found(
+            f"Replacing the other {others} examples changes the answer to an example by {change:.2g} (the answers "
+            f"differ by {spread:.2g} from example to example). {_explained(mixing, dependence.ends_in_it)}",
+            fix=GENERAL if mixing is None else BY_KIND[mixing.kind],
+            severity=_severity(dependence),
+            where=None if mixing is None else mixing.where,
+            evidence={
+                "change": change,
+                "spread": spread,
+                "examples": dependence.compared,
+                "operation": None if mixing is None else mixing.kind,
+                "layer": None if mixing is None else mixing.name,
+            },
+        )
+
+
+def _severity(dependence: DependenceFacts) -> Severity:
+    mixing = dependence.mixing
+    if mixing is None:
+        return "note"
+    if mixing.kind == "reshape" or (mixing.kind == "softmax" and dependence.ends_in_it):
+        return "error"
+    if mixing.kind == "recurrent":
+        # One series alone, (time, 1, features), has its steps where others have the batch.
+        return "error" if dependence.shuffled or mixing.shape[1 - mixing.axis] > 1 else "note"
+    return "warning" if dependence.shuffled else "note"
+
+
+def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
+    if mixing is None:
+        return "Some operation in it works along the batch. If that is not meant, neighbours in a batch are noise."
+    shape, axis = mixing.shape, mixing.axis
+    match mixing.kind:
+        case "softmax":
+            of = "The answers sum to 1 over the batch, not over the classes: a" if ends_in_it else "A"
+            return f"{of} softmax of {shape} runs over axis {axis}, which counts the examples."
+        case "reshape":
+            return (
+                f"A view turns {shape} into {mixing.result}. A view keeps the order of the numbers and moves no "
+                "axis, so each row of the result holds numbers of several examples."
+            )
+        case "recurrent":
+            return (
+                f"{mixing.name} gets {shape} and runs along axis {axis}, which counts the examples: it reads the "
+                "batch as one sequence."
+            )
+        case "attention":
+            return (
+                f"{mixing.name} gets {shape} and attends along axis {axis}, which counts the examples: each looks "
+                "at the others of its batch, and not at its own positions."
+            )

@@ -1,0 +1,85 @@
+"""See `FutureLeak`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.dependence import DependenceFacts
+
+CLEAR = 1e-3  # of the spread of the answers. A causal mask leaves rounding, some 1e-6
+
+
+class FutureLeak(Rule):
+    """A language model reads the token that it is to predict.
+
+    ## What it does
+    Finds the input whose next tokens are the targets of the loss. Replaces one of its tokens on a copy of the
+    model in evaluation mode, and compares the answer at the position before, which is to predict just this token.
+
+    ## Why it is bad
+    A model that sees the next token learns to copy it: the loss falls far below what the language allows, and
+    evaluation with the same leak looks as good. When it generates, there is no next token to copy, and what it
+    writes is noise.
+
+    ## Example
+    ```python
+    weights = query @ key.transpose(-2, -1)                    # every position sees every other one
+    hidden = weights.softmax(dim=-1) @ value
+    ```
+
+    ## Instead
+    ```python
+    weights = query @ key.transpose(-2, -1)
+    weights = weights.masked_fill(tril[:T, :T] == 0, float("-inf"))
+    hidden = weights.softmax(dim=-1) @ value
+    ```
+
+    ## Thresholds
+    The answer must change by more than 1/1000 of the spread of the answers over positions; a causal model changes
+    by rounding at most. Four positions are tried, and the largest change counts.
+
+    ## Known problems
+    Judged only where the cross entropy is the whole loss and the targets are the next tokens of exactly one input.
+    A model with a layer that sums up the text, or that begins a recurrent layer from a given state, is not judged:
+    an autoencoder may read the whole text.
+
+    ## Sources
+    Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking what follows; public questions by
+    people whose loss fell to 0 and whose samples were noise.
+    """
+
+    severity = "error"
+    FIXES = {
+        "torch": (
+            'scores = scores.masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf"))  # before the softmax',
+            "nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)",
+            "encoder(x, mask=nn.Transformer.generate_square_subsequent_mask(T))",
+            "nn.LSTM(...), not bidirectional",
+        ),
+        "keras": (
+            "MultiHeadAttention(...)(x, x, use_causal_mask=True)",
+            "LSTM(...), not in Bidirectional",
+        ),
+    }
+
+    @check
+    def from_answers(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare the answer that is to predict a token before and after that token was replaced."""
+        future = dependence.future
+        if future is None:
+            raise NotApplicable(dependence.why_not.get("future", "needs a model that predicts the next token"))
+        if not future.change > CLEAR * future.spread:
+            return None
+        shown = "its input" if future.input.isdigit() else f"its input {future.input!r}"
+        return self.found(
+            f"The targets are the next tokens of {shown}, and the model sees them: replacing the token at "
+            f"position {future.position + 1} of {future.length} changes the answer at position {future.position}, "
+            f"which is to predict it, by {future.change:.2g} (answers differ by {future.spread:.2g} between "
+            "positions). It learns to copy the next token, and generates noise where there is none yet.",
+            evidence={
+                "change": future.change,
+                "spread": future.spread,
+                "position": future.position,
+                "length": future.length,
+            },
+        )

@@ -1,0 +1,75 @@
+"""See `UnusedInput`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.text.join import listed
+
+
+class UnusedInput(Rule):
+    """An input of the model changes no answer.
+
+    ## What it does
+    Runs a copy of the model on a few examples of one batch, and replaces each input alone by that of other
+    examples. An input that changes no bit of any answer is tried again in training mode, and with other weights.
+
+    ## Why it is bad
+    The model is given something to learn from and cannot use it: a variable written twice in a `concat`, a mask
+    that never arrives at the attention. Training runs, and ends below what the data allows.
+
+    ## Example
+    ```python
+    def forward(self, question, answer):
+        left, right = self.left(question), self.right(question)
+        return self.head(torch.cat([left, right], dim=1))
+    ```
+
+    ## Instead
+    ```python
+    def forward(self, question, answer):
+        left, right = self.left(question), self.right(answer)
+        return self.head(torch.cat([left, right], dim=1))
+    ```
+
+    ## Thresholds
+    None: not one bit may change, and at least one other input must matter.
+
+    ## Known problems
+    An input that a model takes and leaves out on purpose, as in an ablation, is reported; ignore the rule there.
+    Only arguments that the model's `forward` names are tested, with values that differ between the examples: not
+    the entries of a batch that is handed over as a dict, and no labels.
+
+    ## Sources
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".
+    """
+
+    severity = "warning"
+    causes = ("unreached-parameters",)
+
+    @check
+    def from_answers(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare the answers before and after each input was replaced."""
+        changes = dependence.inputs
+        if len(changes) < 2:
+            raise NotApplicable(dependence.why_not.get("inputs", "needs two inputs that differ between examples"))
+        unused = [name for name, change in changes.items() if change == 0]
+        used = {name: change for name, change in changes.items() if name not in unused}
+        if not used:
+            raise NotApplicable("needs an input that changes an answer")
+        if not unused:
+            return None
+        names = listed([_named(name) for name in unused])
+        most = max(used, key=lambda name: used[name])
+        return self.found(
+            f"No answer depends on the model's {'input' if len(unused) == 1 else 'inputs'} {names}: with that of "
+            f"other examples in its place every bit of the answers stays the same, while replacing {_named(most)} "
+            f"changes them by {used[most]:.2g}. Look for a variable that is used twice, or never.",
+            fix=f"use {names} in the model, or take {'it' if len(unused) == 1 else 'them'} out of its arguments",
+            evidence={"unused": unused, "changes": dict(changes)},
+        )
+
+
+def _named(name: str) -> str:
+    return f"number {name}" if name.isdigit() else repr(name)

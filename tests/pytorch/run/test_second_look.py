@@ -1,0 +1,111 @@
+"""The second look of `diagnose run`: what it says, and that the script cannot notice it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from diagnostics.run.second_look import LEAST_S, MOST_S, SecondLook, _interrupted_after, budget
+
+MIXED = """
+    import torch
+    from torch import nn
+
+    def main():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3), nn.LogSoftmax(dim=0))
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for step in range(30):
+            x = torch.randn(32, 8)
+            loss = nn.functional.nll_loss(model(x), x[:, :3].argmax(1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(loss.item())
+
+    main()
+    """
+
+
+def run(tmp_path, text, *options):
+    (tmp_path / "train.py").write_text(textwrap.dedent(text))
+    command = [sys.executable, "-m", "diagnostics", "run", "--output", "r.json", "--quiet", *options, "train.py"]
+    ended = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return ended, json.loads((tmp_path / "r.json").read_text())
+
+
+def stage(report):
+    return next((s for s in report["stages"] if s["name"] == "second look"), None)
+
+
+def test_a_model_that_its_function_has_freed_is_looked_at(tmp_path):
+    _, report = run(tmp_path, MIXED)
+    assert [f["rule"] for f in report["findings"] if f["severity"] == "error"] == ["examples-mixed"]
+    assert stage(report)["status"] == "passed"
+    assert report["faults"] == []
+
+
+def test_it_can_be_switched_off(tmp_path):
+    _, report = run(tmp_path, MIXED, "--second-look", "off")
+    assert stage(report) is None
+    assert "examples-mixed" not in [f["rule"] for f in report["findings"]]
+
+
+def test_a_model_whose_code_could_be_noticed_is_not_run(tmp_path):
+    own = """    class Own(nn.Module):
+        def forward(self, x):
+            open("calls.txt", "a").write("x")
+            return x
+
+    def main"""
+    counting = MIXED.replace("    def main", own).replace("nn.Linear(16, 3),", "nn.Linear(16, 3), Own(),")
+    _, report = run(tmp_path, counting)
+    assert stage(report)["status"] == "not judged"
+    assert "running it could be noticed" in stage(report)["detail"]
+    assert (tmp_path / "calls.txt").read_text() == "x" * 30
+
+
+def test_a_script_that_fails_gets_its_report_at_once(tmp_path):
+    _, report = run(tmp_path, MIXED.replace("print(loss.item())", "raise RuntimeError('no')"))
+    assert stage(report) is None
+
+
+def test_the_budget_is_a_tenth_of_the_run_within_bounds():
+    assert (budget(None, 2), budget(None, 100), budget(None, 9000)) == (LEAST_S, 10.0, MOST_S)
+    assert budget(5.0, 9000) == 5.0
+
+
+def test_nothing_is_said_where_nothing_was_kept():
+    assert SecondLook().look([], 1.0) is None
+
+
+class TestInterrupt:
+    def test_ctrl_c_ends_it_whatever_the_scripts_handler(self):
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt), _interrupted_after(60):
+                time.sleep(30)
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def test_so_does_the_end_of_its_time(self):
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt), _interrupted_after(0.3):
+            time.sleep(30)
+        assert time.monotonic() - begun < 10

@@ -1,0 +1,86 @@
+"""Unit tests of `ExamplesMixed`."""
+
+from __future__ import annotations
+
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.dependence import DependenceFacts, MixingFacts
+from diagnostics.facts.where import Where
+from diagnostics.rules.model.examples_mixed import ExamplesMixed
+
+RULE = ExamplesMixed()
+SOFTMAX = MixingFacts("softmax", "softmax", (32, 4), 0, where=Where("train.py", 9, "forward"))
+LSTM = MixingFacts("recurrent", "lstm (LSTM)", (32, 12, 6), 0)
+ATTENTION = MixingFacts("attention", "encoder.self_attn (MultiheadAttention)", (32, 15, 16), 0)
+
+
+def facts(mixing=None, *, change=0.37, ends_in_it=False, shuffled=None):
+    return DependenceFacts(32, 7, change, 0.31, 0.4, mixing, ends_in_it, shuffled)
+
+
+def severity(*arguments, **options):
+    return RULE.from_answers(facts(*arguments, **options)).severity
+
+
+class TestFires:
+    def test_on_a_softmax_over_the_batch(self):
+        finding = RULE.from_answers(facts(SOFTMAX, ends_in_it=True))
+        assert (finding.rule, finding.severity, finding.where.line) == ("examples-mixed", "error", 9)
+        assert finding.message == (
+            "Replacing the other 6 examples changes the answer to an example by 0.37 (the answers differ by 0.31 "
+            "from example to example). The answers sum to 1 over the batch, not over the classes: a softmax of "
+            "(32, 4) runs over axis 0, which counts the examples."
+        )
+        assert finding.fix == "softmax(dim=-1)  # over the classes of each example"
+
+    def test_on_an_lstm_that_reads_the_batch_as_a_sequence(self):
+        finding = RULE.from_answers(facts(LSTM))
+        assert finding.severity == "error"
+        assert finding.message.endswith(
+            "lstm (LSTM) gets (32, 12, 6) and runs along axis 0, which counts the examples: it reads the batch as "
+            "one sequence."
+        )
+        assert finding.fix == "batch_first=True"
+
+    def test_on_a_view_that_moves_numbers_between_examples(self):
+        view = MixingFacts("reshape", "view", (8, 32, 24), 1, (32, 24, 8))
+        finding = RULE.from_answers(facts(view))
+        assert finding.severity == "error"
+        assert finding.message.endswith(
+            "A view turns (8, 32, 24) into (32, 24, 8). A view keeps the order of the numbers and moves no axis, "
+            "so each row of the result holds numbers of several examples."
+        )
+
+    def test_on_attention_between_shuffled_rows(self):
+        finding = RULE.from_answers(facts(ATTENTION, shuffled=True))
+        assert finding.severity == "warning"
+        assert "attends along axis 0, which counts the examples: each looks at the others" in finding.message
+
+
+class TestOnlyNotes:
+    def test_what_no_operation_explains(self):
+        finding = RULE.from_answers(facts())
+        assert finding.severity == "note"
+        assert "If that is not meant, neighbours in a batch are noise." in finding.message
+
+    def test_what_may_be_meant(self):
+        assert severity(ATTENTION) == "note"
+        assert severity(SOFTMAX) == "note"  # within the model
+        assert severity(MixingFacts("recurrent", "lstm (LSTM)", (12, 1, 8), 0)) == "note"  # one sentence
+        assert severity(MixingFacts("recurrent", "lstm (LSTM)", (12, 1, 8), 0), shuffled=True) == "error"
+
+
+def test_silent_where_only_rounding_differs():
+    assert RULE.from_answers(facts(LSTM, change=1e-6)) is None
+
+
+def test_not_applicable_without_its_evidence():
+    with pytest.raises(NotApplicable, match="rows are nodes"):
+        RULE.from_answers(DependenceFacts(why_not={"examples": "rows are nodes"}))
+    with pytest.raises(NotApplicable, match="needs a batch of at least 4 examples"):
+        RULE.from_answers(DependenceFacts())
+
+
+def test_a_softmax_over_the_batch_explains_a_first_loss_that_is_off():
+    assert "initial-loss-off" in RULE.causes

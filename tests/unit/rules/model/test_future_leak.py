@@ -1,0 +1,43 @@
+"""Unit tests of `FutureLeak`."""
+
+from __future__ import annotations
+
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.dependence import DependenceFacts, FutureFacts
+from diagnostics.rules.model.future_leak import FutureLeak
+
+RULE = FutureLeak()
+
+
+def judge(change, name="ids"):
+    return RULE.from_answers(DependenceFacts(future=FutureFacts(change, 2.6, 14, 16, name)))
+
+
+def test_fires_on_a_model_that_sees_the_next_token():
+    finding = judge(5.96)
+    assert (finding.rule, finding.severity) == ("future-leak", "error")
+    assert finding.message == (
+        "The targets are the next tokens of its input 'ids', and the model sees them: replacing the token at "
+        "position 15 of 16 changes the answer at position 14, which is to predict it, by 6 (answers differ by 2.6 "
+        "between positions). It learns to copy the next token, and generates noise where there is none yet."
+    )
+    assert "masked_fill" in finding.fix
+    assert finding.for_library("keras").fix == "MultiHeadAttention(...)(x, x, use_causal_mask=True)"
+
+
+def test_names_an_input_without_a_name():
+    assert judge(1.0, "0").message.startswith("The targets are the next tokens of its input, and")
+
+
+@pytest.mark.parametrize("change", [0.0, 1e-5])
+def test_silent_on_a_causal_model(change):
+    assert judge(change) is None
+
+
+def test_not_applicable_where_the_model_may_read_ahead():
+    with pytest.raises(NotApplicable, match="sums up a text"):
+        RULE.from_answers(DependenceFacts(why_not={"future": "LSTM sums up a text"}))
+    with pytest.raises(NotApplicable, match="needs a model that predicts the next token"):
+        RULE.from_answers(DependenceFacts())

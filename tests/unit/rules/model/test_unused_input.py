@@ -1,0 +1,43 @@
+"""Unit tests of `UnusedInput`."""
+
+from __future__ import annotations
+
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.rules.model.unused_input import UnusedInput
+
+RULE = UnusedInput()
+
+
+def judge(**changes):
+    return RULE.from_answers(DependenceFacts(inputs=changes))
+
+
+def test_fires_on_an_input_that_changes_nothing():
+    finding = judge(question=2.04, answer=0.0)
+    assert (finding.rule, finding.severity) == ("unused-input", "warning")
+    assert finding.message == (
+        "No answer depends on the model's input 'answer': with that of other examples in its place every bit of "
+        "the answers stays the same, while replacing 'question' changes them by 2. Look for a variable that is "
+        "used twice, or never."
+    )
+    assert finding.fix == "use 'answer' in the model, or take it out of its arguments"
+
+
+def test_names_several():
+    assert "inputs 'b' and 'c'" in judge(a=1.0, b=0.0, c=0.0).message
+
+
+def test_silent_where_each_input_matters():
+    assert judge(question=2.0, answer=1e-7) is None
+
+
+def test_not_applicable_without_its_evidence():
+    with pytest.raises(NotApplicable, match="needs two inputs"):
+        judge(question=1.0)
+    with pytest.raises(NotApplicable, match="needs an input that changes an answer"):
+        judge(question=0.0, answer=0.0)
+    with pytest.raises(NotApplicable, match="all alike"):
+        RULE.from_answers(DependenceFacts(why_not={"inputs": "the examples are all alike"}))
