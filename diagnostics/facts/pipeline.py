@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .inputs import InputFacts
+from .loading import WorkerFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
 
 Array = npt.NDArray[Any]
@@ -336,6 +338,8 @@ Fact = (
     ModelFacts
     | DatasetFacts
     | SplitFacts
+    | InputFacts
+    | WorkerFacts
     | RereadFacts
     | BatchFacts
     | OutputFacts

@@ -20,6 +20,7 @@ from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
 from diagnostics.collectors.pytorch.model import describe_model, uncompiled
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
 from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.pytorch.worker_generators import worker_facts
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
@@ -47,6 +48,7 @@ class FirstPass:
         knows_labels: whether the scores depend on the labels, as with a margin on the true class.
         loader: the DataLoader that the batch came from; None if not known.
         batch: what the loader returned.
+        latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
     """
 
     inputs: Mapping[str, Tensor]
@@ -59,6 +61,7 @@ class FirstPass:
     knows_labels: bool = False
     loader: Any = None
     batch: Any = None
+    latest_loader: Any = None
 
 
 class FirstStepPipeline(Pipeline):
@@ -99,6 +102,8 @@ class FirstStepPipeline(Pipeline):
         described = describe_model(self._model, training=None, computes_loss=False)
         yield dataclasses.replace(described, computes_loss=self._seen.of_model)
         loader = self._seen.loader
+        if (workers := worker_facts(self._seen.latest_loader if loader is None else loader)) is not None:
+            yield workers
         if loader is None:
             raise CannotJudge("the DataLoader of this batch is not known")
         shuffled = is_shuffled(loader)
