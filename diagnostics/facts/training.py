@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from .inputs import InputFacts
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
 
@@ -407,6 +408,7 @@ WATCHED = (
     NoGradHistory,
     OriginFacts,
     PredictionFacts,
+    InputFacts,
     TrainModeFacts,
     GraphFacts,
     RangeFacts,

@@ -22,6 +22,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
+from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
@@ -97,6 +98,7 @@ class TorchWatcher:
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile fuses the modules: trace the model without it"
         self._predictions = Predictions()
+        self._inputs = InputSamples()
         self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
         self._skipped = SkippedSteps(self._layers, self._safely)
@@ -236,9 +238,9 @@ class TorchWatcher:
         return tuple(self._trace.traces)
 
     def course(self) -> tuple[Any, ...]:
-        """Return the other facts: predictions, modes, live graphs, units, recurrent layers."""
+        """Return the other facts: predictions, inputs, modes, live graphs, units, recurrent layers."""
         self._safely("predictions", self._predictions.read, self.steps, self._is_own())
-        others = (self._predictions.facts(), self._modes.facts(), self._graphs.facts())
+        others = (self._predictions.facts(), self._inputs.facts(), self._modes.facts(), self._graphs.facts())
         seen = (*others, *self._samples.facts())
         return tuple(facts for facts in seen if facts is not None)
 
@@ -292,6 +294,7 @@ class TorchWatcher:
                 self._no_grad_training += 1
                 examples = max([len(tensor) for tensor in tensors((args, kwargs))[:1] if tensor.ndim], default=0)
                 self._no_grad_examples = max(self._no_grad_examples, examples)
+            self._safely("inputs", self._inputs.evaluation, self.steps, args, kwargs)
             return
         self._thread = threading.current_thread()
         if not self.forwards:
@@ -305,6 +308,7 @@ class TorchWatcher:
             self._safely("weights", self._replay_buffer.before_pass, self.steps)
         if self._look and self._next.passes == 1:
             self._labels = labels_in(kwargs)
+            self._safely("inputs", self._inputs.training, args, kwargs)
             if not self.compiled:
                 self._safely("activations", self._samples.open, self.steps)
         if self.steps in self._trace.steps and self._next.passes == 1 and not self.compiled:
