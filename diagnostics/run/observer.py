@@ -20,7 +20,9 @@ from diagnostics.errors import InvalidInput
 from diagnostics.report.report import Report, StageResult
 
 if TYPE_CHECKING:
+    from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.api.watch import Watch
+    from diagnostics.collectors.keras.discover.evaluations import Evaluations
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
     from diagnostics.collectors.pytorch.discover.loops import LoopFinder
     from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.facts.inputs import InputFacts
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
 _Joined = tuple[Any, Any, Any, Callable[[], object]]
@@ -111,6 +114,7 @@ class ScriptObserver:
         self._loops: LoopFinder[Watch] | None = None
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by watch
         self._tapes: TapeLoopFinder | None = None
+        self._evaluations: Evaluations | None = None
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
@@ -206,12 +210,18 @@ class ScriptObserver:
     def _with_keras(self, module: ModuleType) -> None:
         self._guard.attempt(self._find_tapes)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
+        self._guard.attempt(self._find_evaluations, module.TensorFlowTrainer)
 
     def _find_tapes(self) -> None:
         from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
 
         self._tapes = TapeLoopFinder(self._watch_tape, self._fault)
         self._at_close.callback(self._tapes.close)
+
+    def _find_evaluations(self, trainer: type) -> None:
+        from diagnostics.collectors.keras.discover.evaluations import Evaluations
+
+        self._evaluations = Evaluations(trainer, self._patches, self._guard)
 
     def _watch_tape(self, loop: TapeLoopWatcher) -> None:
         self.trainings.append(Training(watching=_TapeWatch(loop)))
@@ -285,10 +295,34 @@ class ScriptObserver:
         else:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
+        end = self._compare_evaluations(training, callback, arguments, options)
         if not training.awaits_batch:
-            return callback, call.args, call.kwargs, lambda: None
+            return callback, call.args, call.kwargs, end
         callback._first_batches = first = self._await_batches(training, *_given_to_fit(*arguments, **options))
-        return callback, call.args, call.kwargs, first.close
+
+        def leave() -> None:
+            first.close()
+            end()
+
+        return callback, call.args, call.kwargs, leave
+
+    def _compare_evaluations(
+        self, training: Training, callback: KerasCallback, arguments: Any, options: Any
+    ) -> Callable[[], object]:
+        """Return what compares, at the end of `fit`, its inputs with those of its validation data."""
+        if self._evaluations is None:
+            return lambda: None
+        model, _, validation, _ = _given_to_fit(*arguments, **options)
+        if isinstance(validation, tuple | list) and validation:
+            validation = (validation[0], None)
+
+        def deliver(facts: InputFacts) -> None:
+            from diagnostics.collectors.keras.model import describe_model
+
+            if training.examined is not None:
+                training.examined = _with_facts(training.examined, (facts, describe_model(model)))
+
+        return self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver)
 
     def _await_batches(
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None

@@ -88,9 +88,15 @@ def samples_of_batches(batches: Iterable[Mapping[str, Any]]) -> dict[str, InputS
     """Return the facts of batches of arrays (rows, ...) by name."""
     seen: dict[str, Collected] = {}
     for batch in batches:
-        for name, array in batch.items():
-            if array.dtype.kind not in "iuf" or not array.ndim or not array.size or not is_measured(name):
-                continue
-            one = seen.setdefault(name, collected(array.shape, array.dtype.kind != "f"))
-            one.parts.append(np.array(part_of(array)))
+        take_arrays(seen, batch)
     return samples(seen)
+
+
+def take_arrays(into: dict[str, Collected], batch: Mapping[str, Any]) -> None:
+    """Add a part of each array (rows, ...) of a batch."""
+    for name, array in batch.items():
+        if array.dtype.kind not in "iuf" or not array.ndim or not array.size or not is_measured(name):
+            continue
+        one = into.setdefault(name, collected(array.shape, array.dtype.kind != "f"))
+        if channel_axis(array.shape) == one.axis:
+            one.parts.append(np.array(part_of(array)))
