@@ -157,6 +157,11 @@ class NoGradHistory:
         rounds: after how many different steps there were such passes; an evaluation is one round, however many
             passes it has.
         examples: in the largest of those that ran in training mode; 0 not known.
+        last_step: after how many steps the last round was made; -1 not known.
+        last_passes: passes of that round.
+        last_in_training_mode: those of them that ran in training mode.
+        repeated: whether some of those in training mode had the same input within a round, as where predictions
+            are averaged over dropout; None if not known.
     """
 
     described: ClassVar[str] = "the forward passes without gradients"
@@ -165,6 +170,10 @@ class NoGradHistory:
     passes_in_training_mode: int
     rounds: int
     examples: int = 0
+    last_step: int = -1
+    last_passes: int = 0
+    last_in_training_mode: int = 0
+    repeated: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
+from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
 from diagnostics.collectors.pytorch.watch.metrics.train_mode import TrainModes
@@ -43,7 +44,7 @@ from diagnostics.collectors.pytorch.watch.replay.trace import Trace
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import what
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.training import NoGradHistory, RangeFacts, TraceFacts, TrainingHistory
+from diagnostics.facts.training import RangeFacts, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .skipped_steps import SkippedSteps
@@ -112,10 +113,8 @@ class TorchWatcher:
         shard = "of the shards of this process" if any(map(is_sharded, self._layers.parameters.values())) else ""
         sampled = next((u.remark for u in self._updates if u.remark), "")
         self.remarks = {"gradients": shard, "updates": "; ".join(filter(None, (sampled, shard)))}
-        self._unstepped = self._no_grad = self._no_grad_training = self._no_grad_rounds = 0
-        self._no_grad_examples = 0
-        self._no_grad_at = -1
-        self._called_at = 0
+        self._no_grad = NoGradPasses(self._inner)
+        self._unstepped = self._called_at = 0
         self.forwards = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._handles: list[Any] = []
@@ -221,7 +220,7 @@ class TorchWatcher:
             self.steps,
             "accelerator" if self._device.type == "cuda" else "process",
             list(self._evaluations),
-            NoGradHistory(self._no_grad, self._no_grad_training, self._no_grad_rounds, self._no_grad_examples),
+            self._no_grad.history(),
             self._unstepped,
         )
 
@@ -287,13 +286,7 @@ class TorchWatcher:
             return
         if not torch.is_grad_enabled():
             self._labels = labels_in(kwargs)
-            self._no_grad += 1
-            self._no_grad_rounds += self._no_grad_at != self.steps
-            self._no_grad_at = self.steps
-            if self._model.training:
-                self._no_grad_training += 1
-                examples = max([len(tensor) for tensor in tensors((args, kwargs))[:1] if tensor.ndim], default=0)
-                self._no_grad_examples = max(self._no_grad_examples, examples)
+            self._no_grad.add(self.steps, self._model.training, args, kwargs)
             self._safely("inputs", self._inputs.evaluation, self.steps, args, kwargs)
             return
         self._thread = threading.current_thread()
