@@ -158,8 +158,8 @@ class NoGradHistory:
             passes it has.
         examples: in the largest of those that ran in training mode; 0 not known.
         last_step: after how many steps the last round was made; -1 not known.
-        last_passes: passes of that round.
-        last_in_training_mode: those of them that ran in training mode.
+        last_passes: passes at the end of that round, all in the same mode.
+        last_in_training_mode: whether these ran in training mode.
         repeated: whether some of those in training mode had the same input within a round, as where predictions
             are averaged over dropout; None if not known.
     """
@@ -172,7 +172,7 @@ class NoGradHistory:
     examples: int = 0
     last_step: int = -1
     last_passes: int = 0
-    last_in_training_mode: int = 0
+    last_in_training_mode: bool = False
     repeated: bool | None = None
 
 

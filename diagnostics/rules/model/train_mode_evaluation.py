@@ -47,11 +47,11 @@ class TrainModeEvaluation(Rule):
 
     ## Thresholds
     At least 20 steps, and passes without gradients after at least 2 of them but at most after every fifth; 90% of
-    these passes in training mode. Or all passes after the last step, if there are several, or the model is a
-    classifier. A warning if batch norm is among the layers, if every pass had another input, or if the loop passed
-    an evaluation loss to `watch.evaluated(loss)`; otherwise a note. Also a note if each evaluation is a single
-    pass of at most one training batch: that is how samples of a generator are drawn, often in training mode. All
-    limits are ours.
+    these passes in training mode. Or the last passes, made after the last step, if they are several or the model
+    is a classifier. A warning if batch norm is among the layers, if every pass had another input, or if the loop
+    passed an evaluation loss to `watch.evaluated(loss)`; otherwise a note. Also a note if each evaluation is a
+    single pass of at most one training batch: that is how samples of a generator are drawn, often in training
+    mode. All limits are ours.
 
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty; as the same inputs pass
@@ -103,10 +103,10 @@ class TrainModeEvaluation(Rule):
         passes = no_grad.last_passes
         certain = any(modes.keeps_statistics) or no_grad.repeated is False
         return self._in_training_mode(
-            f"All {passes:,} forward passes without gradients after the last step"
+            f"The last {passes:,} forward passes without gradients, made after the last step,"
             if passes > 1
-            else "The forward pass without gradients after the last step",
-            (passes, no_grad.last_in_training_mode),
+            else "The last forward pass without gradients, made after the last step,",
+            (passes, passes),
             modes,
             "warning" if certain else "note",
         )
@@ -133,6 +133,5 @@ class TrainModeEvaluation(Rule):
 
 
 def _is_final(no_grad: NoGradHistory, steps: StepHistory) -> bool:
-    """Whether the last passes were made after the last step, all of them in training mode."""
-    passes = no_grad.last_passes
-    return no_grad.last_step == steps.total_steps and 0 < passes == no_grad.last_in_training_mode
+    """Whether the last passes were made after the last step, in training mode."""
+    return no_grad.last_in_training_mode and no_grad.last_step == steps.total_steps

@@ -49,18 +49,18 @@ class TestFires:
         assert judge(RULE.from_modes, run(no_grad_repeated=True), DROPOUT).severity == "note"
 
     def test_on_one_evaluation_after_the_last_step(self):
-        last = {"no_grad_last_step": 400, "no_grad_last_passes": 7, "no_grad_last_in_training_mode": 7}
+        last = {"no_grad_last_step": 400, "no_grad_last_passes": 7, "no_grad_last_in_training_mode": True}
         finding = judge(RULE.from_modes, run(7, 7, 1, **last), NORM)
         assert (finding.severity, finding.evidence["passes"]) == ("warning", 7)
         assert finding.message.startswith(
-            "All 7 forward passes without gradients after the last step ran in training mode, in which bn, drop "
-            "behave differently: the metrics do not describe the model"
+            "The last 7 forward passes without gradients, made after the last step, ran in training mode, in "
+            "which bn, drop behave differently: the metrics do not describe the model"
         )
         after_right_ones = judge(RULE.from_modes, run(50, 7, 5, **last), DROPOUT)
         assert after_right_ones.severity == "note"
 
     def test_on_a_single_pass_after_the_last_step_if_the_model_is_a_classifier(self):
-        last = {"no_grad_last_step": 400, "no_grad_last_passes": 1, "no_grad_last_in_training_mode": 1}
+        last = {"no_grad_last_step": 400, "no_grad_last_passes": 1, "no_grad_last_in_training_mode": True}
         assert judge(RULE.from_modes, run(1, 1, 1, **last), NORM, answers([1.0] * 20)) is not None
         with pytest.raises(NotApplicable):
             judge(RULE.from_modes, run(1, 1, 1, **last), NORM)
@@ -68,7 +68,7 @@ class TestFires:
 
 class TestSilent:
     def test_on_a_last_evaluation_in_its_own_mode(self):
-        last = {"no_grad_last_step": 400, "no_grad_last_passes": 7, "no_grad_last_in_training_mode": 6}
+        last = {"no_grad_last_step": 400, "no_grad_last_passes": 7, "no_grad_last_in_training_mode": False}
         assert judge(RULE.from_modes, run(50, 6, 5, **last), NORM) is None
 
     def test_on_an_evaluation_in_its_own_mode(self):

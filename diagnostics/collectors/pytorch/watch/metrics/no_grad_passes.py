@@ -21,7 +21,8 @@ class NoGradPasses:
         self._norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
         self._passes = self._in_training = self._rounds = self._examples = 0
         self._last_step = -1
-        self._last_passes = self._last_in_training = 0
+        self._last_passes = 0
+        self._last_training = False
         self._samples: list[tuple[int, Tensor]] = []
 
     def add(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
@@ -29,12 +30,14 @@ class NoGradPasses:
         self._passes += 1
         if self._last_step != step:
             self._rounds += 1
-            self._last_step, self._last_passes, self._last_in_training = step, 0, 0
+            self._last_step, self._last_passes = step, 0
+        training = training and not self._recalibrates()
+        if training != self._last_training:
+            self._last_training, self._last_passes = training, 0
         self._last_passes += 1
-        if not training or self._recalibrates():
+        if not training:
             return
         self._in_training += 1
-        self._last_in_training += 1
         given = [tensor for tensor in tensors((args, kwargs))[:1] if tensor.ndim]
         if given:
             self._examples = max(self._examples, len(given[0]))
@@ -54,7 +57,7 @@ class NoGradPasses:
             self._examples,
             self._last_step,
             self._last_passes,
-            self._last_in_training,
+            self._last_training,
             self._repeats(),
         )
 
