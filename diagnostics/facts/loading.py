@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .inputs import Array
+
 
 @dataclass(frozen=True)
 class HeldGenerator:
@@ -43,3 +45,22 @@ class WorkerFacts:
     workers: int
     persistent: bool
     generators: tuple[HeldGenerator, ...] = ()
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """The labels of all rows given to a training, in their order.
+
+    Attributes:
+        labels: integers (rows,).
+        held_out: rows at the end that are kept for validation before any shuffling; 0 if none are.
+        shuffled: whether training draws the others in random order.
+        batch_size: rows in a batch.
+    """
+
+    described: ClassVar[str] = "the labels in the order of their rows"
+
+    labels: Array
+    held_out: int
+    shuffled: bool
+    batch_size: int

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .inputs import InputFacts
-from .loading import WorkerFacts
+from .loading import RowOrder, WorkerFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
 
 Array = npt.NDArray[Any]
@@ -340,6 +340,7 @@ Fact = (
     | SplitFacts
     | InputFacts
     | WorkerFacts
+    | RowOrder
     | RereadFacts
     | BatchFacts
     | OutputFacts

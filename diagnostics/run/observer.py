@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.discover.loops import LoopFinder
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.inputs import InputFacts
+    from diagnostics.facts.loading import RowOrder
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
 _Joined = tuple[Any, Any, Any, Callable[[], object]]
@@ -295,7 +296,7 @@ class ScriptObserver:
         else:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
-        end = self._compare_evaluations(training, callback, arguments, options)
+        end = self._compare_evaluations(training, callback, arguments[0], call.arguments)
         if not training.awaits_batch:
             return callback, call.args, call.kwargs, end
         callback._first_batches = first = self._await_batches(training, *_given_to_fit(*arguments, **options))
@@ -307,22 +308,30 @@ class ScriptObserver:
         return callback, call.args, call.kwargs, leave
 
     def _compare_evaluations(
-        self, training: Training, callback: KerasCallback, arguments: Any, options: Any
+        self, training: Training, callback: KerasCallback, model: Any, given: dict[str, Any]
     ) -> Callable[[], object]:
-        """Return what compares, at the end of `fit`, its inputs with those of its validation data."""
+        """Return what compares, at the end of `fit`, its rows with those of its validation data."""
         if self._evaluations is None:
             return lambda: None
-        model, _, validation, _ = _given_to_fit(*arguments, **options)
+        validation = given.get("validation_data")
         if isinstance(validation, tuple | list) and validation:
             validation = (validation[0], None)
 
-        def deliver(facts: InputFacts) -> None:
+        def deliver(facts: InputFacts | RowOrder) -> None:
             from diagnostics.collectors.keras.model import describe_model
 
             if training.examined is not None:
                 training.examined = _with_facts(training.examined, (facts, describe_model(model)))
 
-        return self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver)
+        ends = self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver)
+        names = ("validation_split", "shuffle", "batch_size")
+        split, shuffle, size = (
+            given.get(name, default) for name, default in zip(names, (0, True, None), strict=True)
+        )
+        return lambda: (
+            ends(),
+            self._guard.attempt(_deliver_order, deliver, model, given.get("y"), split, shuffle, size),
+        )
 
     def _await_batches(
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
@@ -406,6 +415,14 @@ def _given_to_fit(
     data = x if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
     class_weights = True if class_weight else None if others else False  # who knows what was given by place
     return model, data, validation_data, class_weights
+
+
+def _deliver_order(deliver: Callable[[RowOrder], object], model: Any, y: Any, *options: Any) -> None:
+    from diagnostics.collectors.keras.row_order import row_order
+
+    order = row_order(model, y, *options)
+    if order is not None:
+        deliver(order)
 
 
 def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:
