@@ -19,6 +19,7 @@ from .watch_report import watch_report
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchWatcher
     from diagnostics.collectors.keras.watch.watcher import KerasWatcher
+    from diagnostics.facts.inputs import InputSample
 
 
 class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
@@ -78,6 +79,11 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             report = watch_report(self._run, self._name, _facts(self.model))
             report = dataclasses.replace(report, failed=self._run.batch())
         return dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
+
+    def _training_inputs(self) -> dict[str, InputSample]:
+        """Return a part of the inputs of some batches, by name; nothing on other backends than TensorFlow."""
+        seen = getattr(self._run, "inputs", None)
+        return {} if seen is None else seen()
 
     # Keras' events. None per batch: Keras would then no longer log in the background.
 

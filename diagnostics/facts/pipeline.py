@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .dependence import DependenceFacts
+from .inputs import InputFacts
 from .leaves import LeafFacts
+from .loading import RowOrder, WorkerFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
 
 Array = npt.NDArray[Any]
@@ -379,6 +381,9 @@ Fact = (
     | LeafFacts
     | DatasetFacts
     | SplitFacts
+    | InputFacts
+    | WorkerFacts
+    | RowOrder
     | RereadFacts
     | BatchFacts
     | OutputFacts

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from .calls import ClipFacts, RestoreFacts, StepOrderFacts
+from .inputs import InputFacts
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
 from .rounding import RoundingFacts
@@ -161,6 +162,11 @@ class NoGradHistory:
         rounds: after how many different steps there were such passes; an evaluation is one round, however many
             passes it has.
         examples: in the largest of those that ran in training mode; 0 not known.
+        last_step: after how many steps the last round was made; -1 not known.
+        last_passes: passes at the end of that round, all in the same mode.
+        last_in_training_mode: whether these ran in training mode.
+        repeated: whether some of those in training mode had the same input within a round, as where predictions
+            are averaged over dropout; None if not known.
     """
 
     described: ClassVar[str] = "the forward passes without gradients"
@@ -169,6 +175,10 @@ class NoGradHistory:
     passes_in_training_mode: int
     rounds: int
     examples: int = 0
+    last_step: int = -1
+    last_passes: int = 0
+    last_in_training_mode: bool = False
+    repeated: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -412,6 +422,7 @@ WATCHED = (
     NoGradHistory,
     OriginFacts,
     PredictionFacts,
+    InputFacts,
     TrainModeFacts,
     GraphFacts,
     RangeFacts,

@@ -25,7 +25,9 @@ from .handed_batches import HandedBatches
 from .second_look import SecondLook
 
 if TYPE_CHECKING:
+    from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.api.watch import Watch
+    from diagnostics.collectors.keras.discover.evaluations import Evaluations
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.discover.loops import LoopFinder
     from diagnostics.collectors.shared.learnability import KeptRows
     from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.facts.inputs import InputFacts
+    from diagnostics.facts.loading import RowOrder
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
 _Joined = tuple[Any, Any, Any, Callable[[], object]]
@@ -127,6 +131,7 @@ class ScriptObserver:
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by watch
         self._tapes: TapeLoopFinder | None = None
         self._handed = HandedBatches(self._guard, on_examined, lambda model: model in self._times)
+        self._evaluations: Evaluations | None = None
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
@@ -266,12 +271,18 @@ class ScriptObserver:
         self._guard.attempt(self._find_tapes)
         self._look_on(module.TensorFlowTrainer, "fit", _of_keras_fit, self._join_fit)
         self._patches.around(module.TensorFlowTrainer, "train_on_batch", self._handed.around)
+        self._guard.attempt(self._find_evaluations, module.TensorFlowTrainer)
 
     def _find_tapes(self) -> None:
         from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
 
         self._tapes = TapeLoopFinder(self._watch_tape, self._fault)
         self._at_close.callback(self._tapes.close)
+
+    def _find_evaluations(self, trainer: type) -> None:
+        from diagnostics.collectors.keras.discover.evaluations import Evaluations
+
+        self._evaluations = Evaluations(trainer, self._patches, self._guard)
 
     def _watch_tape(self, loop: TapeLoopWatcher) -> None:
         self.trainings.append(Training(watching=_TapeWatch(loop)))
@@ -346,10 +357,42 @@ class ScriptObserver:
         else:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
+        end = self._compare_evaluations(training, callback, arguments[0], call.arguments)
         if not training.awaits_batch:
-            return callback, call.args, call.kwargs, lambda: None
+            return callback, call.args, call.kwargs, end
         callback._first_batches = first = self._await_batches(training, *_given_to_fit(*arguments, **options))
-        return callback, call.args, call.kwargs, first.close
+
+        def leave() -> None:
+            first.close()
+            end()
+
+        return callback, call.args, call.kwargs, leave
+
+    def _compare_evaluations(
+        self, training: Training, callback: KerasCallback, model: Any, given: dict[str, Any]
+    ) -> Callable[[], object]:
+        """Return what compares, at the end of `fit`, its rows with those of its validation data."""
+        if self._evaluations is None:
+            return lambda: None
+        validation = given.get("validation_data")
+        if isinstance(validation, tuple | list) and validation:
+            validation = (validation[0], None)
+
+        def deliver(facts: InputFacts | RowOrder) -> None:
+            from diagnostics.collectors.keras.model import describe_model
+
+            if training.examined is not None:
+                training.examined = extended(training.examined, (facts, describe_model(model)))
+
+        ends = self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver)
+        names = ("validation_split", "shuffle", "batch_size")
+        split, shuffle, size = (
+            given.get(name, default) for name, default in zip(names, (0, True, None), strict=True)
+        )
+        return lambda: (
+            ends(),
+            self._guard.attempt(_deliver_order, deliver, model, given.get("y"), split, shuffle, size),
+        )
 
     def _await_batches(
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
@@ -437,6 +480,14 @@ def _given_to_fit(
     data = x if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
     class_weights = True if class_weight else None if others else False  # who knows what was given by place
     return model, data, validation_data, class_weights
+
+
+def _deliver_order(deliver: Callable[[RowOrder], object], model: Any, y: Any, *options: Any) -> None:
+    from diagnostics.collectors.keras.row_order import row_order
+
+    order = row_order(model, y, *options)
+    if order is not None:
+        deliver(order)
 
 
 def _of_keras_fit(*arguments: Any, **options: Any) -> Pipeline | None:

@@ -11,6 +11,7 @@ from diagnostics.facts.training import NoGradHistory, PredictionFacts, TrainingH
 
 EVERY = 20  # steps between two that are looked at
 COUNTS = set(inspect.signature(training_history).parameters) - {"rows", "samples"}
+NO_GRAD = tuple(inspect.signature(NoGradHistory).parameters)
 SAMPLED = ("sampled_steps", "update_ratios", "weight_norms", "memory_bytes")
 
 
@@ -26,12 +27,13 @@ def recorded(**fields):
     samples = {"sampled_steps": sampled, "update_ratios": unknown, "weight_norms": unknown}
     samples["memory_bytes"] = np.full(len(sampled), np.nan)
     evaluations = zip(fields.pop("evaluation_steps", ()), fields.pop("evaluation_losses", ()), strict=True)
-    no_grad = [fields.pop(f"no_grad_{n}", 0) for n in ("passes", "passes_in_training_mode", "rounds", "examples")]
+    no_grad = dict.fromkeys(("passes", "passes_in_training_mode", "rounds"), 0)
+    no_grad |= {name: fields.pop(key) for name in NO_GRAD if (key := f"no_grad_{name}") in fields}
     counts = {"memory_holder": fields.pop("memory_of", "process")}
     counts |= {name: fields.pop(name) for name in COUNTS & fields.keys()}
     samples |= {name: fields.pop(name) for name in SAMPLED if name in fields}
     return training_history(
-        rows | fields, samples, evaluations=list(evaluations), no_grad=NoGradHistory(*no_grad), **counts
+        rows | fields, samples, evaluations=list(evaluations), no_grad=NoGradHistory(**no_grad), **counts
     )
 
 

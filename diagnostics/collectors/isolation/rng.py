@@ -74,11 +74,12 @@ def generators_within(*roots: Any) -> list[OwnGenerator]:
             if not isinstance(value, random.SystemRandom):
                 found.append(OwnGenerator(value))
         else:
-            waiting.extend(_within(value))
+            waiting.extend(within(value))
     return found
 
 
-def _within(value: Any) -> Iterator[Any]:
+def within(value: Any) -> Iterator[Any]:
+    """Yield what an object holds: attributes, elements, closures, and generators among its methods' globals."""
     if isinstance(value, str | bytes | int | float | complex | np.ndarray) or _of_torch(value, "Tensor"):
         return
     if isinstance(value, type) or inspect.ismodule(value):

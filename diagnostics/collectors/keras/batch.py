@@ -49,6 +49,12 @@ def named(inputs: Any) -> dict[str, Any]:
     return {str(index): value for index, value in enumerate(keras.tree.flatten(inputs))}
 
 
+def inputs_of(batch: Any) -> dict[str, Array]:
+    """Return the arrays among the inputs of a batch of `fit`, by name."""
+    x, _, _ = unpack(batch)
+    return {name: array for name, value in named(x).items() if (array := as_array(value)) is not None}
+
+
 def as_array(value: Any) -> Array | None:
     """Turn a tensor or array into one of NumPy, not copied where that can be; None if it holds no numbers."""
     try:

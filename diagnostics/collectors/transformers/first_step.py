@@ -25,6 +25,7 @@ from diagnostics.facts.pipeline import Fact
 
 from .call_safety import is_overridden, objection_to_metric, objection_to_rows
 from .pipeline import TrainerPipeline
+from .workers import trainer_workers
 
 
 class TrainerStepObserver:
@@ -105,6 +106,8 @@ class TrainerStepPipeline(FirstStepPipeline):
             why = f"{type(self._trainer).__name__} has its own {own}"
         if dataset is None or why is not None:
             raise CannotJudge(f"no rows were read: {why or 'there is no train_dataset'}")
+        if (workers := trainer_workers(self._trainer)) is not None:
+            yield workers
         with random_states_kept(self._trainer):
             facts = dataset_facts(
                 sample_rows(dataset),

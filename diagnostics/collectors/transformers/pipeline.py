@@ -29,6 +29,7 @@ from diagnostics.facts.pipeline import Fact, ModelFacts
 from diagnostics.facts.trials import MetricFacts
 
 from .call_safety import is_overridden
+from .workers import trainer_workers
 
 STEPS_IN_A_RUN = 1000  # for a warm-up that is given as a share of them; any number will do
 _FALLING = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "reduce_lr_on_plateau")
@@ -92,6 +93,8 @@ class TrainerPipeline(PyTorchPipeline):
         if self._cannot_restore is not None and not is_plain(dataset):
             raise CannotJudge(f"the effects of reading rows could not be undone: {self._cannot_restore}")
         if self._own_loader_method() is None:
+            if (workers := trainer_workers(self.trainer)) is not None:
+                yield workers
             yield self.reread()
         feature = next((f for n, f in self._features(dataset).items() if n in LABEL_NAMES), None)
         yield dataset_facts(

@@ -8,6 +8,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.loading import RowOrder
 from diagnostics.facts.pipeline import Array, DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 
@@ -15,6 +16,8 @@ MIN_BATCHES = 3
 MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by chance once in 128 times
 SHOWN = 8  # labels, in the message
 LOOKS = 6  # sampled batches of a watched run
+EACH = 20  # rows of one label after the other, on average, of rows that are sorted
+HELD_OUT = 8  # rows for validation, least
 CHANCE = 1e-3  # probability in random order, above which batches of one class are no evidence
 
 
@@ -50,6 +53,8 @@ class SortedByLabel(Rule):
     At least 3 of the first batches, of at least 8 labels each, hold one class. In random order that must be less
     likely than 1 in 1000, given the class frequencies among the labels read, so that rare classes alone raise no
     alarm. If only the first labels were read and all are the same, the model must have at least three outputs. In
+    rows given to Keras as arrays, of which all labels are read, there must be 20 rows of one label after the other
+    on average: then the rows that `validation_split` holds out are compared with the others. In
     a watched run: at least 6 batches were sampled, most of them hold one class, not all the same one, with the
     same limit of 1 in 1000; and each step uses one batch. All limits are ours.
 
@@ -128,6 +133,56 @@ class SortedByLabel(Rule):
                 "batches_looked_at": len(counts),
                 "labels_of_these": each[:100],
                 "num_classes": int(classes.size),
+            },
+        )
+
+    @check
+    def from_order(self, order: RowOrder, model: ModelFacts) -> Finding | None:
+        """Compare the rows held out with the others, or find batches of one class where nothing is shuffled."""
+        labels = order.labels
+        classes = np.unique(labels)
+        runs = 1 + int(np.count_nonzero(labels[1:] != labels[:-1]))
+        if len(classes) < 2 or runs > 2 * len(classes) or len(labels) < EACH * runs:
+            return None
+        kept = labels[: len(labels) - order.held_out]
+        if order.held_out >= HELD_OUT:
+            return self._held_out(labels[len(kept) :], kept)
+        if order.shuffled or order.batch_size < MIN_LABELS:
+            return None
+        batches = [labels[start : start + order.batch_size] for start in range(0, len(labels), order.batch_size)]
+        pure = [batch for batch in batches if (batch == batch[0]).all()]
+        if len(pure) < MIN_BATCHES or 2 * len(pure) < len(batches):
+            return None
+        return self.found(
+            f"{len(pure)} of the {len(batches)} batches of an epoch hold one class each: the {len(labels):,} rows "
+            f"are sorted by label, and fit(shuffle=False) leaves them so. Each step biases the model towards one "
+            f"of the {len(classes)} classes, and the next class reverses it.",
+            fix="model.fit(x, y, shuffle=True)  # the default",
+            evidence={"batches_of_one_class": len(pure), "batches": len(batches), "num_classes": len(classes)},
+        )
+
+    def _held_out(self, held: Array, kept: Array) -> Finding | None:
+        theirs, ours = np.unique(held), np.unique(kept)
+        if np.array_equal(theirs, ours):
+            return None
+        never = np.setdiff1d(theirs, ours)
+        shown = ", ".join(map(str, theirs[:SHOWN])) + (", …" if len(theirs) > SHOWN else "")
+        why = (
+            f"No row with label {', '.join(map(str, never[:SHOWN]))} is left to train on."
+            if len(never)
+            else f"The {len(kept):,} rows left to train on have {len(ours)} labels."
+        )
+        return self.found(
+            f"The rows are sorted by label, and validation_split holds out the last {len(held):,} of them before "
+            f"anything is shuffled: these have label {shown} only. {why}",
+            fix=(
+                "shuffle first: order = np.random.permutation(len(x)); x, y = x[order], y[order]",
+                "split by label: sklearn.model_selection.train_test_split(x, y, stratify=y)",
+            ),
+            evidence={
+                "held_out": len(held),
+                "labels_held_out": theirs.tolist()[:100],
+                "never_trained": never.tolist()[:100],
             },
         )
 

@@ -13,13 +13,15 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.keras.batch import fingerprint
+from diagnostics.collectors.keras.batch import fingerprint, inputs_of
 from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, current, not_finite
 from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.facts.inputs import InputSample
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import TrainingHistory
@@ -32,6 +34,7 @@ from .nonfinite_origin import StepSnapshot, failed_batch, locate
 from .replay import batch_size
 
 EVALUATIONS = 4096  # evaluation losses remembered
+INPUTS = 16  # batches of which a part is kept, to compare evaluations with
 
 
 class KerasWatcher:
@@ -90,6 +93,8 @@ class KerasWatcher:
         self.first_batches: Callable[[Any, str], bool] | None = None
         self._handed = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
+        self._inputs: dict[str, Collected] = {}
+        self._looked = 0
         self._closed = False
         self._tap = BatchTap(
             model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
@@ -146,6 +151,10 @@ class KerasWatcher:
             evaluations=list(self._evaluations),
         )
 
+    def inputs(self) -> dict[str, InputSample]:
+        """Return a part of the inputs of some batches, by name."""
+        return samples(self._inputs)
+
     # Around each step.
 
     def _before(self, batch: Any) -> None:
@@ -154,6 +163,9 @@ class KerasWatcher:
             return
         if self.first_batches is not None and not self.first_batches(batch, f"fit {self._tap.why_not}"):
             self.first_batches = None
+        if batch is not None and self._looked < INPUTS and self._sampled(self.steps):
+            self._looked += 1
+            self._safely("inputs", lambda: take_arrays(self._inputs, inputs_of(batch)))
         if self._weights is None and has_weights(self._model):
             self._build()
         weights = self._weights

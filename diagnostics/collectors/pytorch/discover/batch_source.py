@@ -32,6 +32,10 @@ class BatchSource:
         loader = self._begun.pop(iterator, None)
         self._first = None if loader is None else (loader, result)
 
+    def latest(self) -> DataLoader[Any] | None:
+        """Return the loader that gave the latest batch, if that was the first of its iteration."""
+        return None if self._first is None else self._first[0]
+
     def forget(self) -> None:
         """Drop the batch."""
         self._first = None

@@ -254,6 +254,7 @@ class FirstStepRecorder:
         source = self.loaders.source(there)
         if source is not None:
             seen.loader, seen.batch = source
+        seen.latest_loader = self.loaders.latest()
         return seen
 
     def _hand_over(self, module: nn.Module, seen: FirstPass, at_once: bool = False) -> None:

@@ -20,6 +20,7 @@ from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
 from diagnostics.collectors.pytorch.model import describe_model, uncompiled
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
 from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.pytorch.worker_generators import worker_facts
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
@@ -52,6 +53,7 @@ class FirstPass:
         leaves: of the graph of the loss, by identity.
         feeding: modules that were called before, if the inputs depend on parameters.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
+        latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
     """
 
     inputs: Mapping[str, Tensor]
@@ -68,6 +70,7 @@ class FirstPass:
     leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
     feeding: tuple[nn.Module, ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    latest_loader: Any = None
 
 
 class FirstStepPipeline(Pipeline):
@@ -115,6 +118,8 @@ class FirstStepPipeline(Pipeline):
         described = describe_model(self._model, training=None, computes_loss=False)
         yield dataclasses.replace(described, computes_loss=self._seen.of_model)
         loader = self._seen.loader
+        if (workers := worker_facts(self._seen.latest_loader if loader is None else loader)) is not None:
+            yield workers
         if loader is None:
             raise CannotJudge("the DataLoader of this batch is not known")
         shuffled = is_shuffled(loader)

@@ -58,6 +58,7 @@ from diagnostics.collectors.pytorch.model import (
 )
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from diagnostics.collectors.pytorch.state import kept
+from diagnostics.collectors.pytorch.worker_generators import worker_facts
 from diagnostics.collectors.shared.arrays import describe, fields, flat, is_tensor, name_of, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, overfit, pool_of
@@ -219,6 +220,8 @@ class PyTorchPipeline(Pipeline):
         yield self.model_facts()
         if not isinstance(self.loader, DataLoader):
             raise CannotJudge(f"{describe_source(self.loader)} holds batches; single rows are not available")
+        if (workers := worker_facts(self.loader)) is not None:
+            yield workers
         yield self.reread()
         sample = sample_rows(self.rows(self.loader.dataset), loader=self.loader)
         shuffled = is_shuffled(self.loader)

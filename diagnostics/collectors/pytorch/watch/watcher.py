@@ -23,7 +23,9 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import replaced_since, unwrapped
+from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
+from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
 from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import RoundedUpdates
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
@@ -47,7 +49,7 @@ from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import what
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import OptimizerFacts
-from diagnostics.facts.training import NoGradHistory, RangeFacts, TraceFacts, TrainingHistory
+from diagnostics.facts.training import RangeFacts, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .skipped_steps import SkippedSteps
@@ -103,6 +105,7 @@ class TorchWatcher:
             self.uncovered["trace"] = "torch.compile fuses the modules: trace the model without it"
         self._predictions = Predictions()
         self._targets = Targets()
+        self._inputs = InputSamples()
         self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
         self._skipped = SkippedSteps(self._layers, self._safely)
@@ -122,10 +125,8 @@ class TorchWatcher:
         shard = "of the shards of this process" if any(map(is_sharded, self._layers.parameters.values())) else ""
         sampled = next((u.remark for u in self._updates if u.remark), "")
         self.remarks = {"gradients": shard, "updates": "; ".join(filter(None, (sampled, shard)))}
-        self._unstepped = self._no_grad = self._no_grad_training = self._no_grad_rounds = 0
-        self._no_grad_examples = 0
-        self._no_grad_at = -1
-        self._called_at = 0
+        self._no_grad = NoGradPasses(self._inner)
+        self._unstepped = self._called_at = 0
         self.forwards = 0
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._handles: list[Any] = []
@@ -232,7 +233,7 @@ class TorchWatcher:
             self.steps,
             "accelerator" if self._device.type == "cuda" else "process",
             list(self._evaluations),
-            NoGradHistory(self._no_grad, self._no_grad_training, self._no_grad_rounds, self._no_grad_examples),
+            self._no_grad.history(),
             self._unstepped,
         )
 
@@ -249,7 +250,7 @@ class TorchWatcher:
         return tuple(self._trace.traces)
 
     def course(self) -> tuple[Any, ...]:
-        """Return the other facts: predictions, modes, live graphs, units, calls."""
+        """Return the other facts: predictions, inputs, modes, live graphs, units, calls."""
         self._safely("predictions", self._predictions.read, self.steps, self._is_own())
         self._safely("calls", self._calls.read)
         self._safely("rounding", self._rounding.read)
@@ -257,6 +258,7 @@ class TorchWatcher:
         self._safely("targets", self._targets.read)
         others: list[Any] = [
             self._predictions.facts(),
+            self._inputs.facts(),
             self._modes.facts(),
             self._graphs.facts(),
             self._rounding.facts(),
@@ -314,13 +316,8 @@ class TorchWatcher:
             return
         if not torch.is_grad_enabled():
             self._labels = labels_in(kwargs)
-            self._no_grad += 1
-            self._no_grad_rounds += self._no_grad_at != self.steps
-            self._no_grad_at = self.steps
-            if self._model.training:
-                self._no_grad_training += 1
-                examples = max([len(tensor) for tensor in tensors((args, kwargs))[:1] if tensor.ndim], default=0)
-                self._no_grad_examples = max(self._no_grad_examples, examples)
+            self._no_grad.add(self.steps, self._model.training, args, kwargs)
+            self._safely("inputs", self._inputs.evaluation, self.steps, args, kwargs)
             return
         self._thread = threading.current_thread()
         if not self.forwards:
@@ -334,6 +331,7 @@ class TorchWatcher:
             self._safely("weights", self._replay_buffer.before_pass, self.steps)
         if self._look and self._next.passes == 1:
             self._labels = labels_in(kwargs)
+            self._safely("inputs", self._inputs.training, args, kwargs)
             if not self.compiled:
                 self._safely("activations", self._samples.open, self.steps)
         if self.steps in self._trace.steps and self._next.passes == 1 and not self.compiled:

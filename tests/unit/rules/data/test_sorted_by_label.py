@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.loading import RowOrder
 from diagnostics.facts.pipeline import DatasetFacts, ModelFacts, OutputFacts
 from diagnostics.rules.data.sorted_by_label import SortedByLabel
 from tests.support.courses import answers, history, judge
@@ -147,3 +148,46 @@ class TestWhileTraining:
         counts = 32 * np.eye(2, dtype=int)[[0, 1] * 4]
         with pytest.raises(NotApplicable, match="needs steps of one pass each"):
             self.found(answers([0.5] * 8, counts), passes=np.full(800, 2))
+
+
+class TestRowsGivenAsArrays:
+    KERAS = ModelFacts("Sequential", "keras", 10, 10)
+    SORTED = np.repeat(np.arange(5), 160)
+
+    def judge(self, labels, held_out=0, shuffled=True, batch_size=32):
+        return SortedByLabel().from_order(RowOrder(labels, held_out, shuffled, batch_size), self.KERAS)
+
+    def test_fires_on_a_class_that_is_held_out(self):
+        finding = self.judge(self.SORTED, 160)
+        assert (finding.rule, finding.severity) == ("sorted-by-label", "warning")
+        assert finding.message == (
+            "The rows are sorted by label, and validation_split holds out the last 160 of them before anything is "
+            "shuffled: these have label 4 only. No row with label 4 is left to train on."
+        )
+        assert finding.evidence["never_trained"] == [4]
+
+    def test_fires_on_a_part_of_a_class_that_is_held_out(self):
+        finding = self.judge(self.SORTED, 80)
+        assert finding.message.endswith("these have label 4 only. The 720 rows left to train on have 5 labels.")
+
+    def test_fires_on_batches_of_one_class(self):
+        finding = self.judge(np.repeat([1, 0], 400), shuffled=False, batch_size=20)
+        assert finding.message == (
+            "40 of the 40 batches of an epoch hold one class each: the 800 rows are sorted by label, and "
+            "fit(shuffle=False) leaves them so. Each step biases the model towards one of the 2 classes, and the "
+            "next class reverses it."
+        )
+
+    @pytest.mark.parametrize(
+        ("labels", "options"),
+        [
+            (SORTED, {}),
+            (np.random.default_rng(0).integers(0, 5, 800), {"held_out": 160, "shuffled": False}),
+            (np.arange(800) // 5, {"held_out": 160}),
+            (np.zeros(800, int), {"held_out": 160, "shuffled": False}),
+            (SORTED, {"shuffled": False, "batch_size": 4}),
+        ],
+        ids=["shuffled", "in random order", "few rows each", "one class", "small batches"],
+    )
+    def test_silent(self, labels, options):
+        assert self.judge(labels, **options) is None

@@ -4,7 +4,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.training import TrainModeFacts
 from diagnostics.rules.model.train_mode_evaluation import TrainModeEvaluation
-from tests.support.courses import history, judge
+from tests.support.courses import answers, history, judge
 
 RULE = TrainModeEvaluation()
 DROPOUT = TrainModeFacts(("drop",), (False,), np.arange(8), np.ones(8, int))
@@ -44,8 +44,33 @@ class TestFires:
         evaluated = run(evaluation_steps=np.array([99]), evaluation_losses=np.array([0.5]))
         assert judge(RULE.from_modes, evaluated, DROPOUT).severity == "warning"
 
+    def test_as_a_warning_on_dropout_if_each_pass_had_another_input(self):
+        assert judge(RULE.from_modes, run(no_grad_repeated=False), DROPOUT).severity == "warning"
+        assert judge(RULE.from_modes, run(no_grad_repeated=True), DROPOUT).severity == "note"
+
+    def test_on_one_evaluation_after_the_last_step(self):
+        last = {"no_grad_last_step": 400, "no_grad_last_passes": 7, "no_grad_last_in_training_mode": True}
+        finding = judge(RULE.from_modes, run(7, 7, 1, **last), NORM)
+        assert (finding.severity, finding.evidence["passes"]) == ("warning", 7)
+        assert finding.message.startswith(
+            "The last 7 forward passes without gradients, made after the last step, ran in training mode, in "
+            "which bn, drop behave differently: the metrics do not describe the model"
+        )
+        after_right_ones = judge(RULE.from_modes, run(50, 7, 5, **last), DROPOUT)
+        assert after_right_ones.severity == "note"
+
+    def test_on_a_single_pass_after_the_last_step_if_the_model_is_a_classifier(self):
+        last = {"no_grad_last_step": 400, "no_grad_last_passes": 1, "no_grad_last_in_training_mode": True}
+        assert judge(RULE.from_modes, run(1, 1, 1, **last), NORM, answers([1.0] * 20)) is not None
+        with pytest.raises(NotApplicable):
+            judge(RULE.from_modes, run(1, 1, 1, **last), NORM)
+
 
 class TestSilent:
+    def test_on_a_last_evaluation_in_its_own_mode(self):
+        last = {"no_grad_last_step": 400, "no_grad_last_passes": 7, "no_grad_last_in_training_mode": False}
+        assert judge(RULE.from_modes, run(50, 6, 5, **last), NORM) is None
+
     def test_on_an_evaluation_in_its_own_mode(self):
         assert judge(RULE.from_modes, run(wrong=0), NORM) is None
 

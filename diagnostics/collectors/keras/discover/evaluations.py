@@ -1,0 +1,92 @@
+"""Compares the inputs that a Keras model is evaluated on with those that `fit` trained it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import tensorflow as tf
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.keras.batch import inputs_of
+from diagnostics.collectors.keras.data import KerasData
+from diagnostics.collectors.keras.replayable import can_be_read
+from diagnostics.collectors.shared.input_sample import samples_of_batches
+from diagnostics.facts.inputs import InputFacts, InputSample
+
+BATCHES = 8  # of an evaluation
+CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
+
+Samples = Mapping[str, InputSample]
+
+
+class Evaluations:
+    """Listens to `evaluate` and `predict`, and looks at the validation data of `fit`.
+
+    Only data that can be read without side effects is looked at: arrays, and `tf.data` made of pure steps.
+    """
+
+    def __init__(self, trainer: type, patches: Patches, guard: FaultGuard) -> None:
+        """Start listening, until the patches are undone.
+
+        Args:
+            trainer: the class of Keras with `evaluate` and `predict`.
+            patches: they are added here.
+            guard: runs the work.
+        """
+        self._guard, self._within = guard, 0
+        self._listeners: IdentityMap[Any, tuple[Callable[[], Samples], Callable[[InputFacts], object]]]
+        self._listeners = IdentityMap()
+        self._calls: IdentityMap[Any, int] = IdentityMap()
+        for method, rounds in (("evaluate", 0), ("predict", 1)):
+            patches.before(trainer, method, partial(guard.attempt, self._called, rounds))
+
+    def fit_begins(
+        self,
+        model: Any,
+        validation: Any,
+        training: Callable[[], Samples],
+        deliver: Callable[[InputFacts], object],
+    ) -> Callable[[], object]:
+        """Take the arguments of a `fit` that is about to run; return what to call at its end.
+
+        Args:
+            model: the one that is fitted.
+            validation: its validation data; None if there is none.
+            training: gives a part of the inputs that it was trained on.
+            deliver: called with the inputs of each evaluation.
+        """
+        self._within += 1
+        self._listeners[model] = training, deliver
+
+        def ends() -> None:
+            self._within -= 1
+            if validation is not None:
+                self._guard.attempt(self._compare, model, validation, 0)
+
+        return ends
+
+    def _called(self, rounds: int, model: Any, x: Any = None, *_arguments: Any, **_options: Any) -> None:
+        if self._within or model not in self._listeners or x is None:
+            return
+        self._calls[model] = self._calls.get(model, 0) + 1
+        if self._calls[model] <= CALLS:
+            self._compare(model, x if isinstance(x, tf.data.Dataset) else (x, None), rounds)
+
+    def _compare(self, model: Any, data: Any, rounds: int) -> None:
+        training, deliver = self._listeners[model]
+        seen, given = _samples(data), training()
+        both = seen.keys() & given.keys()
+        if both:
+            deliver(InputFacts({name: given[name] for name in both}, {name: seen[name] for name in both}, rounds))
+
+
+def _samples(data: Any) -> Samples:
+    """Read a part of the inputs; nothing where reading has side effects."""
+    if not can_be_read(data):
+        return {}
+    return samples_of_batches(inputs_of(batch) for batch in islice(KerasData(data).batches(), BATCHES))

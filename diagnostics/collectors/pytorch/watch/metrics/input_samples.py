@@ -1,0 +1,91 @@
+"""Keeps a part of some inputs, in training and in evaluation, to see whether both were prepared alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
+from diagnostics.collectors.pytorch.watch.record.norms import to_host
+from diagnostics.collectors.shared.input_sample import Collected, collected, is_measured, part_of, samples
+from diagnostics.facts.inputs import InputFacts
+
+TRAINING = 16  # batches looked at
+EVALUATION = 64  # passes looked at; with few rows each, as with a batch size of 1, that is no more than a batch
+INPUTS = 8  # of a pass
+
+
+class InputSamples:
+    """Copies parts of inputs; they stay on the device until they are read: 5 MiB at most for each input."""
+
+    def __init__(self) -> None:
+        self._training: dict[str, Collected] = {}
+        self._evaluation: dict[str, Collected] = {}
+        self._seen = self._looks = self._rounds = self._passes = 0
+        self._round = -1
+
+    def training(self, args: Any, kwargs: Any) -> None:
+        """Look at a training pass."""
+        if self._seen < TRAINING:
+            self._seen += 1
+            _take(self._training, args, kwargs)
+
+    def evaluation(self, step: int, args: Any, kwargs: Any) -> None:
+        """Look at a pass without gradients after `step` steps: not at those before the first, often a trial."""
+        if not step or self._looks >= EVALUATION:
+            return
+        if self._round != step:
+            self._round, self._passes = step, 0
+            self._rounds += 1
+        self._passes += 1
+        if _is_chosen(self._rounds) and _is_chosen(self._passes):
+            self._looks += 1
+            _take(self._evaluation, args, kwargs)
+
+    def facts(self) -> InputFacts | None:
+        """Return the facts; None if there was no evaluation."""
+        if not self._looks:
+            return None
+        training, evaluation = samples(_on_host(self._training)), samples(_on_host(self._evaluation))
+        both = training.keys() & evaluation.keys()
+        if not both:
+            return None
+        return InputFacts(
+            {name: training[name] for name in both}, {name: evaluation[name] for name in both}, self._rounds
+        )
+
+
+def _is_chosen(number: int) -> bool:
+    """Whether to look at the so-manieth of a series: 1, 2, 3, 4, 6, 8, 12, 16, 24, …"""
+    return number <= 4 or number & (number - 1) == 0 or (not number % 3 and (number // 3) & (number // 3 - 1) == 0)
+
+
+def _take(kind: dict[str, Collected], args: Any, kwargs: Any) -> None:
+    for name, tensor in (*named_tensors(args), *named_tensors(kwargs)):
+        if not _is_comparable(tensor) or not is_measured(name):
+            continue
+        if name not in kind:
+            if len(kind) >= INPUTS:
+                return
+            kind[name] = collected(tuple(tensor.shape), not tensor.is_floating_point())
+        one = kind[name]
+        if collected(tuple(tensor.shape), one.integers).axis == one.axis:
+            part = part_of(tensor.detach())
+            one.parts.append(part.to(torch.float32, copy=True))
+
+
+def _on_host(kind: dict[str, Collected]) -> dict[str, Collected]:
+    return {
+        name: replace(one, parts=list(to_host(dict(enumerate(one.parts))).values()))
+        for name, one in list(kind.items())
+    }
+
+
+def _is_comparable(tensor: Tensor) -> bool:
+    """Whether these are measurements, and not ids: floats, or the bytes of an image."""
+    if not (tensor.is_floating_point() or tensor.dtype is torch.uint8):
+        return False
+    return bool(tensor.ndim and tensor.numel() and tensor.layout is torch.strided and not tensor.is_nested)

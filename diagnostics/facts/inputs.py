@@ -1,0 +1,61 @@
+"""Facts about the numbers that a model is given: a part of some batches, kept for comparison.
+
+As in `facts.pipeline`, None always means "not known".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class InputSample:
+    """Some numbers of one input, from several batches.
+
+    Attributes:
+        batches: each float32 (rows, channels, positions), in the order in which they were seen. The features of a
+            table are channels with one position each; of an image some pixels are positions. Not all of a batch:
+            the first rows, and evenly spread channels and positions.
+        size: numbers in one example.
+        integers: whether it is of an integer type.
+        positional: whether its values have a place beside the channel, in two dimensions or more: an image.
+    """
+
+    batches: tuple[Array, ...]
+    size: int
+    integers: bool = False
+    positional: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in all batches."""
+        return sum(map(len, self.batches))
+
+    def numbers(self) -> Array:
+        """Return all numbers, float64 (channels, n)."""
+        by_channel = [np.moveaxis(batch, 1, 0).reshape(batch.shape[1], -1) for batch in self.batches]
+        return np.concatenate(by_channel, axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """The inputs of training and of evaluation, by name; positional ones count from "0".
+
+    Attributes:
+        training: of the batches that the model was trained on.
+        evaluation: of those that it was evaluated on.
+        rounds: after how many different steps these were seen; 0 where they were read, not seen.
+    """
+
+    described: ClassVar[str] = "inputs of training and of evaluation"
+
+    training: Mapping[str, InputSample]
+    evaluation: Mapping[str, InputSample]
+    rounds: int = 0

@@ -1,0 +1,293 @@
+"""See `EvaluationMismatch`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.inputs import Array, InputFacts, InputSample
+from diagnostics.rules.shared.input_shift import (
+    MOST,
+    WIDE,
+    Distance,
+    Moments,
+    distance,
+    grouped,
+    have_same_shape,
+    is_series,
+    is_standardised,
+    level_distances,
+    moments,
+    usual_range,
+)
+
+TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
+FACTOR = 5.0  # in scale; noise, another camera or another year do not make up for it
+FACTOR_STANDARD = 3.0  # where only one side is standardised: 1 / 0.3081, as digits are, is just above
+FACTOR_RANGE = 1.5  # where pixels fill different ranges, or their levels are further apart
+HUGE = 20.0  # in scale: no series drifts so far, and no anomaly is so large
+MOVED = 3.0  # standard deviations of the training rows
+NARROWER = 2.5  # of all numbers together: the rows of one class are narrower in each feature, but not together
+FEATURES = 3  # least numbers in an example: with one or two it may be a coordinate, tried outside of its range
+FEATURES_NARROWER = 8
+AGREE = 2.0  # times the scale, within which the evaluation batches agree with each other
+CONFORM = 0.9  # of them
+
+
+@dataclass(frozen=True)
+class _Mismatch:
+    """An input that differs, and how it is known; the numbers are of all channels together."""
+
+    name: str
+    training: Array
+    evaluation: Array
+    how: str
+    cause: str
+
+
+class EvaluationMismatch(Rule):
+    """Evaluation inputs are scaled otherwise than training inputs.
+
+    ## What it does
+    Compares the inputs of evaluation with those of training, channel by channel: their means and scales, whether
+    one side is standardised, which range pixels fill, and how far the 256 levels of bytes lie apart.
+
+    ## Why it is bad
+    The model is measured on numbers that it has never seen. Images from 0 to 255 look to a model that was trained
+    on 0 to 1 like images with 255 times the contrast. The training loss falls, the evaluation stays at chance, and
+    the model seems to overfit.
+
+    ## Example
+    ```python
+    train = MNIST("data", train=True, transform=Compose([ToTensor(), Normalize((0.1307,), (0.3081,))]))
+    test = MNIST("data", train=False, transform=ToTensor())
+    ```
+
+    ## Instead
+    ```python
+    prepare = Compose([ToTensor(), Normalize((0.1307,), (0.3081,))])
+    train, test = MNIST("data", train=True, transform=prepare), MNIST("data", train=False, transform=prepare)
+    ```
+
+    ## Thresholds
+    80% of the channels must agree, over at least 32 training and 16 evaluation rows. Scales must differ 5 times;
+    3 times in half of the channels where only one side is standardised, with means of 0 and standard deviations of
+    1 up to 0.3, and the others moved, if not scaled;
+    1.5 times where pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to 255), or where the values
+    of both sides lie on even levels, and those of one side further apart. Or means must differ by 3 standard
+    deviations. Beyond mean and scale the distributions must agree, unless the scales differ 20 times. All of the
+    evaluation batches must differ, and agree with each other; if some are like those of training (the training
+    rows are evaluated too), only ranges, levels and a factor of 20 count. The numbers are ours.
+
+    ## Known problems
+    Rows from another domain that differ as much look the same. Series drift: where rows resemble the row before,
+    only ranges, levels and a factor of 20 count. Small differences, such as other constants to normalise by, and
+    mixed-up channels go unseen, as do passes before the first step and passes with gradients.
+
+    ## Sources
+    The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;
+    scikit-learn's "Common pitfalls and recommended practices" (inconsistent preprocessing).
+    """
+
+    severity = "warning"
+    causes = ("constant-predictions", "overfitting")
+    FIXES = {
+        "torch": (
+            "give both datasets the same ToTensor() and Normalize(mean, std); only random augmentation differs",
+            "scale both with the statistics of the training rows: scaler.transform(x_test)",
+        ),
+        "keras": (
+            "apply the same scaling to x_test as to x_train, such as x_test.astype('float32') / 255",
+            "make it a layer of the model: keras.layers.Rescaling(1 / 255) or keras.layers.Normalization()",
+        ),
+    }
+
+    @check
+    def from_inputs(self, inputs: InputFacts) -> Finding | None:
+        """Compare each input of evaluation with the same of training."""
+        judged = False
+        for name, training in inputs.training.items():
+            evaluation = inputs.evaluation.get(name)
+            if evaluation is None or not _are_comparable(training, evaluation):
+                continue
+            judged = True
+            found = _compared(name, training, evaluation, inputs.rounds)
+            if found is not None:
+                return self._differs(found)
+        if not judged:
+            raise NotApplicable(
+                f"needs the same inputs, floating-point numbers, of {TRAINING_ROWS} training rows and "
+                f"{EVALUATION_ROWS} evaluation rows"
+            )
+        return None
+
+    def _differs(self, found: _Mismatch) -> Finding:
+        called = "The inputs" if found.name.isdigit() else f"The values of {found.name}"
+        return self.found(
+            f"{called} of evaluation are prepared otherwise than those of training: they have "
+            f"{_described(found.evaluation)}, and in training {_described(found.training)}. {found.how} The model "
+            "is measured on numbers that it was not trained on, so the evaluation says nothing about it.",
+            evidence={
+                "input": found.name,
+                "training_mean": float(found.training.mean()),
+                "training_deviation": float(found.training.std()),
+                "evaluation_mean": float(found.evaluation.mean()),
+                "evaluation_deviation": float(found.evaluation.std()),
+                "cause": found.cause,
+            },
+        )
+
+
+def _described(numbers: Array) -> str:
+    return (
+        f"mean {numbers.mean():.3g} and standard deviation {numbers.std():.3g}, from {numbers.min():.3g} to "
+        f"{numbers.max():.3g}"
+    )
+
+
+def _are_comparable(training: InputSample, evaluation: InputSample) -> bool:
+    if training.rows < TRAINING_ROWS or evaluation.rows < EVALUATION_ROWS:
+        return False
+    if training.integers and evaluation.integers:
+        return False
+    if training.batches[0].shape[1] != evaluation.batches[0].shape[1]:
+        return False
+    return all(bool(np.isfinite(batch).all()) for batch in (*training.batches, *evaluation.batches))
+
+
+def _compared(name: str, training: InputSample, evaluation: InputSample, rounds: int) -> _Mismatch | None:
+    numbers = training.numbers()
+    whole = moments(numbers)
+    usual = [moments(group) for group in grouped(training.batches)]
+    groups = grouped(evaluation.batches)
+    far = [group for group in groups if not _is_close(moments(group), whole, usual)]
+    if not far or not _agree(far):
+        return None
+    others = np.concatenate(far, axis=1)
+    if rounds == 1 and _is_noise(others):  # a trial, as to measure speed
+        return None
+    away = moments(others)
+    apart = distance(whole, away)
+    if apart is None:
+        return None
+    sides = _Sides(numbers, others, whole, away, apart, training)
+    found = sides.certain()
+    if found is None and len(far) == len(groups):
+        found = sides.likely(is_series(evaluation) or is_series(training))
+    if found is None:
+        return None
+    cause, how = found
+    return _Mismatch(name, numbers, others, how, cause)
+
+
+def _is_close(one: Moments, whole: Moments, usual: list[Moments]) -> bool:
+    apart = [distance(other, one) for other in (whole, *usual)]
+    return any(gap is not None and gap.is_close() for gap in apart)
+
+
+def _agree(groups: list[Array]) -> bool:
+    """Whether batches have about the same scale, as rows of one source have."""
+    logs = np.log([max(float(group.std()), 1e-30) for group in groups])
+    return bool((np.abs(logs - np.median(logs)) < np.log(AGREE)).mean() >= CONFORM)
+
+
+def _is_noise(numbers: Array) -> bool:
+    """Whether numbers (channels, n) look as `torch.randn` or `torch.rand` makes them."""
+    mean, deviation = float(numbers.mean()), float(numbers.std())
+    normal = abs(mean) < 0.1 and abs(deviation - 1) < 0.1
+    uniform = (
+        numbers.min() >= 0 and numbers.max() <= 1 and abs(mean - 0.5) < 0.05 and abs(deviation - 0.289) < 0.03
+    )
+    return bool(normal or uniform)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both sides: numbers (channels, n), their moments, and how far these are apart."""
+
+    training: Array
+    evaluation: Array
+    of_training: Moments
+    of_evaluation: Moments
+    apart: Distance
+    sample: InputSample
+
+    def certain(self) -> tuple[str, str] | None:
+        """Return cause and explanation where the numbers themselves show how they were made."""
+        return self._by_levels() or self._by_range() or self._by_scale(HUGE)
+
+    def likely(self, series: bool) -> tuple[str, str] | None:
+        """Return the same where all evaluation batches lie far from training.
+
+        Args:
+            series: whether the rows are a series.
+        """
+        judged = self.of_training.judged & self.of_evaluation.judged
+        if series or not (self.sample.positional or have_same_shape(self.training, self.evaluation, judged)):
+            return None
+        return self._by_standard() or self._by_scale(FACTOR) or self._by_mean()
+
+    def _by_levels(self) -> tuple[str, str] | None:
+        ours, theirs = level_distances(self.training), level_distances(self.evaluation)
+        known = np.isfinite(ours) & np.isfinite(theirs)
+        if known.mean() < MOST:
+            return None
+        ratios = np.log(theirs[known] / ours[known])
+        scales = np.log(self.of_evaluation.deviations[known] / self.of_training.deviations[known])
+        differs = (np.abs(ratios) > np.log(FACTOR_RANGE)) & (np.abs(ratios - scales) < np.log(FACTOR_RANGE))
+        if differs.mean() < MOST:
+            return None
+        factor = float(np.exp(np.median(ratios)))
+        return "levels", (
+            "Both take values on even levels, as bytes do, and in evaluation these are "
+            f"{_times(factor)} {'further apart' if factor > 1 else 'closer together'}."
+        )
+
+    def _by_range(self) -> tuple[str, str] | None:
+        if not self.sample.positional and self.sample.size < WIDE:
+            return None
+        ours, theirs = usual_range(self.training), usual_range(self.evaluation)
+        if ours is not None and theirs is not None and ours != theirs:
+            return "range", f"They fill the range {theirs} in evaluation, and {ours} in training."
+        if (ours is None) == (theirs is None) or not self.apart.is_scaled(FACTOR_RANGE):
+            return None
+        if ours is None and is_standardised(self.of_training):
+            return "range", f"They fill the range {theirs} in evaluation, and are standardised in training."
+        if theirs is None and is_standardised(self.of_evaluation):
+            return "range", f"They are standardised in evaluation, and fill the range {ours} in training."
+        return None
+
+    def _by_standard(self) -> tuple[str, str] | None:
+        ours, theirs = is_standardised(self.of_training), is_standardised(self.of_evaluation)
+        if ours == theirs or not self.apart.is_changed(FACTOR_STANDARD, MOVED) or not self._is_whole():
+            return None
+        one, other = ("training", "evaluation") if ours else ("evaluation", "training")
+        return "standardised", f"In {one} each channel has mean 0 and standard deviation 1, in {other} it has not."
+
+    def _by_scale(self, factor: float) -> tuple[str, str] | None:
+        if self.sample.size < FEATURES or not self.apart.is_scaled(factor) or not self._is_whole():
+            return None
+        median = float(np.exp(np.median(self.apart.scales)))
+        return "scale", f"In evaluation the channels are {_times(median)} {'wider' if median > 1 else 'narrower'}."
+
+    def _by_mean(self) -> tuple[str, str] | None:
+        if self.sample.size < FEATURES or not self.apart.is_moved(MOVED):
+            return None
+        return "mean", (
+            f"The means of the channels lie {np.median(self.apart.shifts):.3g} standard deviations from those of "
+            "training."
+        )
+
+    def _is_whole(self) -> bool:
+        """Whether the sides differ in more than which rows they have, where evaluation is narrower."""
+        if np.median(self.apart.scales) > 0:
+            return True
+        together = self.training.std() / max(float(self.evaluation.std()), 1e-30)
+        return bool(self.sample.size >= FEATURES_NARROWER and together > NARROWER)
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.3g} times" if factor > 1 else f"{1 / factor:.3g} times"

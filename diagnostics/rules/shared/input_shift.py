@@ -1,0 +1,182 @@
+"""Measures how far the inputs of evaluation lie from those of training, and what that looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from diagnostics.facts.inputs import Array, InputSample
+
+MOST = 0.8  # of the channels must agree: a domain shifts in some of them, a preparation in all
+HALF = 0.5
+CLOSE = 1.5  # times the scale, and one standard deviation: batches of the same preparation
+WIDE = 64  # numbers in an example, from which on it is taken for an image
+FEW_ROWS = 16  # passes with fewer rows are put together
+
+RANGES: Final = {"0 to 1": (0.0, 1.0), "-1 to 1": (-1.0, 1.0), "0 to 255": (0.0, 255.0)}
+"""The usual ranges of pixels."""
+
+EDGE = 0.02  # of such a range, within which the extremes must lie
+LEVELS = (8, 512)  # different values of a channel that was made of bytes, least and most
+UNEVEN = 0.05  # of the distance between two such values
+STANDARD = 0.3  # of 0 for a mean, of 1 for a standard deviation: standardised features, as far as few rows tell
+SAME_SHAPE = 0.5  # standard deviations between quantiles; those of 50 rows are uncertain by 0.2
+DRIFT = 0.6  # correlation of a row with the next: the rows are a series, and series drift
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of each channel of some batches, float64 (channels,).
+
+    Attributes:
+        means: of the numbers.
+        deviations: standard deviations.
+        spreads: from the 5% quantile to the 95% quantile.
+        judged: bool, whether there are more than two values, and they spread.
+    """
+
+    means: Array
+    deviations: Array
+    spreads: Array
+    judged: Array
+
+
+def moments(numbers: Array) -> Moments:
+    """Measure numbers (channels, n)."""
+    low, high = np.quantile(numbers, [0.05, 0.95], axis=1)
+    deviations = numbers.std(axis=1)
+    several = np.array([len(np.unique(channel[:4096])) > 2 for channel in numbers])
+    floor = 1e-6 * np.abs(numbers).max(axis=1)
+    return Moments(
+        numbers.mean(axis=1), deviations, high - low, several & (deviations > floor) & (high - low > floor)
+    )
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far one set of batches lies from another, by channel (those that can be judged in both).
+
+    Attributes:
+        scales: natural logarithm of the ratio of the spreads; of several measures the one nearest to 0.
+        shifts: distance of the means in standard deviations of the first set, the sign left out.
+    """
+
+    scales: Array
+    shifts: Array
+
+    def is_close(self) -> bool:
+        """Whether both sets were evidently prepared alike."""
+        return bool(np.median(np.abs(self.scales)) < np.log(CLOSE) and np.median(self.shifts) < 1)
+
+    def is_scaled(self, factor: float) -> bool:
+        """Whether nearly all channels are wider by a factor, or nearly all narrower."""
+        limit = np.log(factor)
+        return bool(max((self.scales > limit).mean(), (self.scales < -limit).mean()) >= MOST)
+
+    def is_changed(self, factor: float, deviations: float) -> bool:
+        """Whether nearly all channels are wider, narrower or moved, and half of them wider or narrower."""
+        scaled = np.abs(self.scales) > np.log(factor)
+        return bool((scaled | (self.shifts > deviations)).mean() >= MOST and scaled.mean() >= HALF)
+
+    def is_moved(self, deviations: float) -> bool:
+        """Whether nearly all means moved so far."""
+        return bool((self.shifts > deviations).mean() >= MOST)
+
+
+def distance(one: Moments, other: Moments) -> Distance | None:
+    """Compare two sets; None where no channel can be judged in both."""
+    both = one.judged & other.judged
+    if not both.any():
+        return None
+    ratios = np.stack(
+        [_log_ratio(one.deviations, other.deviations, both), _log_ratio(one.spreads, other.spreads, both)]
+    )
+    agree = np.sign(ratios[0]) == np.sign(ratios[1])
+    scales = np.where(agree, np.sign(ratios[0]) * np.abs(ratios).min(axis=0), 0.0)
+    shifts = np.abs(other.means - one.means)[both] / one.deviations[both]
+    return Distance(scales, shifts)
+
+
+def _log_ratio(one: Array, other: Array, both: Array) -> Array:
+    return np.asarray(np.log(other[both] / one[both]))
+
+
+def grouped(batches: tuple[Array, ...]) -> list[Array]:
+    """Put batches of few rows together; return float64 (channels, numbers) of each group of enough rows."""
+    groups: list[Array] = []
+    waiting: list[Array] = []
+    for batch in batches:
+        waiting.append(np.moveaxis(batch, 1, 0).reshape(batch.shape[1], -1).astype(np.float64))
+        if sum(part.shape[1] // max(1, batch.shape[2]) for part in waiting) >= FEW_ROWS:
+            groups.append(np.concatenate(waiting, axis=1))
+            waiting = []
+    return groups
+
+
+def is_standardised(of: Moments) -> bool:
+    """Whether every channel has a mean of about 0 and a standard deviation of about 1."""
+    fits = (np.abs(of.means) < STANDARD) & (np.abs(of.deviations - 1) < STANDARD)
+    return bool(of.judged.any() and fits[of.judged].mean() >= MOST)
+
+
+def usual_range(numbers: Array) -> str | None:
+    """Name the usual range of pixels that numbers fill from end to end; None if it is another."""
+    lowest, highest = float(numbers.min()), float(numbers.max())
+    for name, (least, most) in RANGES.items():
+        slack = EDGE * (most - least)
+        if least - 1e-3 <= lowest <= least + slack and most - slack <= highest <= most + 1e-3:
+            return name
+    return None
+
+
+def level_distances(numbers: Array) -> Array:
+    """Return the distance between neighbouring values of each channel, float64 (channels,).
+
+    NaN for channels whose values do not lie at equal distances, as those made of bytes do.
+    """
+    return np.array([_level_distance(np.unique(channel)) for channel in numbers])
+
+
+def _level_distance(values: Array) -> float:
+    if not LEVELS[0] <= len(values) <= LEVELS[1]:
+        return float("nan")
+    width, least = float(values[-1] - values[0]), float(np.diff(values).min())
+    count = round(width / least)
+    if not len(values) - 1 <= count <= LEVELS[1]:
+        return float("nan")
+    places = (values - values[0]) * count / width
+    return width / count if np.abs(places - np.round(places)).max() < UNEVEN else float("nan")
+
+
+def is_series(sample: InputSample) -> bool:
+    """Whether each row resembles the row before it, as the windows of a time series do, or a grid."""
+    if sample.positional:
+        return False
+    pairs: list[tuple[float, float]] = []
+    means = [batch.reshape(len(batch), -1).mean(axis=1, dtype=np.float64) for batch in sample.batches]
+    for rows in means if sample.rows >= 4 * len(means) else [np.concatenate(means)]:
+        pairs += pairwise(rows)
+    if len(pairs) < FEW_ROWS // 2:
+        return False
+    first, second = np.array(pairs).T
+    if not first.std() or not second.std():
+        return False
+    return bool(np.corrcoef(first, second)[0, 1] > DRIFT)
+
+
+def have_same_shape(one: Array, other: Array, judged: Array) -> bool:
+    """Whether numbers (channels, n) differ in little more than mean and scale, in each of most channels.
+
+    Standardising changes only these; rows from elsewhere, with outliers or anomalies among them, differ in more.
+    """
+    gaps = np.abs(_profiles(one[judged]) - _profiles(other[judged])).max(axis=0)
+    return bool(np.median(gaps) < SAME_SHAPE)
+
+
+def _profiles(numbers: Array) -> Array:
+    """Return five quantiles of each channel, in standard deviations from its mean, (5, channels)."""
+    quantiles = np.quantile(numbers, [0.05, 0.25, 0.5, 0.75, 0.95], axis=1)
+    return np.asarray((quantiles - numbers.mean(axis=1)) / numbers.std(axis=1))

@@ -1,0 +1,66 @@
+"""The inputs of an evaluation are compared with those that `fit` drew."""
+
+import numpy as np
+import pytest
+
+from diagnostics.run.observer import ScriptObserver
+from tests.keras.fits import GRAPH, indices, keras, layers, tf
+
+ROWS = np.random.default_rng(0).normal(size=(128, 6)).astype("float32")
+RAW = (300 + np.geomspace(5, 90, 6) * ROWS).astype("float32")
+LABELS = np.arange(128) % 3
+
+
+def stream(rows, labels):
+    return tf.data.Dataset.from_tensor_slices((rows, labels)).shuffle(64).batch(32)
+
+
+def observed(script):
+    """Return the findings of a script about its evaluation; it gets a model."""
+    run = ScriptObserver()
+    try:
+        model = keras.Sequential([layers.Input((6,)), layers.Dense(3)])
+        model.compile("sgd", indices(), **GRAPH)
+        script(model)
+    finally:
+        run.close()
+    assert run.faults == []
+    return [finding for report in run.examined for finding in report.findings if finding.stage == "evaluation"]
+
+
+def fit(model, data=(ROWS, LABELS), **options):
+    given = data if isinstance(data, tuple) else (data,)
+    model.fit(*given, batch_size=None if len(given) == 1 else 32, epochs=2, verbose=0, **options)
+
+
+@pytest.mark.parametrize("data", [(ROWS, LABELS), stream(ROWS, LABELS)], ids=["arrays", "shuffled dataset"])
+def test_names_validation_data_of_another_scale(data):
+    (finding,) = observed(lambda model: fit(model, data, validation_data=(RAW, LABELS)))
+    assert (finding.rule, finding.severity) == ("evaluation-mismatch", "warning")
+    assert finding.fix.startswith("apply the same scaling to x_test as to x_train")
+    assert observed(lambda model: fit(model, data, validation_data=(ROWS[:64], LABELS[:64]))) == []
+
+
+@pytest.mark.parametrize("method", ["evaluate", "predict"])
+def test_names_an_evaluation_after_the_fit(method):
+    def script(model, rows):
+        fit(model)
+        model.evaluate(rows, LABELS, verbose=0) if method == "evaluate" else model.predict(x=rows, verbose=0)
+
+    assert [finding.rule for finding in observed(lambda model: script(model, RAW))] == ["evaluation-mismatch"]
+    assert observed(lambda model: script(model, ROWS)) == []
+
+
+def test_reads_no_generator():
+    read = []
+
+    def rows():
+        read.append(len(read))
+        yield RAW[:32], LABELS[:32]
+
+    def script(model):
+        fit(model)
+        model.evaluate(rows(), verbose=0)
+
+    assert observed(script) == []
+    assert read == [0]

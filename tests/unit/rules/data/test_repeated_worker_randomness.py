@@ -1,0 +1,45 @@
+import pytest
+
+from diagnostics.facts.loading import HeldGenerator, WorkerFacts
+from diagnostics.rules.data.repeated_worker_randomness import RepeatedWorkerRandomness
+
+RULE = RepeatedWorkerRandomness()
+HELD = HeldGenerator("numpy.random.Generator", "Photos", "rng", "Photos.__getitem__")
+
+
+def test_fires_on_a_generator_that_the_dataset_draws_from():
+    finding = RULE.from_workers(WorkerFacts(4, False, (HELD,)))
+    assert (finding.rule, finding.severity, finding.stage) == ("repeated-worker-randomness", "warning", "data")
+    assert finding.message == (
+        "Photos.__getitem__ draws from Photos.rng, one numpy.random.Generator for all rows, and each of the 4 "
+        "workers has a copy of it in the same state, so all draw the same numbers. Each epoch starts new workers, "
+        "with the same copies again. The random augmentations repeat each other."
+    )
+    assert finding.evidence == {"workers": 4, "persistent": False, "generators": ["Photos.rng"]}
+    assert finding.fix.startswith("DataLoader(..., worker_init_fn=reseed)")
+
+
+def test_leaves_out_the_epochs_of_persistent_workers():
+    assert "Each epoch" not in RULE.from_workers(WorkerFacts(4, True, (HELD,))).message
+
+
+def test_is_a_note_with_a_single_worker():
+    finding = RULE.from_workers(WorkerFacts(1, False, (HELD,)))
+    assert finding.severity == "note"
+    assert finding.message == (
+        "Photos.__getitem__ draws from Photos.rng, one numpy.random.Generator for all rows, and the worker "
+        "draws from a copy of it, which is made anew for each epoch: all epochs draw the same numbers. The "
+        "random augmentations repeat each other."
+    )
+
+
+def test_names_a_variable_by_its_name():
+    held = HeldGenerator("random.Random", "", "rng", "jitter")
+    assert RULE.from_workers(WorkerFacts(2, True, (held,))).message.startswith(
+        "jitter draws from the variable rng, one random.Random for all rows, and each of the 2 workers has a copy"
+    )
+
+
+@pytest.mark.parametrize("workers", [WorkerFacts(4, False), WorkerFacts(1, True, (HELD,))])
+def test_silent_where_nothing_repeats(workers):
+    assert RULE.from_workers(workers) is None

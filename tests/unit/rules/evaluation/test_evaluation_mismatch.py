@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.rules.evaluation.evaluation_mismatch import EvaluationMismatch
+
+RULE = EvaluationMismatch()
+RNG = np.random.default_rng(0)
+MEANS, SCALES = np.linspace(-40, 60, 8).reshape(8, 1), np.geomspace(0.2, 900, 8).reshape(8, 1)
+
+
+def table(rows=128, channels=8, batch=32):
+    values = RNG.normal(size=(rows, channels, 1)).astype(np.float32)
+    return [values[start : start + batch] for start in range(0, rows, batch)]
+
+
+def pixels(rows=128, bias=0):
+    values = RNG.integers(0, 256 - bias, (rows, 3, 64)) + bias
+    values[0, :, :2] = [0, 255]
+    return [values[start : start + 32] for start in range(0, rows, 32)]
+
+
+def judge(training, evaluation, size=None, image=False, rounds=3, **known):
+    def sample(batches):
+        return InputSample(
+            tuple(np.asarray(batch, np.float32) for batch in batches),
+            size or batches[0].shape[1] * batches[0].shape[2],
+            positional=image,
+            **known,
+        )
+
+    return RULE.from_inputs(InputFacts({"0": sample(training)}, {"0": sample(evaluation)}, rounds))
+
+
+class TestFires:
+    def test_on_bytes_against_pixels_from_0_to_1(self):
+        finding = judge([batch / 255 for batch in pixels()], pixels(), image=True)
+        assert (finding.rule, finding.severity, finding.stage) == ("evaluation-mismatch", "warning", "evaluation")
+        numbers = finding.evidence
+        assert finding.message == (
+            "The inputs of evaluation are prepared otherwise than those of training: they have mean "
+            f"{numbers['evaluation_mean']:.3g} and standard deviation {numbers['evaluation_deviation']:.3g}, from "
+            f"0 to 255, and in training mean {numbers['training_mean']:.3g} and standard deviation "
+            f"{numbers['training_deviation']:.3g}, from 0 to 1. Both take values on even levels, as bytes do, and "
+            "in evaluation these are 255 times further apart. The model is measured on numbers that it was not "
+            "trained on, so the evaluation says nothing about it."
+        )
+        assert finding.fix.startswith("give both datasets the same ToTensor() and Normalize(mean, std)")
+        assert finding.for_library("keras").fix.startswith("apply the same scaling to x_test as to x_train")
+
+    def test_on_a_forgotten_normalize(self):
+        training = [(batch / 255 - 0.45) / 0.225 for batch in pixels()]
+        finding = judge(training, [batch / 255 for batch in pixels()], image=True)
+        assert "in evaluation these are 4.44 times closer together" in finding.message
+
+    def test_on_pixels_that_are_no_bytes_and_fill_another_range(self):
+        training = [2 * RNG.random((32, 1, 64)) - 1 for _ in range(4)]
+        evaluation = [RNG.random((32, 1, 64)) for _ in range(3)]
+        finding = judge(training, evaluation, image=True)
+        assert "They fill the range 0 to 1 in evaluation, and -1 to 1 in training." in finding.message
+
+    def test_on_columns_standardised_for_training_only(self):
+        finding = judge(table(), [MEANS + SCALES * batch for batch in table()])
+        assert "In training each channel has mean 0 and standard deviation 1, in evaluation it has not." in (
+            finding.message
+        )
+        assert finding.evidence["cause"] == "standardised"
+
+    def test_on_columns_standardised_for_evaluation_only(self):
+        finding = judge([MEANS + SCALES * batch for batch in table()], table(), rounds=2)
+        assert "In evaluation each channel has mean 0" in finding.message
+
+    def test_on_another_scale(self):
+        finding = judge([0.1 * batch + 3 for batch in table()], [700 + 20 * batch for batch in table()])
+        assert finding.evidence["cause"] == "scale"
+        assert "times wider. The model" in finding.message
+
+    def test_on_means_far_away(self):
+        finding = judge([5 + 2 * batch for batch in table()], [25 + 2 * batch for batch in table()])
+        assert finding.evidence["cause"] == "mean"
+        assert "standard deviations from those of training. The model" in finding.message
+
+    def test_beside_an_evaluation_of_the_training_rows(self):
+        training = [batch / 255 for batch in pixels()]
+        assert judge(training, [*training, *pixels()], image=True) is not None
+
+    def test_on_single_rows(self):
+        singles = [batch[row : row + 1] * 50 for batch in table() for row in range(32)]
+        assert judge([batch * 0.5 for batch in table()], singles) is not None
+
+
+class TestSilent:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda batch: batch,
+            lambda batch: 1.6 * batch,
+            lambda batch: batch + 1.5,
+            lambda batch: np.where(np.arange(8).reshape(8, 1) < 5, 30 * batch, batch),
+        ],
+        ids=["alike", "noisier", "moved", "some columns"],
+    )
+    def test_on_another_domain(self, change):
+        assert judge(table(), [change(batch) for batch in table()]) is None
+
+    def test_on_one_class_at_a_time(self):
+        centres = 4 * RNG.normal(size=(4, 8, 1))
+        training = [centres[RNG.integers(0, 4, 32)] + 0.2 * batch for batch in table()]
+        assert judge(training, [centres[k] + 0.2 * batch for k, batch in enumerate(table())]) is None
+        assert judge(training, [centres[2] + 0.2 * batch for batch in table()]) is None
+
+    def test_on_anomalies_among_normal_rows(self):
+        mixed = [np.where(np.arange(32).reshape(32, 1, 1) < 8, 12 * batch, batch) for batch in table()]
+        assert judge(table(), mixed) is None
+
+    def test_on_a_series_that_drifts(self):
+        later = np.linspace(6, 14, 96).reshape(96, 1, 1) + RNG.normal(size=(96, 8, 1))
+        assert judge(table(), [later[:32], later[32:64], later[64:]]) is None
+
+    def test_on_a_trial_with_random_numbers(self):
+        dummy = RNG.normal(size=(32, 3, 64))
+        training = [batch / 255 for batch in pixels()]
+        assert judge(training, [dummy, dummy], image=True, rounds=1) is None
+
+    def test_on_a_coordinate_tried_outside_of_its_range(self):
+        training = [RNG.random((32, 1, 1)) for _ in range(4)]
+        assert judge(training, [50 * RNG.random((32, 1, 1)) for _ in range(4)]) is None
+
+    def test_on_noise_of_many_scales(self):
+        noisy = [batch * scale for scale, batch in zip((80, 20, 5, 1), table(), strict=True)]
+        assert judge(table(), noisy) is None
+
+
+@pytest.mark.parametrize(
+    ("training", "evaluation", "known"),
+    [
+        (table(16), table(64), {}),
+        (table(64), [table(64)[0][:10]], {}),
+        (table(64), [100 * batch for batch in table(64)], {"integers": True}),
+        (table(64), [100 * batch for batch in table(64, 5)], {}),
+    ],
+    ids=["few training rows", "few evaluation rows", "ids", "other columns"],
+)
+def test_not_applicable_without_its_evidence(training, evaluation, known):
+    with pytest.raises(NotApplicable, match="needs the same inputs, floating-point numbers, of 32 training rows"):
+        judge(training, evaluation, **known)
