@@ -115,7 +115,7 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.tracebacks.no_traceback import last_words
     from diagnostics.collectors.tracebacks.parse import Failure, failures
     from diagnostics.collectors.tracebacks.rank import in_order, title
-    from diagnostics.facts.crash_processes import LauncherTail
+    from diagnostics.facts.crash.processes import LauncherTail
 
     found_failures = failures(text)
     if not found_failures:

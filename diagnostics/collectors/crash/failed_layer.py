@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor
-from diagnostics.facts.shapes import Shape
+from diagnostics.facts.crash.shapes import Shape
 
 from .frames import Crash
 

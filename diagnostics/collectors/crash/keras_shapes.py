@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from diagnostics.facts.shapes import (
+from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
     OperandsMisfit,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from diagnostics.facts.crash import Symptom
-from diagnostics.facts.crash_processes import (
+from diagnostics.facts.crash.processes import (
     CollectiveTimeoutCrash,
     InstallationCrash,
     LauncherTail,

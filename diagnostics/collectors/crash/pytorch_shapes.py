@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor
-from diagnostics.facts.shapes import (
+from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
     OperandsMisfit,

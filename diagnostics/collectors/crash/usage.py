@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from diagnostics.collectors.shared.arrays import is_tensor
 from diagnostics.facts.crash import Symptom
-from diagnostics.facts.crash_usage import (
+from diagnostics.facts.crash.usage import (
     BatchOfOneCrash,
     CheckpointKeysDiffer,
     DtypesDiffer,

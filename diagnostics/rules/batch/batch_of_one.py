@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import BatchOfOneCrash
+from diagnostics.facts.crash.usage import BatchOfOneCrash
 
 
 class BatchOfOne(Rule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import InstallationCrash
+from diagnostics.facts.crash.processes import InstallationCrash
 
 _REINSTALL = "install PyTorch anew, by the command that pytorch.org gives for your system and driver"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import WorkerCrash
+from diagnostics.facts.crash.processes import WorkerCrash
 
 OWN_ERROR = "DataLoader(..., num_workers=0), which raises the worker's own error in the main process"
 

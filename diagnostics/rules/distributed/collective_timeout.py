@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import CollectiveTimeoutCrash
+from diagnostics.facts.crash.processes import CollectiveTimeoutCrash
 
 
 class CollectiveTimeout(Rule):

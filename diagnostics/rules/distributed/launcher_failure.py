@@ -7,7 +7,7 @@ import signal
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import LauncherTail
+from diagnostics.facts.crash.processes import LauncherTail
 
 
 class LauncherFailure(Rule):

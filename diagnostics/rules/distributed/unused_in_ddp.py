@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import UnusedParametersCrash
+from diagnostics.facts.crash.processes import UnusedParametersCrash
 from diagnostics.text.join import listed
 
 MAX_NAMED = 6  # parameters in the message; the evidence holds them all

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import GraphMisused
+from diagnostics.facts.crash.usage import GraphMisused
 from diagnostics.text.join import not_known
 
 FIXED: dict[str, tuple[str, Fix]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import CheckpointKeysDiffer
+from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.text.join import count_of, listed
 
 MAX_KEYS_NAMED = 4  # in the message; the evidence holds them all

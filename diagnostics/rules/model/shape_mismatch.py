@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.shapes import (
+from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
     OperandsMisfit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import MixedPrecisionMisused
+from diagnostics.facts.crash.usage import MixedPrecisionMisused
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "half parameters": (

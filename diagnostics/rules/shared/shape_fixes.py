@@ -10,7 +10,14 @@ import re
 from collections.abc import Callable
 
 from diagnostics.engine.rule import Fix
-from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, Shape, WeightsMisfit
+from diagnostics.facts.crash.shapes import (
+    AxesMisfit,
+    LayerMisfit,
+    OperandsMisfit,
+    ReshapeMisfit,
+    Shape,
+    WeightsMisfit,
+)
 from diagnostics.text.join import count_of
 
 Repair = tuple[str, Fix]

@@ -6,7 +6,7 @@ import pytest
 import diagnostics
 from diagnostics.api.explain import facts_of_exception
 from diagnostics.facts.crash import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer
-from diagnostics.facts.shapes import OperandsMisfit
+from diagnostics.facts.crash.shapes import OperandsMisfit
 from tests.keras.fits import (
     EAGER,
     GRAPH,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit
+from diagnostics.facts.crash.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit
 from tests.keras.fits import EAGER, GRAPH, LABELS, Subclassed, X, fit, keras, layers, sequential, tf
 from tests.support.crashes import explained, failure, recognised
 

@@ -26,7 +26,7 @@ from diagnostics.facts.crash import (
     ShapesDiffer,
     TokenBeyondEmbedding,
 )
-from diagnostics.facts.shapes import OperandsMisfit
+from diagnostics.facts.crash.shapes import OperandsMisfit
 from tests.support.crashes import explained, facts_of_text, failure, live, recognised, text
 from tests.support.tiny_bert import bert, tokenized_rows, tokenizer, trainer
 

@@ -6,7 +6,7 @@ from torch import nn
 from transformers import BertForSequenceClassification
 
 import diagnostics
-from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
+from diagnostics.facts.crash.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
 from tests.support.crashes import explained, failure, live, printed, text
 from tests.support.tiny_bert import bert
 

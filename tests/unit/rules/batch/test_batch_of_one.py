@@ -1,5 +1,5 @@
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import BatchOfOneCrash
+from diagnostics.facts.crash.usage import BatchOfOneCrash
 from diagnostics.rules.batch.batch_of_one import BatchOfOne
 
 CRASH = CrashFacts("ValueError", "", (), live=False)

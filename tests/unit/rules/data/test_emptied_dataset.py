@@ -1,5 +1,5 @@
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import EmptyDatasetCrash
+from diagnostics.facts.crash.usage import EmptyDatasetCrash
 from diagnostics.rules.data.emptied_dataset import EmptiedDataset
 
 CRASH = CrashFacts("IndexError", "", (), live=False)

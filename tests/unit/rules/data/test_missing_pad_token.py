@@ -1,5 +1,5 @@
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import PadTokenMissing
+from diagnostics.facts.crash.usage import PadTokenMissing
 from diagnostics.rules.data.missing_pad_token import MissingPadToken
 
 CRASH = CrashFacts("ValueError", "", (), live=False)

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import InstallationCrash
+from diagnostics.facts.crash.processes import InstallationCrash
 from diagnostics.rules.device.installation_mismatch import SEEN, InstallationMismatch
 
 CRASH = CrashFacts("RuntimeError", "", (), live=False)

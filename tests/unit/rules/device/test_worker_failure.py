@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import WorkerCrash
+from diagnostics.facts.crash.processes import WorkerCrash
 from diagnostics.rules.device.worker_failure import SEEN, WorkerFailure
 
 CRASH = CrashFacts("AttributeError", "", (), live=False)

@@ -1,5 +1,5 @@
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import CollectiveTimeoutCrash
+from diagnostics.facts.crash.processes import CollectiveTimeoutCrash
 from diagnostics.rules.distributed.collective_timeout import CollectiveTimeout
 
 CRASH = CrashFacts("DistBackendError", "", (), live=False)

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import LauncherTail
+from diagnostics.facts.crash.processes import LauncherTail
 from diagnostics.rules.distributed.launcher_failure import LauncherFailure
 
 CRASH = CrashFacts("ChildFailedError", "", (), live=False)

@@ -1,5 +1,5 @@
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_processes import UnusedParametersCrash
+from diagnostics.facts.crash.processes import UnusedParametersCrash
 from diagnostics.rules.distributed.unused_in_ddp import UnusedInDdp
 
 CRASH = CrashFacts("RuntimeError", "", (), live=False)

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import GraphMisused
+from diagnostics.facts.crash.usage import GraphMisused
 from diagnostics.rules.gradient.graph_misuse import FIXED, GraphMisuse
 
 RULE = GraphMisuse()

@@ -1,5 +1,5 @@
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import CheckpointKeysDiffer
+from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.rules.model.checkpoint_keys_mismatch import CheckpointKeysMismatch, prefix_of
 
 RULE = CheckpointKeysMismatch()

@@ -1,5 +1,5 @@
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash_usage import DtypesDiffer
+from diagnostics.facts.crash.usage import DtypesDiffer
 from diagnostics.rules.model.dtype_mismatch import DtypeMismatch
 
 RULE = DtypeMismatch()

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
+from diagnostics.facts.crash.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit, WeightsMisfit
 from diagnostics.rules.model.shape_mismatch import ShapeMismatch
 
 RULE = ShapeMismatch()

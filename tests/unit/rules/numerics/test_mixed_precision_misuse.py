@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash_usage import MixedPrecisionMisused
+from diagnostics.facts.crash.usage import MixedPrecisionMisused
 from diagnostics.rules.numerics.mixed_precision_misuse import SEEN, MixedPrecisionMisuse
 
 CRASH = CrashFacts("ValueError", "", (), live=False)

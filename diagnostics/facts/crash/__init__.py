@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .crash_processes import ProcessSymptom
-from .crash_usage import UsageSymptom
-from .gpu import Holder
-from .pipeline import OUTPUTS_SETTING, Array
+from ..gpu import Holder
+from ..pipeline import OUTPUTS_SETTING, Array
+from ..where import Where
+from .processes import ProcessSymptom
 from .shapes import ShapeSymptom
-from .where import Where
+from .usage import UsageSymptom
 
 _KERAS = {"keras", "keras_hub", "tensorflow", "tf_keras"}
 
