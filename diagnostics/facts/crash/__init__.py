@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..gpu import Holder
-from ..pipeline import OUTPUTS_SETTING, Array
-from ..where import Where
+from diagnostics.facts.gpu import Holder
+from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
+from diagnostics.facts.where import Where
+
 from .processes import ProcessSymptom
 from .shapes import ShapeSymptom
 from .usage import UsageSymptom
