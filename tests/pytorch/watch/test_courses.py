@@ -178,13 +178,23 @@ def evaluate(model, _watch):
 
 
 class TestModes:
-    @pytest.mark.parametrize(("norm", "severity"), [(True, "warning"), (False, "note")])
-    def test_an_evaluation_in_training_mode(self, norm, severity):
+    @pytest.mark.parametrize("norm", [True, False])
+    def test_an_evaluation_in_training_mode(self, norm):
         model = Dropping(norm)
         findings = found(model, torch.optim.Adam(model.parameters(), lr=1e-3), every_100=evaluate)
         assert {name: finding.severity for name, finding in findings.items()} == {
-            "train-mode-evaluation": severity
+            "train-mode-evaluation": "warning"
         }
+
+    def test_predictions_averaged_over_dropout_are_a_note(self):
+        @torch.no_grad()
+        def average(model, _watch):
+            for _ in range(4):
+                model(points(1_000_000)[0])
+
+        model = Dropping(norm=False)
+        findings = found(model, torch.optim.Adam(model.parameters(), lr=1e-3), every_100=average)
+        assert {name: finding.severity for name, finding in findings.items()} == {"train-mode-evaluation": "note"}
 
     def test_an_evaluation_that_leaves_its_mode_behind(self):
         def forgetful(model, watch):
