@@ -86,6 +86,6 @@ def _on_host(kind: dict[str, Collected]) -> dict[str, Collected]:
 
 def _is_comparable(tensor: Tensor) -> bool:
     """Whether these are measurements, and not ids: floats, or the bytes of an image."""
-    if not (tensor.is_floating_point() or tensor.dtype is torch.uint8):
-        return False
+    if type(tensor) is not Tensor or not (tensor.is_floating_point() or tensor.dtype is torch.uint8):
+        return False  # a subclass may talk to other ranks when it is cut
     return bool(tensor.ndim and tensor.numel() and tensor.layout is torch.strided and not tensor.is_nested)

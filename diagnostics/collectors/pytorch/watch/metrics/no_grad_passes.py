@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
@@ -41,7 +42,8 @@ class NoGradPasses:
         given = [tensor for tensor in tensors((args, kwargs))[:1] if tensor.ndim]
         if given:
             self._examples = max(self._examples, len(given[0]))
-            if len(self._samples) < PASSES:
+            plain = type(given[0]) is Tensor and given[0].layout is torch.strided and not given[0].is_nested
+            if plain and given[0].numel() and len(self._samples) < PASSES:
                 self._samples.append((step, _sample(given[0])))
 
     def _recalibrates(self) -> bool:
