@@ -254,11 +254,11 @@ class TestIgnore:
             ("ignore=['non-finite-loss']", ' gives no reason. Write ignore=["RULE"], reason="…".'),
             (
                 "ignore='non-finite-loss', reason='why'",
-                ' takes a list of rules and a reason, by name. Write ignore=["RULE"], reason="…".',
+                ' takes ignore, a list of rules, and reason, both by name. Write ignore=["RULE"], reason="…".',
             ),
             (
                 "'non-finite-loss'",
-                ' takes a list of rules and a reason, by name. Write ignore=["RULE"], reason="…".',
+                ' takes ignore, a list of rules, and reason, both by name. Write ignore=["RULE"], reason="…".',
             ),
             (
                 "ignore=['E501'], reason='why'",

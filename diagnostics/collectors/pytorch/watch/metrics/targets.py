@@ -106,7 +106,7 @@ class Targets:
         """Record a pass of training, and the gradient of its output, if that is one tensor."""
         if not isinstance(output, Tensor):
             output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
-        if not isinstance(output, Tensor) or not output.is_floating_point() or not output.requires_grad:
+        if not _is_plain(output) or not output.is_floating_point() or not output.requires_grad:
             return
         self._count += 1
         if not output.ndim or not 0 < output.numel() <= MOST or (self._count - 1) % self._every:
@@ -131,9 +131,9 @@ class Targets:
         there = {number: part for number, part in enumerate(parts) if part is not None}
         host = to_host(there)
         for number, one in enumerate(pending):
-            output, gradient, inputs = (host.get(3 * number + part) for part in range(3))
-            assert output is not None
-            assert gradient is not None
+            # Copies: an array that shares the memory of a tensor keeps that alive.
+            output, gradient = (np.array(host[3 * number + part]) for part in range(2))
+            inputs = None if one.inputs is None else np.array(host[3 * number + 2])
             chosen = slice(one.start, None, one.stride)
             self._seen.append(_Seen(one.step, output, gradient, one.of_classes, inputs, chosen))
         while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > LIMIT:
@@ -219,9 +219,14 @@ def _seldom_repeats(inputs: Array) -> bool:
     return bool(inputs.shape[1] >= TOKENS)
 
 
+def _is_plain(tensor: Any) -> bool:
+    """Whether this is a dense tensor of PyTorch's own class: a subclass may not be readable, or not here."""
+    return type(tensor) is Tensor and not tensor.is_nested and tensor.layout is torch.strided
+
+
 def _features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
     """Copy some rows of the inputs: (k, features) of all that are floats, or (k, length) of token ids."""
-    there = [t for t in tensors(inputs) if t.ndim and len(t) == rows and t.layout is torch.strided]
+    there = [t for t in tensors(inputs) if _is_plain(t) and t.ndim and len(t) == rows]
     floats = [t for t in there if t.is_floating_point() and t.numel()]
     if floats:
         parts = []
