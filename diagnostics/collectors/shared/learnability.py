@@ -92,7 +92,7 @@ class KeptRows:
 
 def _features(inputs: Array) -> Array:
     rows = inputs.reshape(len(inputs), -1)
-    if rows.dtype.kind in "iu":
+    if rows.dtype.kind in "iu" and rows.dtype.itemsize > 1:  # ids; single bytes are pixels
         places = np.arange(len(rows)).repeat(rows.shape[1])
         counts = np.zeros((len(rows), BUCKETS))
         np.add.at(counts, (places, rows.reshape(-1) % BUCKETS), 1)

@@ -28,6 +28,12 @@ def test_tokens_are_counted():
     assert fit.error < 0.5 * fit.constant_error
 
 
+def test_pixels_are_numbers():
+    pixels = RNG.integers(0, 256, (400, 12)).astype(np.uint8)
+    fit = simple_fit(pixels, (pixels[:, :1] / 255.0), of_classes=False)
+    assert fit.error < 0.1 * fit.constant_error
+
+
 def test_equal_rows_count_once():
     inputs = np.repeat(RNG.normal(size=(FEWEST - 1, 4)), 10, axis=0)
     assert simple_fit(inputs, RNG.normal(size=(len(inputs), 1)), of_classes=False) is None
