@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from diagnostics.rules.registry import all_rules
+
 
 def recall_page(measured: Mapping[str, Any]) -> str:
     """Return the page, in MyST.
@@ -39,19 +41,24 @@ def recall_page(measured: Mapping[str, Any]) -> str:
         "|---|--:|--:|--:|--:|",
     ]
     lines += [
-        f"| [{rule}](rules/{rule}.md) | {row['programs']} | {row['named']} | {row['first']} | {row['noted']} |"
+        f"| {_link(rule)} | {row['programs']} | {row['named']} | {row['first']} | {row['noted']} |"
         for rule, row in rules.items()
     ]
     if missed:
         lines += ["", "## Missed", "", "| program | the rule it needs | the report says |", "|---|---|---|"]
         lines += [
-            f"| {_title(program)} | {case['wanted']} | {', '.join(case['reported']) or 'nothing'} |"
+            f"| {_title(program)} | {_link(case['wanted'])} | {', '.join(case['reported']) or 'nothing'} |"
             for program, case in missed.items()
         ]
     if alarmed:
         lines += ["", "## False alarms", "", "| healthy program | the report says |", "|---|---|"]
         lines += [f"| {_title(program)} | {', '.join(said)} |" for program, said in alarmed.items()]
     return "\n".join([*lines, ""])
+
+
+def _link(rule: str) -> str:
+    """Link a rule to its page, if it is one that the library has by now."""
+    return f"[{rule}](rules/{rule}.md)" if rule in {known.name for known in all_rules()} else rule
 
 
 def _title(program: str) -> str:

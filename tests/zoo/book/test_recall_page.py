@@ -23,7 +23,12 @@ def test_gives_the_figures_and_lists_what_was_missed() -> None:
     assert "- **False alarms** 0 of 4 healthy programs got an error or a warning" in page
     assert "- **Measured** 2026-11-22, on a CPU, with torch 2.13.0, keras 3.15.0" in page
     assert "| [clip-after-step](rules/clip-after-step.md) | 3 | 3 | 2 | 0 |" in page
-    assert "| no mask at all | future-leak | nothing |" in page
+    assert "| no mask at all | [future-leak](rules/future-leak.md) | nothing |" in page
+
+
+def test_links_only_rules_that_there_are() -> None:
+    rows = {"a-rule-to-come": {"programs": 1, "named": 0, "first": 0, "noted": 0}}
+    assert "| a-rule-to-come | 1 | 0 | 0 | 0 |" in recall_page({**MEASURED, "rules": rows})
 
 
 def test_has_a_table_of_false_alarms_only_if_there_are_any() -> None:
