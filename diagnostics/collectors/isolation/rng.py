@@ -61,7 +61,15 @@ class OwnGenerator:
 
 def generators_within(*roots: Any) -> list[OwnGenerator]:
     """List the generators that can be reached from `roots`: attributes, elements, closures, globals of methods."""
-    found: list[OwnGenerator] = []
+    return [
+        OwnGenerator(value)
+        for value in objects_within(*roots)
+        if is_generator(value) and not isinstance(value, random.SystemRandom)
+    ]
+
+
+def objects_within(*roots: Any) -> Iterator[Any]:
+    """Yield each object within reach of `roots` once, at most `MOST_OBJECTS`, but no part of a generator."""
     waiting, seen = deque(roots), set[int]()
     kept = []  # what is seen stays alive, or its id could come back as another object's
     while waiting and len(seen) < MOST_OBJECTS:
@@ -70,12 +78,9 @@ def generators_within(*roots: Any) -> list[OwnGenerator]:
             continue
         seen.add(id(value))
         kept.append(value)
-        if is_generator(value):
-            if not isinstance(value, random.SystemRandom):
-                found.append(OwnGenerator(value))
-        else:
+        yield value
+        if not is_generator(value):
             waiting.extend(within(value))
-    return found
 
 
 def within(value: Any) -> Iterator[Any]:

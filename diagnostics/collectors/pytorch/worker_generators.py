@@ -9,7 +9,6 @@ from __future__ import annotations
 import dis
 import functools
 import random
-from collections import deque
 from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -19,7 +18,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from diagnostics.collectors.isolation.harmless_code import is_library
-from diagnostics.collectors.isolation.rng import METHODS, MOST_OBJECTS, is_generator, within
+from diagnostics.collectors.isolation.rng import METHODS, is_generator, objects_within
 from diagnostics.facts.loading import HeldGenerator, WorkerFacts
 
 KINDS = (np.random.Generator, np.random.RandomState, random.Random, torch.Generator)
@@ -90,17 +89,9 @@ def _seeds_globals_only(function: Any) -> bool:
 
 def _held(*roots: Any) -> Iterator[HeldGenerator]:
     """Yield the generators that rows are made with."""
-    waiting, seen = deque(roots), set[int]()
-    kept = []  # what is seen stays alive, or its id could come back as another object's
-    while waiting and len(seen) < MOST_OBJECTS:
-        value = waiting.popleft()
-        if id(value) in seen or value is None:
-            continue
-        seen.add(id(value))
-        kept.append(value)
+    for value in objects_within(*roots):
         if not is_generator(value):
             yield from _of(value)
-            waiting.extend(within(value))
 
 
 def _of(value: Any) -> Iterator[HeldGenerator]:
