@@ -64,10 +64,11 @@ class NoGradPasses:
         )
 
     def _repeats(self) -> bool | None:
-        if not self._samples:
+        samples = self._samples[:]  # another thread may be appending
+        if not samples:
             return None
-        host = to_host({place: sample for place, (_, sample) in enumerate(self._samples)})
-        seen = [(step, host[place].tobytes()) for place, (step, _) in enumerate(self._samples)]
+        host = to_host({place: sample for place, (_, sample) in enumerate(samples)})
+        seen = [(step, host[place].tobytes()) for place, (step, _) in enumerate(samples)]
         return len(set(seen)) < len(seen)
 
 
