@@ -154,6 +154,17 @@ def measure_keras():
     return times
 
 
+def ratios(taken, bare):
+    """Return what each round took, as a multiple of the bare steps beside it."""
+    return [a / b for a, b in zip(taken, bare, strict=True)]
+
+
+def spread(pairs):
+    """Say where the middle half of the rounds lies."""
+    low, _, high = statistics.quantiles(pairs, n=4)
+    return f"half of {len(pairs)} rounds from {low:.3f} to {high:.3f}"
+
+
 def main():
     warnings.filterwarnings("ignore", message="Anomaly Detection")
     torch.set_num_threads(1)
@@ -161,25 +172,24 @@ def main():
     held = True
     for build, rounds, steps, bound in TASKS:
         times = measure(build, rounds, steps)
-        # The ratio within each round, side by side; the median over rounds leaves out those that were disturbed.
-        ratio = {
-            way: statistics.median(a / b for a, b in zip(taken, times["bare"], strict=True))
-            for way, taken in times.items()
-        }
+        # Within each round, side by side; the median over rounds leaves out those that were disturbed.
+        pairs = {way: ratios(taken, times["bare"]) for way, taken in times.items()}
+        ratio = {way: statistics.median(values) for way, values in pairs.items()}
         bare = statistics.median(times["bare"])
         others = ", ".join(f"{way} {value:.2f}" for way, value in ratio.items() if way not in ("bare", "watch"))
         print(
-            f"{build.__name__}: watch / bare = {ratio['watch']:.3f} (at most {bound}); {others}; a bare step "
-            f"takes {bare * 1e3:.2f} ms"
+            f"{build.__name__}: watch / bare = {ratio['watch']:.3f} (at most {bound}), {spread(pairs['watch'])}; "
+            f"{others}; a bare step takes {bare * 1e3:.2f} ms"
         )
         held = held and ratio["watch"] <= bound
         gc.collect()
     times = measure_keras()
-    ratio = statistics.median(a / b for a, b in zip(times["watch"], times["bare"], strict=True))
+    pairs = ratios(times["watch"], times["bare"])
+    ratio = statistics.median(pairs)
     bare = statistics.median(times["bare"])
     print(
-        f"a transformer in Keras: KerasCallback / bare = {ratio:.3f} (at most {KERAS_BOUND}); a bare step takes "
-        f"{bare * 1e3:.2f} ms"
+        f"a transformer in Keras: KerasCallback / bare = {ratio:.3f} (at most {KERAS_BOUND}), {spread(pairs)}; "
+        f"a bare step takes {bare * 1e3:.2f} ms"
     )
     return 0 if held and ratio <= KERAS_BOUND else 1
 
