@@ -15,6 +15,7 @@ from book.execution import Job
 from book.fair_copy import fair_copy
 from book.recall_page import recall_page
 from bugs.keeper.catalogue import Exhibit
+from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
 WRITTEN = ("_config.yml", "_toc.yml", "index.md", "guide", "_static")
@@ -79,6 +80,8 @@ def assemble(exhibits: Sequence[Exhibit], notebooks: Mapping[str, NotebookNode],
     (source / "symptoms.md").write_text(pages.symptoms_page(exhibits), "utf-8")
     measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
     (source / "recall.md").write_text(recall_page(measured), "utf-8")
+    # For a page that names the rule of a message in the reader's browser.
+    (source / "_static" / "messages.json").write_text(json.dumps(message_table()), "utf-8")
     generated = source / "_generated"
     generated.mkdir()
     (generated / "cages.md").write_text(pages.cards(exhibits), "utf-8")

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from diagnostics.collectors.shared.arrays import (
     LABEL_NAMES,
@@ -29,20 +29,11 @@ from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
 
 from .cuda_launches import candidates
 from .frames import Crash
+from .messages.table import Family
 
-Kind = Literal["assert", "memory access", "launch", "library", "nccl"]
-
-_SAID: tuple[tuple[Kind, str], ...] = (
-    ("nccl", r"\bNCCL error|\bnccl(?:UnhandledCuda|System|Internal|Remote|InvalidUsage)Error\b|\bNCCL watchdog\b"),
-    ("assert", r"device-side assert triggered|CUDA_ERROR_ASSERT|HSA_STATUS_ERROR_EXCEPTION"),
-    ("memory access", r"an illegal memory access was encountered|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS"),
-    ("launch", r"unspecified launch failure|an illegal instruction was encountered|CUDA_ERROR_LAUNCH_FAILED"),
-    ("launch", r"\bCU(?:BLAS|DNN)_STATUS_EXECUTION_FAILED\b"),
-    ("library", r"\b(?:CUBLAS|CUSOLVER|CUSPARSE|CUDNN)_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)\b"),
-    ("library", r"\bCUDNN_STATUS_INTERNAL_ERROR\b|could not create cu(?:dnn|blas) handle"),
-)
+_MESSAGES = Family("device-failure")
 _ASSERTION = re.compile(
-    r"[\w./\\+-]+\.cuh?:\d+: (?P<kernel>.+?): block: \[[\d,]+\], thread: \[[\d,]+\] "
+    r"\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] "
     r"Assertion `(?P<check>[^`\n]+)` failed"
 )
 _ABOUT_LABELS = re.compile(r"\bn_classes\b|cur_target")
@@ -54,15 +45,15 @@ ROWS_READ = 512  # labels of a dataset; enough for a class of 1% to be among the
 
 def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
     facts = crash.facts
-    recognised = _said(facts.message)
-    if recognised is None:
+    found = _MESSAGES.search(facts.message)
+    if found is None:
         return None
-    kind, said = recognised
+    kind = found.kind
     kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
     surfaced: FrameFacts | None = next((frame for frame in reversed(facts.frames) if frame.yours), None)
     return AsynchronousErrorCrash(
         kind=kind,
-        said=said,
+        said=found.text,
         surfaced=surfaced,
         candidates=candidates(facts.frames) if facts.live else (),
         blocking=_launches_block() if facts.live else None,
@@ -70,13 +61,6 @@ def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
         assertion=check,
         simulated="simulated" in facts.message.lower(),
     )
-
-
-def _said(message: str) -> tuple[Kind, str] | None:
-    for kind, pattern in _SAID:
-        if found := re.search(pattern, message, re.IGNORECASE):
-            return kind, found[0]
-    return None
 
 
 def _assertion(log: str) -> tuple[str | None, str | None]:
@@ -90,8 +74,8 @@ def _launches_block() -> bool:
 
 
 def _is_assert(crash: Crash) -> bool:
-    recognised = _said(crash.facts.message)
-    return recognised is not None and recognised[0] == "assert"
+    found = _MESSAGES.search(crash.facts.message)
+    return found is not None and found.kind == "assert"
 
 
 def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:

@@ -28,7 +28,18 @@ from diagnostics.facts.crash import (
 )
 
 from .frames import Crash
+from .messages.table import Family
 from .pytorch import NAMELESS, column_lengths, differing_sizes
+
+ELEMENT_WISE = Family("keras-element-wise")  # whose shapes differ may be of a loss
+WHOLE_SHAPE = Family("keras-whole-shape")
+_LABELS = Family("keras-labels")
+_NO_TARGET = Family("no-target")
+_NO_GRADIENT = Family("keras-no-gradient")
+_LOSS_SHAPES = Family("keras-loss-shapes")
+_TOKENS = Family("keras-tokens")
+_RAGGED = Family("keras-ragged")
+_TEXT = Family("text-inputs")
 
 DENSE = "keras.layers.Dense({}) as the last layer"
 
@@ -89,14 +100,13 @@ def _call(model: Any, x: Any, y: Any) -> _Call:
     return _Call(model, x, None, True if y is not None else None)
 
 
-_NONE = ("None values not supported", "Attempt to convert a value (None) with an unsupported type")
 _CALLS_STEP = re.compile(rf"\.({'|'.join(_STEPS)})\(")
 
 
 def _no_target(crash: Crash) -> LabelsInInputsCrash | TargetMissing | None:
     """Recognise a loss that got None as its target: it is raised by `fit` itself, not by the user's code."""
     facts = crash.facts
-    if not facts.message.startswith(_NONE) or "Arguments received by" in facts.message:
+    if _NO_TARGET.search(facts.message) is None or "Arguments received by" in facts.message:
         return None
     last = next((n for n, frame in reversed(list(enumerate(facts.frames))) if frame.yours), None)
     handled = last is not None and any(frame.function == "error_handler" for frame in facts.frames[last:])
@@ -121,15 +131,16 @@ def _no_target(crash: Crash) -> LabelsInInputsCrash | TargetMissing | None:
 def _labels_among_inputs(crash: Crash) -> LabelsInInputsCrash | None:
     """Recognise a model whose inputs are shifted because the labels are one of them."""
     message = crash.facts.message
-    if not message.startswith("Invalid input shape for input"):
+    found = WHOLE_SHAPE.search(message)
+    if found is None or found.kind != "input":
         return None
     call = next(calls(crash), None)
     if call is not None:
         names, has_target = call.names, call.has_target
         extra = [name for name in names if name not in call.known_inputs]
     else:
-        found = re.search(r"• inputs=\{(.*)\}$", message, re.MULTILINE)
-        names = tuple(re.findall(r"'([^']+)': '", found[1])) if found else ()
+        given = re.search(r"• inputs=\{(.*)\}$", message, re.MULTILINE)
+        names = tuple(re.findall(r"'([^']+)': '", given[1])) if given else ()
         has_target, extra = False, list(names)
     labels = _label_among(extra)
     return None if labels is None or has_target else LabelsInInputsCrash(names, labels)
@@ -141,7 +152,7 @@ def _label_among(names: Any) -> str | None:
 
 
 def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInputsCrash | None:
-    found = re.match(r"No gradients provided for any variable(?P<listed>:)?", crash.facts.message)
+    found = _NO_GRADIENT.search(crash.facts.message)
     if found is None:
         return None
     # Before Keras 3 the message lists the variables, and within `fit` a loss without a target did not fail by
@@ -149,15 +160,11 @@ def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInpu
     functions = {frame.function for frame in crash.facts.frames}
     called = any(re.search(r"\.(?:fit|train_on_batch)\(", frame.code or "") for frame in crash.facts.frames)
     in_fit = called or bool(functions & {"fit", "train_step", "train_function", "train_on_batch"})
-    return LabelsInInputsCrash() if found["listed"] and in_fit else NoPathToParameters()
+    return LabelsInInputsCrash() if found.kind == "listed" and in_fit else NoPathToParameters()
 
 
 def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
-    found = re.search(
-        r"Received a label value of (?P<label>-?\d+) which is outside the valid range of \[0, (?P<outputs>\d+)\)"
-        r"\.\s+Label values: (?P<labels>-?\d[-\d ]*)",
-        crash.facts.message,
-    )
+    found = _LABELS.search(crash.facts.message)
     if found is None:
         return None
     return LabelBeyondOutputs(
@@ -177,23 +184,6 @@ def _outputs_setting(crash: Crash) -> str:
     return DENSE
 
 
-_SIZES = r"[\[(](?P<{}>[^\])]*)[\])]"
-_TWO_SHAPES = (  # of Keras' own losses, and of TensorFlow's
-    rf"target\.shape={_SIZES.format('target')}, output\.shape={_SIZES.format('prediction')}",
-    rf"logits and labels must be broadcastable: logits_size={_SIZES.format('prediction')} "
-    rf"labels_size={_SIZES.format('target')}",
-    rf"logits and labels must have the same first dimension, got logits shape {_SIZES.format('prediction')} "
-    rf"and labels shape {_SIZES.format('target')}",
-    # Keras 2
-    rf"`?logits`? and `?labels`? must have the same shape,? (?:received )?\({_SIZES.format('prediction')} vs "
-    rf"{_SIZES.format('target')}\)",
-    rf"^Shapes {_SIZES.format('target')} and {_SIZES.format('prediction')} are incompatible",
-    rf"Error when checking target: expected \S+ to have shape {_SIZES.format('prediction')} "
-    rf"but got array with shape {_SIZES.format('target')}",
-)
-_ANY_SHAPES = (
-    rf"(?:Incompatible shapes: |with input shapes: ){_SIZES.format('one')}(?: vs\. |, ){_SIZES.format('other')}"
-)
 # A loss compares by subtracting; what it multiplies are the weights of the examples, which are another matter.
 _DIFFERENCE_IN_LOSS = re.compile(
     r"\{\{node (gradient_tape/)?compile_loss/\S*(sub|SquaredDifference|squared_difference)"
@@ -203,14 +193,16 @@ _KERAS_LOSS = "keras/src/losses/losses.py"
 
 def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
-    for pattern in _TWO_SHAPES:
-        if found := re.search(pattern, message):
-            rows = (None,) if message.startswith("Error when checking target") else ()  # which it leaves out
-            return ShapesDiffer((*rows, *sizes(found["prediction"])), (*rows, *sizes(found["target"])))
-    if "Dimensions cannot be made to match through broadcasting" in message and "compile_loss" in message:
-        return ShapesDiffer()
-    found = re.search(_ANY_SHAPES, message)
-    if found is None or not re.match("Incompatible shapes|Dimensions must be equal", message):
+    found = _LOSS_SHAPES.search(message)
+    if found is not None and (found.kind != "broadcast" or "compile_loss" in message):
+        outputs, targets = found.get("prediction"), found.get("target")
+        if outputs is None or targets is None:
+            return ShapesDiffer()
+        # Keras leaves out the rows, but for its oldest versions.
+        rows = (None,) if found.kind == "per example" and not outputs.startswith("None") else ()
+        return ShapesDiffer((*rows, *sizes(outputs)), (*rows, *sizes(targets)))
+    found = ELEMENT_WISE.search(message)
+    if found is None or found.kind == "merged":
         return None
     one, other = sizes(found["one"]), sizes(found["other"])
     for variables in crash.inward():
@@ -259,35 +251,31 @@ def sizes(text: str) -> tuple[int | None, ...]:
 def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     message = crash.facts.message
     within = message.lower() + " ".join(frame.file for frame in crash.facts.frames)
-    one_id = re.match(r"indices(?:\[[\d,]*\])? = (-?\d+) is not in \[0, (\d+)\)", message)
-    if one_id is not None and "embedding" in within:
-        return TokenBeyondEmbedding(offending=int(one_id[1]), rows=int(one_id[2]))
-    if "position_embedding" not in within:
+    found = _TOKENS.search(message)
+    if found is None or ("embedding" if found.kind == "one id" else "position_embedding") not in within:
         return None
-    if found := re.match(r"Expected size\[0\] in \[0, (?P<rows>\d+)\], but got (?P<length>\d+)", message):
-        return TokenBeyondEmbedding(ids=np.arange(int(found["length"])), rows=int(found["rows"]))
-    if found := re.match(r"Paddings must be non-negative, with input shapes: \[(\d+),.*<\[0 -(\d+)\]", message):
-        return TokenBeyondEmbedding(ids=np.arange(int(found[1])), rows=int(found[1]) - int(found[2]))
-    return None
+    if found.kind == "one id":
+        return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
+    length = int(found["length"])
+    rows = int(found["rows"]) if found.kind == "slice" else length - int(found["over"])
+    return TokenBeyondEmbedding(ids=np.arange(length), rows=rows)
 
 
 def _ragged_columns(crash: Crash) -> RaggedColumns | None:
-    message = crash.facts.message
-    if found := re.match(
-        r"Cannot batch tensors with different shapes in component (\d+)\. First element had shape \[([^\]]*)\] "
-        r"and element \d+ had shape \[([^\]]*)\]",
-        message,
-    ):
-        return RaggedColumns(clash=differing_sizes(found[2], found[3]), column=_component(crash, int(found[1])))
-    if "Can't convert non-rectangular Python sequence to Tensor" in message:
-        return RaggedColumns(lengths=_ragged(variables for variables in crash.inward()))
-    if message.startswith("all input arrays must have the same shape"):
-        collated = any(frame.file.startswith("datasets/utils/tf_utils") for frame in crash.facts.frames)
-        return RaggedColumns() if collated else None
-    if message.startswith(("Unrecognized data type", "Invalid dtype: object")):
-        lengths = _ragged({"x": call.x} for call in calls(crash))
-        return RaggedColumns(lengths=lengths) if lengths else None
-    return None
+    found = _RAGGED.search(crash.facts.message)
+    if found is None:
+        return None
+    match found.kind:
+        case "batch":
+            column = _component(crash, int(found["component"]))
+            return RaggedColumns(clash=differing_sizes(found["one"], found["other"]), column=column)
+        case "nested":
+            return RaggedColumns(lengths=_ragged(variables for variables in crash.inward()))
+        case "collated":
+            collated = any(frame.file.startswith("datasets/utils/tf_utils") for frame in crash.facts.frames)
+            return RaggedColumns() if collated else None
+    lengths = _ragged({"x": call.x} for call in calls(crash))
+    return RaggedColumns(lengths=lengths) if lengths else None
 
 
 def _ragged(frames: Any) -> dict[str, tuple[int, ...]]:
@@ -337,13 +325,12 @@ def _leaves(spec: Any, name: str | None = None) -> list[str | None]:
 
 def _text_in_inputs(crash: Crash) -> TextInInputs | None:
     message = crash.facts.message
-    if "model received string input" in message:  # KerasHub, without a preprocessor
-        return TextInInputs(_text_columns(crash), reads_tokens=True)
-    unread = message.startswith(
-        ("Invalid dtype: str", "Unrecognized data type: x=", "Detected unsupported operations")
-    )
-    if not unread and not re.match(r"Cast string to \w+ is not supported", message):
+    found = _TEXT.search(message)
+    if found is None:
         return None
+    if found.kind == "preprocessor":
+        return TextInInputs(_text_columns(crash), reads_tokens=True)
+    unread = found.kind == "unread"
     call = next(calls(crash), None)
     if call is not None:
         layers = [type(layer).__name__ for layer in getattr(call.model, "_flatten_layers", list)()]

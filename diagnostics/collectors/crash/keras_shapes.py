@@ -18,33 +18,26 @@ from diagnostics.facts.crash.shapes import (
 )
 
 from .frames import Crash
-from .keras import calls, sizes
+from .keras import ELEMENT_WISE, WHOLE_SHAPE, calls, sizes
+from .messages.table import Family
 
-_OF_LAYER = (  # the second until TensorFlow 2.2
-    r"(?:of layer ['\"]?(?P<layer>[\w/.-]+)['\"]? is incompatible with the layer"
-    r"|is incompatible with layer (?P<old_layer>[\w/.-]+)): expected "
-)
-_CHECKED = re.compile(  # Keras until 2.3
-    r"Error when checking input: expected \S+ to have (?:shape "
-    r"\((?P<wanted>[^)]*)\)|(?P<axes>\d+) dimensions),? but got "
-    r"array with shape \((?P<shape>[^)]*)\)"
-)
-_SHAPE = r"[\[(](?P<{}>[^\])]*)[\])]"
+_AXIS = Family("keras-axis")
+_AXES = Family("keras-axes")
+_CHECKED = Family("keras-checked")
+_PRODUCT = Family("keras-product")
+_CONCATENATION = Family("keras-concatenation")
+_RESHAPE = Family("keras-reshape")
+_ROWS = Family("keras-rows")
 
 
 def _axis(crash: Crash) -> LayerMisfit | None:
-    found = re.search(
-        rf"{_OF_LAYER}axis (?P<axis>-?\d+) of input shape to have value (?P<wanted>\d+), but received input with "
-        rf"shape {_SHAPE.format('shape')}",
-        crash.facts.message,
-    )
+    found = _AXIS.search(crash.facts.message)
     if found is None:
         return None
     shape = sizes(found["shape"])
     axis = int(found["axis"]) % len(shape)
     got = shape[axis]
-    layer = found["layer"] or found["old_layer"]
-    return None if got is None else _misfit(crash, layer, int(found["wanted"]), got, shape, axis)
+    return None if got is None else _misfit(crash, found["layer"], int(found["wanted"]), got, shape, axis)
 
 
 def _misfit(crash: Crash, layer: str | None, wanted: int, got: int, shape: Shape, axis: int) -> LayerMisfit:
@@ -64,20 +57,16 @@ def _class(crash: Crash, name: str | None) -> str | None:
 
 
 def _axes(crash: Crash) -> AxesMisfit | None:
-    found = re.search(
-        rf"{_OF_LAYER}(?P<bound>min_|max_)?ndim=(?P<wanted>\d+), found ndim=(?P<got>\d+)"
-        rf"(?:\. Full shape received: {_SHAPE.format('shape')})?",
-        crash.facts.message,
-    )
+    found = _AXES.search(crash.facts.message)
     if found is None:
         return None
-    bound = {"min_": "at least ", "max_": "at most "}.get(found["bound"] or "", "")
-    shape = sizes(found["shape"]) if found["shape"] is not None else None
+    bound = {"min_": "at least ", "max_": "at most "}.get(found.get("bound") or "", "")
+    shape = sizes(found["shape"]) if found.get("shape") is not None else None
     return AxesMisfit(
         f"{bound}{found['wanted']}",
         int(found["got"]),
-        _class(crash, found["layer"] or found["old_layer"]),
-        found["layer"] or found["old_layer"],
+        _class(crash, found["layer"]),
+        found["layer"],
         shape,
         library="keras",
     )
@@ -89,8 +78,8 @@ def _checked_input(crash: Crash) -> LayerMisfit | AxesMisfit | None:
     if found is None:
         return None
     shape = sizes(found["shape"])
-    if found["axes"] is not None:
-        return AxesMisfit(found["axes"], len(shape), "model", None, shape, library="keras")
+    if (axes := found.get("axes")) is not None:
+        return AxesMisfit(axes, len(shape), "model", None, shape, library="keras")
     wanted = sizes(found["wanted"])
     if len(wanted) != len(shape):
         return AxesMisfit(str(len(wanted)), len(shape), "model", None, shape, library="keras")
@@ -103,19 +92,10 @@ def _checked_input(crash: Crash) -> LayerMisfit | AxesMisfit | None:
 
 def _whole_shape(crash: Crash) -> LayerMisfit | AxesMisfit | None:
     """Read the message of a model, which compares its input's whole shape with what it was built for."""
-    message = crash.facts.message
-    found = re.search(
-        rf"{_OF_LAYER}shape={_SHAPE.format('wanted')}, found shape={_SHAPE.format('shape')}", message
-    ) or re.search(
-        r"Invalid input shape for input .*"
-        rf"Expected shape {_SHAPE.format('wanted')}, but input has incompatible shape {_SHAPE.format('shape')}",
-        message,
-        re.DOTALL,
-    )
+    found = WHOLE_SHAPE.search(crash.facts.message)
     if found is None:
         return None
-    named = found.groupdict()
-    layer = named.get("layer") or named.get("old_layer")
+    layer = found.get("layer")
     wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
     if not wanted or not shape:
         return None
@@ -131,10 +111,7 @@ def _whole_shape(crash: Crash) -> LayerMisfit | AxesMisfit | None:
 
 
 def _matrix_product(crash: Crash) -> OperandsMisfit | None:
-    found = re.search(
-        r"Matrix size-incompatible: In\[0\]: \[(?P<one>[\d,]+)\], In\[1\]: \[(?P<other>[\d,]+)\]",
-        crash.facts.message,
-    )
+    found = _PRODUCT.search(crash.facts.message)
     if found is None:
         return None
     one, other = sizes(found["one"]), sizes(found["other"])
@@ -153,13 +130,7 @@ _ELEMENT_WISE = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", 
 
 def _element_wise(crash: Crash) -> OperandsMisfit | None:
     message = crash.facts.message
-    if not re.match(r"Incompatible shapes|Dimensions must be equal|Inputs have incompatible shapes", message):
-        return None
-    found = re.search(
-        rf"(?:Incompatible shapes: |with input shapes: |Received shapes ){_SHAPE.format('one')}"
-        rf"(?: vs\. |, | and ){_SHAPE.format('other')}",
-        message,
-    )
+    found = ELEMENT_WISE.search(message)
     if found is None:
         return None
     shapes = sizes(found["one"]), sizes(found["other"])
@@ -172,27 +143,20 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
     for back in range(1, min(map(len, shapes)) + 1):
         one, other = shapes[0][-back], shapes[1][-back]
         if one is not None and other is not None and one != other and 1 not in (one, other):
-            axis = None if message.startswith("Inputs") else longest - back  # these come without the batch's axis
+            axis = None if found.kind == "merged" else longest - back  # these come without the batch's axis
             return OperandsMisfit("element-wise", one, other, axis, shapes, library="keras")
     return None
 
 
 def _concatenation(crash: Crash) -> OperandsMisfit | None:
-    message = crash.facts.message
-    listed = re.search(
-        r"requires inputs with matching shapes except for the concatenation axis\. Received: input_shape=\[(.*)\]",
-        message,
-    )
-    if listed is not None:
-        shapes = tuple(sizes(shape) for shape in re.findall(r"\(([^)]*)\)", listed[1]))
-    elif found := re.search(
-        rf"ConcatOp : Dimension \d+ in both shapes must be equal: shape\[0\] = {_SHAPE.format('one')} vs\. "
-        rf"shape\[1\] = {_SHAPE.format('other')}",
-        message,
-    ):
-        shapes = sizes(found["one"]), sizes(found["other"])
-    else:
+    found = _CONCATENATION.search(crash.facts.message)
+    if found is None:
         return None
+    listed = found.get("shapes")
+    if listed is not None:
+        shapes = tuple(sizes(shape) for shape in re.findall(r"\(([^)]*)\)", listed))
+    else:
+        shapes = sizes(found["one"]), sizes(found["other"])
     for one, other in zip(*shapes[:2], strict=True):
         if one is not None and other is not None and one != other:
             return OperandsMisfit("concatenation", one, other, None, shapes, library="keras")
@@ -200,12 +164,7 @@ def _concatenation(crash: Crash) -> OperandsMisfit | None:
 
 
 def _reshape(crash: Crash) -> ReshapeMisfit | None:
-    found = re.search(
-        rf"The total size of the tensor must be unchanged.*Received: input_shape={_SHAPE.format('shape')}, "
-        r"\w+=\((?P<wanted>[-\d, ]+)\)",
-        crash.facts.message,
-        re.DOTALL,
-    )
+    found = _RESHAPE.search(crash.facts.message)
     if found is None:
         return None
     shape = sizes(found["shape"])
@@ -216,8 +175,11 @@ def _reshape(crash: Crash) -> ReshapeMisfit | None:
 
 def _rows(crash: Crash) -> RowsMisfit | None:
     message = crash.facts.message
-    if "Data cardinality is ambiguous" not in message:
+    found = _ROWS.search(message)
+    if found is None:
         return None
+    if found.kind == "two":
+        return RowsMisfit({name: int(found[name]) for name in ("x", "y")}) if found["x"] != found["y"] else None
     rows = {name: int(size) for name, size in re.findall(r"(\w+) sizes: (\d+)", message)}
     return RowsMisfit(rows) if len(set(rows.values())) > 1 else None
 

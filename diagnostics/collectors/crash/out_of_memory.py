@@ -15,6 +15,7 @@ from diagnostics.facts.crash import OutOfMemoryCrash, Symptom
 from diagnostics.facts.gpu import CardFacts, Holder
 
 from .frames import Crash
+from .messages.table import Family
 from .model_memory import model_memory
 
 _SIZE = r"(\d+(?:\.\d*)?) ?(bytes|[KMGT]?i?B)\b"
@@ -28,10 +29,11 @@ _TF_BYTES = {
     "bool": 1, "complex64": 8, "complex128": 16,
 }  # fmt: skip
 
-KILLED = re.compile(
-    r"(?P<worker>DataLoader worker \(pid\S* [\d, ]+\) is killed by signal: Killed)"
-    r"|Signal 9 \(SIGKILL\)|<Signals\.SIGKILL: 9>|exitcode\s*: -9\b|Out of memory: Killed process|\boom-?kill"
-)
+KILLED = Family("killed")
+_TORCH = Family("torch-memory")
+_HOST = Family("host-memory")
+_TENSORFLOW = Family("tf-memory")
+_SHARED = Family("shared-memory")
 
 
 def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
@@ -63,10 +65,9 @@ def _size(pattern: str, text: str) -> int | None:
 
 def _of_torch(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     """Read PyTorch's sentence about a card, as it was worded before 2.1 and as it has been since."""
-    tried = _size(r"Tried to allocate SIZE", message)
-    spoken = re.search(r"\b(CUDA|HIP|XPU|MPS backend)\b[^\n]*\bout of memory", message)
-    if spoken is None and not re.search(r"CUDA error\b[^\n]*: out of memory", message):
+    if _TORCH.search(message) is None:
         return None
+    tried = _size(r"Tried to allocate SIZE", message)
     number = re.search(r"GPU (\d+)", message)
     allocated = _size(r"SIZE (?:is allocated by PyTorch|already allocated)", message)
     unused = _size(r"SIZE is reserved by PyTorch but unallocated", message)
@@ -105,36 +106,24 @@ def _elsewhere(capacity: int | None, free: int | None, own: int | None, others: 
 
 
 def _of_host(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    found = re.search(
-        r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to allocate (\d+) bytes",
-        message,
-    )
-    if found is not None:
-        return OutOfMemoryCrash("PyTorch", "CPU", tried=int(found[1]))
-    found = re.search(r"Unable to allocate .+ for an array with shape \(([\d, ]*)\) and data type (\S+)", message)
-    if found is not None:
-        return OutOfMemoryCrash(
-            "NumPy", "CPU", tried=_size("Unable to allocate SIZE", message), shape=_shape(found[1]), dtype=found[2]
-        )
-    return OutOfMemoryCrash(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
+    found = _HOST.search(message)
+    if found is None:
+        return OutOfMemoryCrash(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
+    if found.kind == "torch":
+        return OutOfMemoryCrash("PyTorch", "CPU", tried=int(found["bytes"]))
+    tried = _size("SIZE", found["size"])
+    return OutOfMemoryCrash("NumPy", "CPU", tried=tried, shape=_shape(found["shape"]), dtype=found["dtype"])
 
 
 def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    tensor = re.search(
-        r"OOM when allocating tensor with shape\[(?P<shape>[\d,]*)\] and type (?P<dtype>\w+) on (?P<device>\S+)",
-        message,
-    )
-    tried = (
-        _size(r"ran out of memory trying to allocate SIZE", message)
-        or _size(r"[Oo]ut of memory (?:while trying to allocate|allocating) SIZE", message)
-        or _size(r"failed to allocate SIZE", message)
-    )
-    exhausted = re.search(r"failed to allocate memory|CUDA_ERROR_OUT_OF_MEMORY", message)
-    if tensor is None and tried is None and exhausted is None:
+    found = _TENSORFLOW.search(message)
+    if found is None:
         return None
+    of_tensor = found.kind == "tensor"
     both = f"{log}\n{message}"
-    shape = None if tensor is None else _shape(tensor["shape"])
-    dtype = None if tensor is None else tensor["dtype"]
+    shape = _shape(found["shape"]) if of_tensor else None
+    dtype = found["dtype"] if of_tensor else None
+    tried = _size("SIZE", found["size"]) if found.kind == "size" else None
     if tried is None:
         tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
     if shape is not None and dtype in _TF_BYTES:
@@ -142,7 +131,7 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
     capacity, free, allocated, reserved = _of_pool(both, tried)
     return OutOfMemoryCrash(
         framework="TensorFlow",
-        device=_tf_device(message if tensor is None else tensor["device"]),
+        device=_tf_device(found["device"] if of_tensor else message),
         tried=tried,
         capacity=capacity,
         free=free,
@@ -188,12 +177,12 @@ def _shape(written: str) -> tuple[int, ...]:
 
 
 def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    if "out of shared memory" in message:
+    if _SHARED.search(message) is not None:
         return OutOfMemoryCrash("PyTorch", "shared memory", worker=True)
     found = KILLED.search(message)
     if found is None and exception != "SIGKILL":
         return None
-    return OutOfMemoryCrash(None, "CPU", killed=True, worker=bool(found is not None and found["worker"]))
+    return OutOfMemoryCrash(None, "CPU", killed=True, worker=found is not None and found.kind == "worker")
 
 
 def _host_room(message: str) -> tuple[int | None, int | None]:

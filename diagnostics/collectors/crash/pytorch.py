@@ -28,13 +28,26 @@ from diagnostics.facts.crash import (
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 from .frames import Crash
+from .messages.table import Family
+
+ELEMENT_WISE = Family("torch-element-wise")  # whose shapes differ may be of a loss, or of positions
+_LABELS = Family("torch-labels")
+_RAGGED = Family("torch-ragged")
+_TOKENS = Family("torch-tokens")
+_NO_TOKENS = Family("no-tokens")
+_NO_LOSS = Family("no-loss")
+_NO_GRADIENT = Family("torch-no-gradient")
+_LOSS_SHAPES = Family("torch-loss-shapes")
+_PROBABILITIES = Family("probabilities")
+_DEVICES = Family("devices")
+_METRIC = Family("metric")
 
 
 def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
-    found = re.search(r"Target (-?\d+) is out of bounds", crash.facts.message)
+    found = _LABELS.search(crash.facts.message)
     if found is None:
         return None
-    label = int(found[1])
+    label = int(said) if (said := found.get("label")) else None
     for variables in crash.inward("cross_entropy", "nll_loss"):
         logits: Any = variables.get("input")
         target: Any = variables.get("target")
@@ -60,27 +73,17 @@ def _setting_in_frames(crash: Crash) -> str:
     return OUTPUTS_SETTING
 
 
-_RAGGED = (
-    r"expected sequence of length (?P<one>\d+) at dim \d+ \(got (?P<other>\d+)\)",
-    r"each tensor to be equal size, but got \[(?P<one>[^\]]*)\] at entry 0 and \[(?P<other>[^\]]*)\]",
-    r"setting an array element with a sequence.*inhomogeneous shape",
-    r"each element in list of batch should be of equal size",
-    r"activate truncation and/or padding(?:.*Perhaps your features \(`(?P<column>[^`]+)` in this case\))?",
-)
-
-
 def _ragged_columns(crash: Crash) -> RaggedColumns | None:
-    for pattern in _RAGGED:
-        found = re.search(pattern, crash.facts.message, re.DOTALL)
-        if found is not None:
-            named = found.groupdict()
-            return RaggedColumns(
-                lengths=_ragged_lengths(crash, named.get("column")),
-                clash=differing_sizes(named.get("one") or "", named.get("other") or ""),
-                column=named.get("column"),
-                axes=named["one"].count(",") + 1 if "," in (named.get("one") or "") else None,
-            )
-    return None
+    found = _RAGGED.search(crash.facts.message)
+    if found is None:
+        return None
+    one, column = found.get("one") or "", found.get("column")
+    return RaggedColumns(
+        lengths=_ragged_lengths(crash, column),
+        clash=differing_sizes(one, found.get("other") or ""),
+        column=column,
+        axes=one.count(",") + 1 if "," in one else None,
+    )
 
 
 def differing_sizes(one: str, other: str) -> tuple[int, int] | None:
@@ -142,7 +145,8 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
-    if crash.facts.exception not in ("IndexError", "") or "index out of range in self" not in crash.facts.message:
+    found = _TOKENS.search(crash.facts.message)
+    if found is None or crash.facts.exception not in (found.message.exception, ""):
         return None
     for variables in crash.inward("embedding"):
         ids: Any = variables.get("input")
@@ -152,33 +156,19 @@ def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     return TokenBeyondEmbedding()
 
 
-_SIZES_DIFFER = re.compile(
-    r"The (?:expanded )?size of (?:the tensor|tensor a) \((\d+)\) must match the "
-    r"(?:existing size|size of tensor b) \((\d+)\)"
-)
-
-
 def _position_beyond_table(crash: Crash) -> TokenBeyondEmbedding | None:
     """Recognise a sequence longer than the position ids that transformers prepares."""
-    found, last = _SIZES_DIFFER.search(crash.facts.message), crash.facts.frames[-1]
+    found, last = ELEMENT_WISE.search(crash.facts.message), crash.facts.frames[-1]
     in_model = last.file.replace("\\", "/").startswith("transformers/models/")
     if found is None or not in_model or not re.search(r"position|buffered_token_type_ids", last.code or ""):
         return None
-    length, rows = int(found[1]), int(found[2])
+    length, rows = int(found["one"]), int(found["other"])
     return TokenBeyondEmbedding(ids=np.arange(length), rows=rows) if length > rows else None
 
 
-_NO_TOKENS = (
-    r"You (must|have to|cannot|should) specify (exactly one of|either) input_ids (or|and) inputs_embeds",
-    r"You should supply an encoding or a list of encodings to this method that includes input_ids",
-    r"No columns in the dataset match the model's forward method signature",
-    r"too many dimensions 'str'",
-)
-
-
 def _tokens_missing(crash: Crash) -> TokensMissing | None:
-    message = crash.facts.message
-    if not any(re.search(pattern, message) for pattern in _NO_TOKENS):
+    found = _NO_TOKENS.search(crash.facts.message)
+    if found is None:
         return None
     text_columns = _text_columns(crash)
     for variables in crash.inward():
@@ -191,8 +181,8 @@ def _tokens_missing(crash: Crash) -> TokensMissing | None:
                     text_columns = tuple(str(n) for n, v in received.items() if isinstance(v, str)) or None
                 names = tuple(str(name) for name in received if name != "num_items_in_batch")  # the Trainer's own
                 return TokensMissing(names, text_columns)
-    found = re.search(r"includes input_ids, but you provided (.*)", message)
-    return TokensMissing(None if found is None else tuple(re.findall(r"'([^']+)'", found[1])), text_columns)
+    provided = found.get("names")
+    return TokensMissing(None if provided is None else tuple(re.findall(r"'([^']+)'", provided)), text_columns)
 
 
 def _text_columns(crash: Crash) -> tuple[str, ...] | None:
@@ -212,11 +202,7 @@ def is_text(feature: Any) -> bool:
 
 
 def _loss_missing(crash: Crash) -> LossMissing | None:
-    found = re.search(
-        r"did not return a loss from the inputs, only the following keys: (?P<returned>[^.]*)\. "
-        r"For reference, the inputs it received are (?P<received>[^.]*)\.",
-        crash.facts.message,
-    )
+    found = _NO_LOSS.search(crash.facts.message)
     if found is None:
         return None
     returned, received = (tuple(n for n in found[part].split(",") if n) for part in ("returned", "received"))
@@ -224,7 +210,7 @@ def _loss_missing(crash: Crash) -> LossMissing | None:
 
 
 def _no_path_to_parameters(crash: Crash) -> NoPathToParameters | None:
-    if "does not require grad and does not have a grad_fn" not in crash.facts.message:
+    if _NO_GRADIENT.search(crash.facts.message) is None:
         return None
     return NoPathToParameters(adapters=any(_has_adapters(v) for frame in crash.inward() for v in frame.values()))
 
@@ -235,35 +221,23 @@ def _has_adapters(value: Any) -> bool:
     return "peft_config" in attributes or "peft_config" in getattr(attributes.get("model"), "__dict__", {})
 
 
-_SIZE = r"\(torch\.Size\(\[(?P<{}>[^\]]*)\]\)\)"
-_SHAPES_DIFFER = (
-    rf"Using a target size {_SIZE.format('target')} that is different to the input size "
-    rf"{_SIZE.format('prediction')}",
-    rf"Target size {_SIZE.format('target')} must be the same as input size {_SIZE.format('prediction')}",
-    r"Expected input batch_size \(\d+\) to match target batch_size",
-    r"Expected target size \[[^\]]*\], got \[",
-    r"Expected floating point type for target with class probabilities",
-)
-_WANTS_INDICES = (
-    r"(?:0D or )?1D target tensor expected, multi-target not supported",
-    r"[Oo]nly batches of spatial targets supported \(3D tensors\) but got targets of (?:dimension|size)",
-)
 _STRETCHING = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-_BROADCAST = "must match the size of tensor b"  # any operation says so: it counts only within one of these losses
 
 
 def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
-    found = next((found for pattern in _SHAPES_DIFFER if (found := re.search(pattern, message))), None)
-    wants_indices = any(re.search(pattern, message) for pattern in _WANTS_INDICES)
-    stretched = _BROADCAST in message and any(frame.function in _STRETCHING for frame in crash.facts.frames[-3:])
-    if found is None and not stretched and not wants_indices:
-        return None
+    found = _LOSS_SHAPES.search(message)
+    if found is None:  # any operation says so: it counts only within one of these losses
+        found = ELEMENT_WISE.search(message)
+        stretched = found is not None and found.kind == "operands"
+        if not stretched or not any(frame.function in _STRETCHING for frame in crash.facts.frames[-3:]):
+            return None
+    wants_indices = found is not None and found.kind == "indices"
     for variables in crash.inward():
         prediction, target = variables.get("input"), variables.get("target")
         if is_tensor(prediction) and is_tensor(target):
             return ShapesDiffer(_shape(prediction), _shape(target), wants_indices)
-    if found is None or "target" not in found.groupdict():
+    if found is None or found.get("target") is None:
         return ShapesDiffer(wants_indices=wants_indices)
     prediction, target = (
         tuple(int(size) for size in found[name].split(",") if size.strip()) for name in ("prediction", "target")
@@ -272,7 +246,7 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
 
 
 def _not_probabilities(crash: Crash) -> NotProbabilities | None:
-    if "all elements of input should be between 0 and 1" not in crash.facts.message:
+    if _PROBABILITIES.search(crash.facts.message) is None:
         return None
     for variables in crash.inward("binary_cross_entropy"):
         prediction = to_array(variables.get("input"))
@@ -282,20 +256,9 @@ def _not_probabilities(crash: Crash) -> NotProbabilities | None:
     return NotProbabilities()
 
 
-_DEVICES = (
-    r"(Expected all tensors to be on|should be on) the same device|is not on the expected device",
-    r"Expected object of (device type|backend) (cuda|cpu|CUDA|CPU) but got (device type|backend) "
-    r"(cuda|cpu|CUDA|CPU)",
-    r"indices should be either on (cpu|\w+) or on the same device as the indexed tensor",
-    r"can't convert (cuda:\d+|mps(:\d+)?) device type tensor to numpy",
-    r"Input type \(torch\.cuda\.\w+\) and (weight|bias) type \(torch\.\w+Tensor\) should be the same",
-    r"Input type \(torch\.\w+Tensor\) and (weight|bias) type \(torch\.cuda\.\w+\) should be the same",
-)
-
-
 def _devices_differ(crash: Crash) -> DevicesDiffer | None:
     message = crash.facts.message
-    if not any(re.search(pattern, message) for pattern in _DEVICES):
+    if _DEVICES.search(message) is None:
         return None
     devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
     tensors: dict[str, str] = {}
@@ -312,14 +275,7 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
 
 
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
-    if not re.search(
-        r"Classification metrics can't handle a mix of [\w-]+ and (continuous(-multioutput)?|unknown) targets"
-        r"|Classification metrics can't handle a mix of continuous(-multioutput)? and [\w-]+ targets"
-        # Hugging Face's evaluate, which prints what it was given: rows of fractions, where it wants whole numbers
-        r"|match the expected format\.\s(.|\n)*'predictions': Value\((dtype=)?'int\d+'"
-        r"(.|\n)*Input predictions: (tensor\()?\[+\s*-?\d*\.\d",
-        crash.facts.message,
-    ):
+    if _METRIC.search(crash.facts.message) is None:
         return None
     for variables in crash.inward("_check_targets", "add_batch"):
         for name in ("y_pred", "y_true", "predictions"):

@@ -23,6 +23,23 @@ from diagnostics.facts.crash.shapes import (
 
 from .failed_layer import failed_layer
 from .frames import Crash
+from .messages.table import Family
+from .pytorch import ELEMENT_WISE
+
+_PRODUCT = Family("torch-product")
+_VECTOR = Family("torch-vector")
+_INNER = Family("torch-inner")
+_CHANNELS = Family("torch-channels")
+_AXES = Family("torch-axes")
+_NORM = Family("torch-norm")
+_LAYER_NORM = Family("torch-layer-norm")
+_RECURRENT = Family("torch-recurrent")
+_ATTENTION = Family("torch-attention")
+_WINDOW = Family("torch-window")
+_CONCATENATION = Family("torch-concatenation")
+_RESHAPE = Family("torch-reshape")
+_WEIGHTS = Family("torch-weights")
+_PRETRAINED_WEIGHTS = Family("transformers-weights")
 
 _MAX_LISTED = 8  # tensors of one list
 
@@ -31,29 +48,22 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(int(size) for size in re.findall(r"-?\d+", text))
 
 
-_META = re.compile(r"a and b must have same reduction dim, but got \[(\d+), (\d+)\] X \[(\d+), (\d+)\]")
-_PRODUCT = re.compile(r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)")
-_OLD_PRODUCT = re.compile(r"size mismatch, m1: \[(\d+) x (\d+)\], m2: \[(\d+) x (\d+)\]")  # until 1.7
-_VECTOR = re.compile(r"size mismatch, got input \(\d+\), mat \((\d+)x(\d+)\), vec \((\d+)\)")
-_BATCHES = re.compile(
-    r"Expected size for first two dimensions of batch2 tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]"
-)
-_DOT = re.compile(r"inconsistent tensor size, expected tensor \[(\d+)\] and src \[(\d+)\]")
-
-
-def _table(message: str) -> re.Match[str] | None:
-    """Match the sizes of two matrices that cannot be multiplied: rows and columns of each."""
-    return _PRODUCT.search(message) or _META.search(message) or _OLD_PRODUCT.search(message)
+def _product(message: str) -> tuple[int, int, int, int] | None:
+    """Return rows and columns of two matrices that cannot be multiplied, the first's before the second's."""
+    found = _PRODUCT.search(message)
+    if found is None:
+        return None
+    rows, one, other, columns = (int(found[name]) for name in ("rows", "one", "other", "columns"))
+    return rows, one, other, columns
 
 
 def _linear(crash: Crash) -> LayerMisfit | None:
     message = crash.facts.message
-    table, vector = _table(message), _VECTOR.search(message)
-    if table is not None:
-        rows, got, wanted, outputs = map(int, table.groups())
+    product, vector = _product(message), _VECTOR.search(message)
+    if product is not None:
+        rows, got, wanted, outputs = product
     elif vector is not None:
-        outputs, wanted, got = map(int, vector.groups())
-        rows = 0
+        rows, got, wanted, outputs = 0, int(vector["other"]), int(vector["one"]), int(vector["rows"])
     else:
         return None
     layer = failed_layer(crash, "linear.py", "Linear")
@@ -76,11 +86,7 @@ def _linear(crash: Crash) -> LayerMisfit | None:
 
 
 def _convolution(crash: Crash) -> LayerMisfit | None:
-    found = re.search(
-        r"Given (?:groups=(?P<groups>\d+)|transposed=(?P<transposed>\d)), weight of size \[(?P<weight>[\d, ]+)\], "
-        r"expected input\[(?P<shape>[\d, ]+)\] to have (?P<wanted>\d+) channels, but got (?P<got>\d+) channels",
-        crash.facts.message,
-    )
+    found = _CHANNELS.search(crash.facts.message)
     if found is None:
         return None
     weight, shape, wanted, got = (
@@ -90,8 +96,9 @@ def _convolution(crash: Crash) -> LayerMisfit | None:
         int(found["got"]),
     )
     axes = len(weight) - 2
-    name = f"Conv{'Transpose' if found['transposed'] == '1' else ''}{axes}d"
-    outputs = weight[1] if found["transposed"] == "1" else weight[0]
+    transposed = found.get("transposed") == "1"
+    name = f"Conv{'Transpose' if transposed else ''}{axes}d"
+    outputs = weight[1] if transposed else weight[0]
     layer = failed_layer(crash, "conv.py", "_ConvNd")
     if layer is not None and layer.shape is not None and layer.shape[-axes - 1 :][:1] == (got,):
         shape = tuple(size or 0 for size in layer.shape)
@@ -107,26 +114,11 @@ def _convolution(crash: Crash) -> LayerMisfit | None:
     )
 
 
-_AXES = (
-    re.compile(
-        r"Expected (?P<few>\d)D \(unbatched\) or (?P<many>\d)D \(batched\) input to (?P<operation>conv\w+), "
-        r"but got input of size: \[(?P<shape>[\d, ]*)\]"
-    ),
-    re.compile(  # until 1.10
-        r"Expected (?P<few>\d)-dimensional input for \d-dimensional weight \[[\d, ]+\], but got \d-dimensional "
-        r"(?P<operation>input) of size \[(?P<shape>[\d, ]*)\] instead"
-    ),
-    re.compile(r"^expected (?P<few>\d)D(?: or (?P<many>\d)D)? input \(got (?P<got>\d)D input\)"),
-    re.compile(r"(?:RNN|LSTM|GRU): Expected input to be (?P<few>2)D or (?P<many>3)D, got (?P<got>\d)D"),
-)
-
-
 def _axes(crash: Crash) -> AxesMisfit | None:
-    found = next((found for pattern in _AXES if (found := pattern.search(crash.facts.message))), None)
+    found = _AXES.search(crash.facts.message)
     if found is None:
         return None
-    named = found.groupdict()
-    operation = named.get("operation")
+    operation = found.get("operation")
     layer = (
         failed_layer(crash, "conv.py", "_ConvNd")
         or failed_layer(crash, "batchnorm.py", "_NormBase")
@@ -135,16 +127,16 @@ def _axes(crash: Crash) -> AxesMisfit | None:
     )
     if layer is None and operation is None:
         return None
-    shape = _sizes(named["shape"]) if operation else layer.shape if layer is not None else None
+    shape = _sizes(found["shape"]) if operation else layer.shape if layer is not None else None
     module = None if layer is None else layer.module
-    few, many = named["few"], named.get("many")
+    few, many = found["few"], found.get("many")
     name = layer.name if layer is not None else None
     if name is None and operation is not None:
         name = operation.replace("conv_transpose", "ConvTranspose").replace("conv", "Conv")
         name = f"Conv{int(few) - 2}d" if name == "input" else name
     return AxesMisfit(
         few if many is None else f"{few} or {many}",
-        len(shape) if shape is not None else int(named["got"]),
+        len(shape) if shape is not None else int(found["got"]),
         name,
         None if layer is None else layer.path,
         shape,
@@ -153,20 +145,15 @@ def _axes(crash: Crash) -> AxesMisfit | None:
 
 
 def _batch_norm(crash: Crash) -> LayerMisfit | None:
-    found = re.search(
-        r"(?:running_mean|weight|bias) should contain (\d+) elements not (\d+)", crash.facts.message
-    ) or re.search(
-        r"Expected weight to be a vector of size equal to the number of channels in input, but got "
-        r"weight of shape \[(?P<wanted>\d+)\] and input of shape \[(?P<shape>[\d, ]+)\]",
-        crash.facts.message,
-    )
+    found = _NORM.search(crash.facts.message)
     if found is None:
         return None
-    if "wanted" in found.groupdict():  # of GroupNorm and its like
+    wanted = int(found["wanted"])
+    if found.kind == "group":
         shape: Shape | None = _sizes(found["shape"])
-        wanted, got = int(found["wanted"]), int((shape or (0, 0))[1] or 0)
+        got = int((shape or (0, 0))[1] or 0)
     else:
-        got, wanted, shape = int(found[1]), int(found[2]), None
+        got, shape = int(found["got"]), None
     layer = failed_layer(crash, "batchnorm.py", "_NormBase") or failed_layer(
         crash, "normalization.py", "GroupNorm"
     )
@@ -174,7 +161,7 @@ def _batch_norm(crash: Crash) -> LayerMisfit | None:
         shape = layer.shape
     name = layer.name if layer is not None else None
     batch_norm = name is not None and "BatchNorm" in name
-    name = name or ("GroupNorm" if "wanted" in found.groupdict() else "BatchNorm")
+    name = name or ("GroupNorm" if found.kind == "group" else "BatchNorm")
     return LayerMisfit(
         wanted,
         got,
@@ -188,14 +175,10 @@ def _batch_norm(crash: Crash) -> LayerMisfit | None:
 
 
 def _layer_norm(crash: Crash) -> LayerMisfit | None:
-    found = re.search(
-        r"Given normalized_shape=\[([\d, ]+)\], expected input with shape \[\*?[\d, ]*\], but got input of "
-        r"size ?\[([\d, ]*)\]",
-        crash.facts.message,
-    )
+    found = _LAYER_NORM.search(crash.facts.message)
     if found is None:
         return None
-    wanted, shape = _sizes(found[1]), _sizes(found[2])
+    wanted, shape = _sizes(found["wanted"]), _sizes(found["shape"])
     clash = next(
         ((n, w, s) for n, (w, s) in enumerate(zip(reversed(wanted), reversed(shape), strict=False), 1) if w != s),
         None,
@@ -217,22 +200,16 @@ def _layer_norm(crash: Crash) -> LayerMisfit | None:
 
 
 def _recurrent(crash: Crash) -> LayerMisfit | None:
-    message = crash.facts.message
-    found = re.search(r"input\.size\(-1\) must be equal to input_size\. Expected (\d+), got (\d+)", message)
-    cell = re.search(r"input has inconsistent input_size: got (\d+),? expected (\d+)", message)
-    if found is not None:
-        wanted, got = int(found[1]), int(found[2])
-    elif cell is not None:
-        got, wanted = int(cell[1]), int(cell[2])
-    else:
+    found = _RECURRENT.search(crash.facts.message)
+    if found is None:
         return None
-    layer = failed_layer(crash, "rnn.py", "RNNBase" if cell is None else "RNNCellBase")
+    layer = failed_layer(crash, "rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase")
     module = None if layer is None else layer.module
     shape = None if layer is None else layer.shape
     name = None if layer is None else layer.name
     return LayerMisfit(
-        wanted,
-        got,
+        int(found["wanted"]),
+        int(found["got"]),
         name or "recurrent layer",
         None if layer is None else layer.path,
         "input_size",
@@ -243,13 +220,13 @@ def _recurrent(crash: Crash) -> LayerMisfit | None:
 
 
 def _attention(crash: Crash) -> LayerMisfit | None:
-    found = re.search(r"was expecting embedding dimension of (\d+), but got (\d+)", crash.facts.message)
+    found = _ATTENTION.search(crash.facts.message)
     if found is None:
         return None
     layer = failed_layer(crash, "activation.py", "MultiheadAttention")
     return LayerMisfit(
-        int(found[1]),
-        int(found[2]),
+        int(found["wanted"]),
+        int(found["got"]),
         "MultiheadAttention",
         None if layer is None else layer.path,
         "embed_dim",
@@ -259,34 +236,25 @@ def _attention(crash: Crash) -> LayerMisfit | None:
 
 def _matrix_product(crash: Crash) -> OperandsMisfit | None:
     message = crash.facts.message
-    if found := _table(message):
-        rows, one, other, columns = map(int, found.groups())
+    if product := _product(message):
+        rows, one, other, columns = product
         tensors = _named(crash, lambda shapes: shapes[0][-1:] == (one,) and shapes[1][-2:][:1] == (other,))
         return OperandsMisfit("matrix product", one, other, None, ((rows, one), (other, columns)), tensors)
     if found := _VECTOR.search(message):
-        rows, one, other = map(int, found.groups())
+        rows, one, other = int(found["rows"]), int(found["one"]), int(found["other"])
         return OperandsMisfit("matrix product", one, other, None, ((rows, one), (other,)))
-    if found := _BATCHES.search(message) or _DOT.search(message):
-        one, other = int(found[1]), int(found[2])
+    if found := _INNER.search(message):
+        one, other = int(found["one"]), int(found["other"])
         tensors = _named(crash, lambda shapes: shapes[0][-1:] == (one,) and shapes[1][-2:][:1] == (other,))
         return OperandsMisfit("matrix product", one, other, None, (), tensors)
     return None
 
 
 def _element_wise(crash: Crash) -> OperandsMisfit | None:
-    message = crash.facts.message
-    found = re.search(
-        r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton "
-        r"dimension (\d+)",
-        message,
-    ) or re.search(
-        r"The expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) at non-singleton "
-        r"dimension (\d+)",
-        message,
-    )
-    if found is None:
+    found = ELEMENT_WISE.search(crash.facts.message)
+    if found is None or found.get("axis") is None:
         return None
-    one, other, axis = map(int, found.groups())
+    one, other, axis = int(found["one"]), int(found["other"]), int(found["axis"])
 
     def clash(shapes: list[Shape]) -> bool:
         from_end = max(map(len, shapes)) - axis
@@ -297,14 +265,10 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
 
 
 def _concatenation(crash: Crash) -> OperandsMisfit | None:
-    found = re.search(
-        r"Sizes of tensors must match except in dimension (\d+)\. "
-        r"(?:Expected size (\d+) but got size (\d+)|Got (\d+) and (\d+) in dimension \d+)",  # the second until 1.7
-        crash.facts.message,
-    )
+    found = _CONCATENATION.search(crash.facts.message)
     if found is None:
         return None
-    axis, one, other = (int(size) for size in found.groups() if size is not None)
+    axis, one, other = int(found["axis"]), int(found["one"]), int(found["other"])
     tensors = _named(crash, lambda shapes: one in shapes[0] and other in shapes[1])
     return OperandsMisfit("concatenation", one, other, axis, (), tensors)
 
@@ -339,10 +303,10 @@ def _resolved(name: str, variables: Mapping[str, Any]) -> Any:
 
 
 def _reshape(crash: Crash) -> ReshapeMisfit | None:
-    found = re.search(r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)", crash.facts.message)
+    found = _RESHAPE.search(crash.facts.message)
     if found is None:
         return None
-    wanted, size = _sizes(found[1]), int(found[2])
+    wanted, size = _sizes(found["wanted"]), int(found["size"])
     if crash.variables:
         code = crash.facts.frames[-1].code or ""
         for name in re.findall(r"(?<![\w.)])([A-Za-z_][\w.]*)\.(?:view|reshape)\(", code):
@@ -354,22 +318,18 @@ def _reshape(crash: Crash) -> ReshapeMisfit | None:
 
 def _weights(crash: Crash) -> WeightsMisfit | None:
     message = crash.facts.message
-    found = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
-    size = r"torch\.Size\(\[([\d, ]*)\]\)"
-    differing = re.findall(
-        rf"size mismatch for ([\w.]+): copying a param with shape {size} from checkpoint, the shape in current "
-        rf"model is {size}",
-        message,
-    )
-    if found is None or not differing:
+    differing = list(_WEIGHTS.each(message))
+    if not differing:
         return None
-    weights = {name: (_sizes(saved), _sizes(built)) for name, saved, built in differing}
-    return WeightsMisfit(found[1], weights, pretrained="ignore_mismatched_sizes" in message)
+    weights = {found["name"]: (_sizes(found["saved"]), _sizes(found["built"])) for found in differing}
+    model = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
+    named = "model" if model is None else model[1]
+    return WeightsMisfit(named, weights, pretrained="ignore_mismatched_sizes" in message)
 
 
 def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
     """Read the table that transformers 5 prints before it fails, from the frame that holds it."""
-    if "You set `ignore_mismatched_sizes` to `False`" not in crash.facts.message:
+    if _PRETRAINED_WEIGHTS.search(crash.facts.message) is None:
         return None
     for variables in crash.inward("log_state_dict_report"):
         differing = sorted(variables["loading_info"].mismatched_keys)
@@ -383,18 +343,11 @@ def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
 
 
 def _window(crash: Crash) -> WindowMisfit | None:
-    message = crash.facts.message
-    if found := re.search(
-        r"padded input size per channel: \(([\d x]+)\)\. Kernel size: \(([\d x]+)\)\. Kernel size "
-        r"can't be greater",
-        message,
-    ):
-        return WindowMisfit(_sizes(found[1]), _sizes(found[2]))
-    if found := re.search(
-        r"Given input size: \(([\dx]+)\)\. Calculated output size: \([-\dx]+\)\. Output size", message
-    ):
-        return WindowMisfit(_sizes(found[1]))
-    return None
+    found = _WINDOW.search(crash.facts.message)
+    if found is None:
+        return None
+    window = found.get("window")
+    return WindowMisfit(_sizes(found["size"]), None if window is None else _sizes(window))
 
 
 RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (

@@ -1,12 +1,20 @@
-"""Messages of many versions, pasted in two ways, and the rule that explains each.
+"""Each row of the table of messages: its examples, pasted in several ways and live, give the rule of the row.
 
 Wordings of the installed versions came from running the failure (tests/pytorch/crash/test_usage.py does so again);
 those of older versions are the frameworks' own.
 """
 
+import json
+import re
+import shutil
+import subprocess
+import time
+
 import pytest
 
 from diagnostics.api.explain import explain
+from diagnostics.api.message_table import message_table
+from diagnostics.collectors.crash.messages.table import all_messages
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -23,329 +31,120 @@ LOG = """\
 [rank0]:     loss = step(model, batch)
 [rank0]: {exception}: {message}
 """
-
-MESSAGES = {
-    "dtype-mismatch": [
-        ("RuntimeError", "mat1 and mat2 must have the same dtype, but got Double and Float"),
-        ("RuntimeError", "mat1 and mat2 must have the same dtype"),
-        ("RuntimeError", "expected m1 and m2 to have the same dtype, but got: float != double"),
-        ("RuntimeError", "expected scalar type Float but found Double"),
-        ("RuntimeError", "expected scalar type Half but found Float"),
-        (
-            "RuntimeError",
-            "Expected object of scalar type Float but got scalar type Double for argument #2 "
-            "'mat1' in call to _th_addmm",
-        ),
-        (
-            "RuntimeError",
-            "Expected object of type torch.FloatTensor but found type torch.DoubleTensor for argument #2 'mat2'",
-        ),
-        ("RuntimeError", "Input type (double) and bias type (float) should be the same"),
-        (
-            "RuntimeError",
-            "Input type (torch.cuda.HalfTensor) and weight type (torch.cuda.FloatTensor) should be the same",
-        ),
-        ("RuntimeError", "Found dtype Double but expected Float"),
-        ("RuntimeError", "expected target dtype to be Long or Byte, but got Float"),
-        ("RuntimeError", "expected scalar type Long but found Float"),
-        ("RuntimeError", "\"nll_loss_forward_reduce_cuda_kernel_2d_index\" not implemented for 'Int'"),
-        (
-            "RuntimeError",
-            "Expected tensor for argument #1 'indices' to have one of the following scalar "
-            "types: Long, Int; but got "
-            "torch.FloatTensor instead (while checking arguments for embedding)",
-        ),
-        ("RuntimeError", "result type Float can't be cast to the desired output type Long"),
-        ("RuntimeError", "\"addmm_impl_cpu_\" not implemented for 'Half'"),
-        (
-            "RuntimeError",
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            "Got: Long",
-        ),
-        ("RuntimeError", "Can only calculate the mean of floating types. Got Long instead."),
-        ("RuntimeError", "Only Tensors of floating point and complex dtype can require gradients"),
-        (
-            "TypeError",
-            "can't convert np.ndarray of type numpy.object_. The only supported types are: float64, float32",
-        ),
-        (
-            "ValueError",
-            "RNN input dtype (torch.float64) does not match weight dtype (torch.float32). Convert input: "
-            "input.to(torch.float32), or convert model: model.to(torch.float64)",
-        ),
-        (
-            "TypeError",
-            "Input 'y' of 'Mul' Op has type float64 that does not match type float32 of argument 'x'.",
-        ),
-        (
-            "InvalidArgumentError",
-            "cannot compute MatMul as input #1(zero-based) was expected to be a float tensor but "
-            "is a double tensor",
-        ),
-    ],
-    "graph-misuse": [
-        (
-            "RuntimeError",
-            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-            "already been freed).",
-        ),
-        (
-            "RuntimeError",
-            "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            "[torch.cuda.FloatTensor [64, 128]], which is output 0 of ReluBackward0, is at "
-            "version 2; expected version "
-            "1 instead.",
-        ),
-        (
-            "RuntimeError",
-            "one of the variables needed for gradient computation has been modified by an inplace operation",
-        ),
-        ("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation."),
-        ("RuntimeError", "a leaf Variable that requires grad has been used in an in-place operation."),
-        ("RuntimeError", "grad can be implicitly created only for scalar outputs"),
-        (
-            "RuntimeError",
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-        ),
-        (
-            "RuntimeError",
-            "Can't call numpy() on Variable that requires grad. Use var.detach().numpy() instead.",
-        ),
-        ("ValueError", "can't optimize a non-leaf Tensor"),
-        (
-            "RuntimeError",
-            "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)",
-        ),
-    ],
-    "checkpoint-keys-mismatch": [
-        (
-            "RuntimeError",
-            'Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "body.weight", "body.bias". '
-            '\n\tUnexpected key(s) in state_dict: "module.body.weight", "module.body.bias". ',
-        ),
-        (
-            "ValueError",
-            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
-        ),
-        ("KeyError", "'unexpected key \"module.encoder.embedding.weight\" in state_dict'"),
-    ],
-    "batch-of-one": [
-        (
-            "ValueError",
-            "Expected more than 1 value per channel when training, got input size torch.Size([1, 512])",
-        ),
-        ("ValueError", "Expected more than 1 value per channel when training, got input size [1, 256, 1, 1]"),
-    ],
-    "mixed-precision-misuse": [
-        ("ValueError", "Attempting to unscale FP16 gradients."),
-        ("AssertionError", "No inf checks were recorded for this optimizer."),
-        ("RuntimeError", "unscale_() has already been called on this optimizer since the last update()."),
-        (
-            "RuntimeError",
-            "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.",
-        ),
-    ],
-    "emptied-dataset": [
-        ("IndexError", "Invalid key: 3 is out of bounds for size 0"),
-        ("IndexError", "Index 17 out of range for dataset of size 0."),
-        ("ValueError", "num_samples should be a positive integer value, but got num_samples=0"),
-    ],
-    "missing-pad-token": [
-        (
-            "ValueError",
-            "Asking to pad but the tokenizer does not have a padding token. Please select a token to use as "
-            "`pad_token` `(tokenizer.pad_token = tokenizer.eos_token e.g.)`",
-        ),
-        ("ValueError", "Cannot handle batch sizes > 1 if no padding token is defined."),
-    ],
-    "installation-mismatch": [
-        ("RuntimeError", "CUDA error: no kernel image is available for execution on the device"),
-        (
-            "RuntimeError",
-            "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver",
-        ),
-        ("AssertionError", "Torch not compiled with CUDA enabled"),
-        (
-            "RuntimeError",
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
-            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu')",
-        ),
-        ("RuntimeError", "operator torchvision::nms does not exist"),
-        (
-            "ValueError",
-            "numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88",
-        ),
-        ("RuntimeError", "Numpy is not available"),
-        ("ImportError", "libcudart.so.11.0: cannot open shared object file: No such file or directory"),
-        (
-            "ImportError",
-            "Using the `Trainer` with `PyTorch` requires `accelerate>=0.26.0`: Please run `pip install`",
-        ),
-    ],
-    "worker-failure": [
-        (
-            "RuntimeError",
-            "An attempt has been made to start a new process before the current process has finished its "
-            "bootstrapping phase.",
-        ),
-        (
-            "RuntimeError",
-            "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
-            "'spawn' start method",
-        ),
-        ("RuntimeError", "DataLoader worker (pid(s) 2312, 9108) exited unexpectedly"),
-        ("RuntimeError", "DataLoader worker (pid 4242) is killed by signal: Segmentation fault."),
-        ("RuntimeError", "received 0 items of ancdata"),
-        ("OSError", "[Errno 24] Too many open files"),
-    ],
-    "collective-timeout": [
-        (
-            "DistBackendError",
-            "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=112, "
-            "OpType=ALLREDUCE, NumelIn=1, "
-            "NumelOut=1, Timeout(ms)=600000) ran for 600032 milliseconds before timing out.",
-        ),
-        ("RuntimeError", "Timed out waiting 1800000ms for recv operation to complete"),
-        ("DistStoreError", "Timed out after 601 seconds waiting for clients. 3/4 clients joined."),
-    ],
-    "broadcast-loss": [
-        ("RuntimeError", "0D or 1D target tensor expected, multi-target not supported"),
-        ("RuntimeError", "1D target tensor expected, multi-target not supported"),
-        (
-            "RuntimeError",
-            "only batches of spatial targets supported (3D tensors) but got targets of dimension: 4",
-        ),
-        (
-            "InvalidArgumentError",
-            "logits and labels must have the same first dimension, got logits shape [1,50] and labels shape [50]",
-        ),
-        ("ValueError", "Shapes (None, 1) and (None, 5) are incompatible"),
-        ("ValueError", "`logits` and `labels` must have the same shape, received ((None, 1) vs (None, 5))."),
-        ("ValueError", "logits and labels must have the same shape ((None, 1) vs (None, 5))"),
-        (
-            "ValueError",
-            "Error when checking target: expected dense_3 to have shape (10,) but got array with shape (1,)",
-        ),
-    ],
-    "unused-in-ddp": [
-        (
-            "RuntimeError",
-            "Expected to have finished reduction in the prior iteration before starting a new one. This error "
-            "indicates that your module has parameters that were not used in producing loss. "
-            "Parameter indices which "
-            "did not receive grad for rank 1: 2 3",
-        ),
-        (
-            "RuntimeError",
-            "Expected to have finished reduction in the prior iteration before starting a new one.",
-        ),
-    ],
-    "shape-mismatch": [
-        (
-            "RuntimeError",
-            "Calculated padded input size per channel: (3 x 3). Kernel size: (5 x 5). Kernel "
-            "size can't be greater than "
-            "actual input size",
-        ),
-        (
-            "RuntimeError",
-            "Given input size: (1x3x3). Calculated output size: (1x0x0). Output size is too small",
-        ),
-        ("ValueError", "Data cardinality is ambiguous: x sizes: 100 y sizes: 90. Make sure all arrays contain"),
-        ("RuntimeError", "size mismatch, m1: [32 x 400], m2: [120 x 84] at /pytorch/aten/src/TH/generic"),
-        (
-            "RuntimeError",
-            "Sizes of tensors must match except in dimension 1. Got 70 and 71 in dimension 2 "
-            "(The offending index is 1)",
-        ),
-        (
-            "RuntimeError",
-            "Expected 4-dimensional input for 4-dimensional weight [6, 3, 5, 5], but got "
-            "3-dimensional input of size "
-            "[3, 32, 32] instead",
-        ),
-        (
-            "ValueError",
-            "Input 0 of layer conv2d is incompatible with the layer: expected ndim=4, found "
-            "ndim=3. Full shape received: "
-            "[None, 28, 28]",
-        ),
-        ("ValueError", "Input 0 is incompatible with layer lstm_1: expected ndim=3, found ndim=2"),
-        (
-            "ValueError",
-            "Error when checking input: expected dense_1_input to have shape (784,) but got "
-            "array with shape (28,)",
-        ),
-        (
-            "ValueError",
-            "Error when checking input: expected conv2d_1_input to have 4 dimensions, but got array with shape "
-            "(60000, 28, 28)",
-        ),
-    ],
-    "no-gradient": [
-        ("ValueError", "No gradients provided for any variable: ['dense/kernel:0', 'dense/bias:0']."),
-        ("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn"),
-    ],
-    "ragged-batch": [
-        (
-            "ValueError",
-            "Unable to create tensor, you should probably activate truncation and/or padding with 'padding=True' "
-            "'truncation=True' to have batched tensors with the same length.",
-        ),
-        (
-            "RuntimeError",
-            "stack expects each tensor to be equal size, but got [3, 224, 224] at entry 0 and "
-            "[3, 180, 224] at entry 1",
-        ),
-    ],
-    "device-mismatch": [
-        (
-            "RuntimeError",
-            "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input "
-            "should be a MKLDNN tensor and weight is a dense tensor",
-        ),
-        (
-            "RuntimeError",
-            "Expected object of device type cuda but got device type cpu for argument #1 'self' "
-            "in call to _th_index_select",
-        ),
-        (
-            "RuntimeError",
-            "Expected object of backend CPU but got backend CUDA for argument #4 'mat1'",
-        ),
-        ("RuntimeError", "indices should be either on cpu or on the same device as the indexed tensor (cpu)"),
-        (
-            "TypeError",
-            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the "
-            "tensor to host memory first.",
-        ),
-    ],
+QUOTED = {
+    "backticks": "I get `{}` after a while",
+    "bare": "{}",
+    "quotes": 'The error is: "{}". Any idea?',
+    "bold": "**{}**<br/>",
+    "wide colon": "RuntimeError\N{FULLWIDTH COLON}{}",
 }
-CASES = [(rule, *case) for rule, cases in MESSAGES.items() for case in cases]
+MESSAGES = all_messages()
+ALONE = [row for row in MESSAGES if not row.needs]
+IN_TRACEBACK = [row for row in MESSAGES if not row.needs or row.frames or row.family == "launchers"]
 
 
-@pytest.mark.parametrize("form", [TRACEBACK, LOG], ids=["traceback", "log"])
-@pytest.mark.parametrize(("rule", "exception", "message"), CASES, ids=[f"{c[0]}-{c[2][:60]}" for c in CASES])
-def test_pasted_message_is_explained(rule, exception, message, form):
-    lines = message.replace("\n", "\n[rank0]: ") if form is LOG else message
-    text = form.format(exception=exception, message=lines)
-    assert [finding.rule for finding in explain(text).findings] == [rule]
+def named(row):
+    return f"{row.family}-{row.pattern[:50]}"
 
 
-@pytest.mark.parametrize(("rule", "exception", "message"), CASES, ids=[f"{c[0]}-{c[2][:60]}" for c in CASES])
-@pytest.mark.parametrize(
-    "quoted",
-    [
-        "I get `{}` after a while",
-        "{}",
-        'The error is: "{}". Any idea?',
-        "**{}**<br/>",
-        "RuntimeError\N{FULLWIDTH COLON}{}",
-    ],
-    ids=["backticks", "bare", "quotes", "bold", "wide colon"],
-)
-def test_message_alone_is_explained(rule, exception, message, quoted):
-    assert [finding.rule for finding in explain(quoted.format(message)).findings] == [rule]
+def rules_of(text):
+    return [finding.rule for finding in explain(text).findings]
+
+
+def pasted(row, example):
+    """Yield a message in a traceback and in a log, with the frames that tell what it is about."""
+    frames = "".join(f'  File "{file}", line 90, in call\n    return run(x)\n' for file in row.frames)
+    for form in (TRACEBACK, LOG):
+        margin = "[rank0]: " if form is LOG else ""
+        prefixed = "".join(f"{margin}{line}" for line in frames.splitlines(keepends=True))
+        text = form.format(exception=row.exception, message=example.replace("\n", f"\n{margin}"))
+        yield text.replace(f"{margin}{row.exception}: ", f"{prefixed}{margin}{row.exception}: ")
+
+
+@pytest.mark.parametrize("row", IN_TRACEBACK, ids=named)
+def test_pasted_message_is_explained(row):
+    given = [(example, rules_of(text)) for example in row.examples for text in pasted(row, example)]
+    assert given == [(example, [row.rule]) for example in row.examples for _ in (TRACEBACK, LOG)]
+
+
+@pytest.mark.parametrize("row", ALONE, ids=named)
+def test_message_alone_is_explained(row):
+    cases = [(how, form.format(example)) for example in row.examples for how, form in QUOTED.items()]
+    assert [(how, rules_of(text)) for how, text in cases] == [(how, [row.rule]) for how, _ in cases]
+
+
+@pytest.mark.parametrize("row", ALONE, ids=named)
+def test_live_exception_is_explained(row):
+    for example in row.examples:
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - of the name in the table
+            raise type(row.exception, (Exception,), {})(example)
+        assert rules_of(raised.value) == [row.rule], example
+
+
+def first_match(example):
+    """Return which row a page would name: the first that matches and needs nothing else."""
+    return next((n for n, row in enumerate(ALONE) if row.compiled.search(example)), None)
+
+
+class TestTable:
+    EXAMPLES = [(row, example) for row in ALONE for example in row.examples]
+
+    def test_holds_the_wordings_of_many_frameworks(self):
+        assert len(MESSAGES) >= 150
+        frameworks = {"PyTorch", "Keras", "TensorFlow", "transformers", "datasets", "accelerate", "Lightning"}
+        assert {*frameworks, "NCCL", "gloo", "torchrun", "Linux", "Windows"} <= {row.framework for row in MESSAGES}
+
+    def test_the_first_row_that_matches_has_the_rule(self):
+        wrong = [(row.rule, ALONE[first_match(e)].rule, e) for row, e in self.EXAMPLES]
+        assert [case for case in wrong if case[0] != case[1]] == []
+
+    def test_each_row_is_the_first_for_one_of_its_examples(self):
+        hidden = [row.pattern for n, row in enumerate(ALONE) if n not in map(first_match, row.examples)]
+        assert hidden == []
+
+    @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+    def test_javascript_matches_the_same_rows(self):
+        program = """
+            const {patterns, examples} = JSON.parse(require("fs").readFileSync(0, "utf8"));
+            const compiled = patterns.map(pattern => new RegExp(pattern, "u"));
+            const groups = match => Object.fromEntries(
+                Object.entries(match?.groups ?? {}).map(([name, held]) => [name, held ?? null]));
+            console.log(JSON.stringify(examples.map(example => {
+                const row = compiled.findIndex(pattern => pattern.test(example));
+                return [row, groups(compiled[row]?.exec(example))];
+            })));
+        """
+        patterns = [row["pattern"] for row in message_table() if not row["needs"]]
+        given = json.dumps({"patterns": patterns, "examples": [example for _, example in self.EXAMPLES]})
+        done = subprocess.run(["node", "-e", program], input=given, capture_output=True, text=True, check=True)
+        rows = [first_match(example) for _, example in self.EXAMPLES]
+        matches = [ALONE[row].compiled.search(e) for row, (_, e) in zip(rows, self.EXAMPLES, strict=True)]
+        expected = [[row, match.groupdict()] for row, match in zip(rows, matches, strict=True)]
+        assert json.loads(done.stdout) == expected
+
+    def test_patterns_keep_to_what_both_languages_read_alike(self):
+        for row in MESSAGES:
+            plain = re.sub(r"\\.|\[(?:\\.|[^\]])*\]", "x", row.pattern)  # without escapes and classes
+            assert not re.search(r"\(\?(?![:=!]|<\w)|[$]|\.|[*+}?]\+", plain), row.pattern
+            escaped = re.findall(r"\\(.)", row.pattern)
+            assert set(escaped) <= set("dDwWsSbBn^$\\.*+?()[]{}|/-"), row.pattern
+
+    def test_no_pattern_takes_quadratic_time(self):
+        slow = []
+        for row in MESSAGES:
+            literal = re.sub(r"\W+", " ", row.examples[0])[:200]
+            for part in ("a", " ", "1", "'", "[1,", row.examples[0][:-1], row.examples[0][: len(literal) // 2]):
+                text = part * (40_000 // max(1, len(part)))
+                start = time.process_time()
+                row.compiled.search(text)
+                if time.process_time() - start > 0.25:
+                    slow.append((row.pattern, part))
+        assert slow == []
+
+    def test_what_the_book_gets_can_be_written_as_json(self):
+        rows = message_table()
+        assert json.loads(json.dumps(rows)) == rows
+        assert all(row["title"] and row["fix"] and row["pattern"] for row in rows)
 
 
 class TestLauncher:

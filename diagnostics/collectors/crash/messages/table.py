@@ -1,0 +1,148 @@
+"""Reads the table of messages: one row per wording of an error, in the TOML files of this folder.
+
+A file holds families. A family is what one recogniser asks for, in order: the first row that matches counts. What
+its rows share stands at its head, and a row may say otherwise.
+
+    [graphs]
+    rule = "graph-misuse"
+    framework = "PyTorch"
+
+    [[graphs.messages]]
+    kind = "not a scalar"
+    pattern = 'grad can be implicitly created only for scalar outputs'
+    examples = ["grad can be implicitly created only for scalar outputs"]
+
+A pattern is a regular expression that Python's `re` and JavaScript's `RegExp` with the flag ``u`` read alike. It
+is written as JavaScript's, with ``(?<name>...)`` for a group, and without lookbehind, inline flags, back
+references, ``$`` and a bare dot. Repetitions of wide classes are bounded, so that no text takes quadratic time.
+
+Nothing is read on import, and a pattern is compiled when a message is first compared with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+FILES = ("inputs", "losses", "devices", "memory", "dtypes", "usage", "installation", "processes", "shapes")
+"""In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One wording of an error.
+
+    Attributes:
+        family: the recogniser's name for rows that it treats alike.
+        pattern: as JavaScript writes it, to be searched for in the exception's message.
+        rule: the rule that it points to.
+        framework: whose wording it is, with the library's usual name.
+        examples: messages of our own in this wording, at least one.
+        kind: what the recogniser makes of it, where the rows of a family differ.
+        exception: class name that comes with it.
+        since: first version with this wording, as far as known.
+        until: last version with it; None if it is still in use, or not known.
+        proves: what the message proves, in a few words.
+        unknown: what the text cannot tell; empty if nothing is missing.
+        needs: what else must be known for the rule to be named; empty if the message alone does.
+        frames: files of a traceback that meets `needs`, for the tests.
+    """
+
+    family: str
+    pattern: str
+    rule: str
+    framework: str
+    examples: tuple[str, ...]
+    kind: str = ""
+    exception: str = "RuntimeError"
+    since: str | None = None
+    until: str | None = None
+    proves: str = ""
+    unknown: str = ""
+    needs: str = ""
+    frames: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern for Python. Its classes are ASCII's, as JavaScript's are."""
+        return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", self.pattern), re.ASCII)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A row that matches a text, and what its groups hold."""
+
+    message: Message
+    match: re.Match[str]
+
+    @property
+    def kind(self) -> Any:
+        """What the recogniser makes of it."""
+        return self.message.kind
+
+    @property
+    def text(self) -> str:
+        """The words that matched."""
+        return self.match[0]
+
+    def __getitem__(self, group: str | int) -> str:
+        """Return what a group holds; of group 0, the words that matched.
+
+        Raises:
+            IndexError: the pattern has no such group.
+        """
+        return self.match[group]
+
+    def get(self, group: str) -> str | None:
+        """Return what a group holds; None if the pattern has none of this name, or it took no part."""
+        return self.match.groupdict().get(group)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The rows of one family, which are read when they are first asked for."""
+
+    name: str
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The rows, in order."""
+        return _families()[self.name]
+
+    def search(self, text: str) -> Found | None:
+        """Return the first row that matches somewhere in `text`; None if none does."""
+        for message in self.messages:
+            if match := message.compiled.search(text):
+                return Found(message, match)
+        return None
+
+    def each(self, text: str) -> Iterator[Found]:
+        """Yield every match of the first row that matches: a message may list several things in one wording."""
+        if (first := self.search(text)) is not None:
+            yield from (Found(first.message, match) for match in first.message.compiled.finditer(text))
+
+
+def all_messages() -> tuple[Message, ...]:
+    """Return every row, in the order in which they are asked."""
+    return tuple(message for rows in _families().values() for message in rows)
+
+
+@functools.cache
+def _families() -> dict[str, tuple[Message, ...]]:
+    families: dict[str, tuple[Message, ...]] = {}
+    for name in FILES:
+        content = tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8"))
+        for family, shared in content.items():
+            rows = shared.pop("messages")
+            families[family] = tuple(_message(family, {**shared, **row}) for row in rows)
+    return families
+
+
+def _message(family: str, row: dict[str, Any]) -> Message:
+    lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
+    return Message(family, **{**row, **lists})
