@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from nbformat import NotebookNode, v4
 
 from book.assembly import AssemblyError, assemble, jobs, report_in, write_rules
 from bugs.keeper.catalogue import load_catalogue
+from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).parents[3]
@@ -75,6 +77,9 @@ class TestAssemble:
         assert files <= pages
         assert {page for page in pages - files if not any(fnmatch.fnmatch(page, glob) for glob in globs)} == set()
         assert {exhibit.page for exhibit in EXHIBITS} | {f"rules/{rule.name}" for rule in all_rules()} <= pages
+
+    def test_the_table_of_messages_lies_beside_the_pages(self, source: Path) -> None:
+        assert json.loads((source / "_static" / "messages.json").read_text()) == message_table()
 
     def test_the_landing_page_shows_the_report_of_the_run(self, source: Path) -> None:
         assert "</span> labels-out-of-range" in (source / "_generated" / "report.md").read_text()

@@ -26,7 +26,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 FILES = ("inputs", "losses", "devices", "memory", "dtypes", "usage", "installation", "processes", "shapes")
@@ -136,7 +136,7 @@ def all_messages() -> tuple[Message, ...]:
 def _families() -> dict[str, tuple[Message, ...]]:
     families: dict[str, tuple[Message, ...]] = {}
     for name in FILES:
-        content = tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8"))
+        content = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
         for family, shared in content.items():
             rows = shared.pop("messages")
             families[family] = tuple(_message(family, {**shared, **row}) for row in rows)
