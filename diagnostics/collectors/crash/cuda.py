@@ -58,7 +58,7 @@ def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
     if recognised is None:
         return None
     kind, said = recognised
-    kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
+    kernel, check = assertion(crash.log) if kind == "assert" else (None, None)
     surfaced: FrameFacts | None = next((frame for frame in reversed(facts.frames) if frame.yours), None)
     return AsynchronousErrorCrash(
         kind=kind,
@@ -79,7 +79,7 @@ def _said(message: str) -> tuple[Kind, str] | None:
     return None
 
 
-def _assertion(log: str) -> tuple[str | None, str | None]:
+def assertion(log: str) -> tuple[str | None, str | None]:
     """Read the kernel and its failed assertion from what the device printed; the first one counts."""
     found = _ASSERTION.search(log)
     return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
@@ -98,7 +98,7 @@ def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     """Collect what the host still knows: the log, or labels on the CPU and the number of outputs."""
     if not _is_assert(crash):
         return None
-    _, check = _assertion(crash.log)
+    _, check = assertion(crash.log)
     if check is not None:
         return LabelBeyondOutputs() if _ABOUT_LABELS.search(check) else None
     outputs = _outputs(crash)
@@ -208,7 +208,7 @@ def _of_dataset(dataset: Any) -> Array | None:
 def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     if not _is_assert(crash):
         return None
-    _, check = _assertion(crash.log)
+    _, check = assertion(crash.log)
     if check is not None:
         return TokenBeyondEmbedding() if _ABOUT_ROWS.search(check) else None
     rows = _embedding_rows(crash)

@@ -287,7 +287,7 @@ _DEVICES = (
     r"Expected object of (device type|backend) (cuda|cpu|CUDA|CPU) but got (device type|backend) "
     r"(cuda|cpu|CUDA|CPU)",
     r"indices should be either on (cpu|\w+) or on the same device as the indexed tensor",
-    r"can't convert (cuda:\d+|mps(:\d+)?) device type tensor to numpy",
+    r"can't convert (CUDA tensor|(cuda:\d+|mps(:\d+)?) device type tensor) to numpy",
     r"Input type \(torch\.cuda\.\w+\) and (weight|bias) type \(torch\.\w+Tensor\) should be the same",
     r"Input type \(torch\.\w+Tensor\) and (weight|bias) type \(torch\.cuda\.\w+\) should be the same",
 )
@@ -308,7 +308,7 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         if len(set(tensors.values())) > 1:
             break
         tensors = {}
-    return DevicesDiffer(devices, tensors)
+    return DevicesDiffer(devices, tensors, to_numpy="tensor to numpy" in message)
 
 
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:

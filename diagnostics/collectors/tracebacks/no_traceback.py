@@ -19,6 +19,7 @@ _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the l
     r"|Warning:|\b(?:DEBUG|INFO|WARN|WARNING)\b"
 )
 _QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
+_NAMED = re.compile(r"(?<![\w.])(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^`]+)")
 _ABORTED = re.compile(
     r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
 )
@@ -55,3 +56,22 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
         _, found, quoted = plain.partition(mark)
         if found and quoted.strip():
             yield CrashFacts("", quoted.strip(), (), live=False)
+
+
+def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
+    """Yield each line of a quoted message as a message by itself, without quotes, and with the exception it "
+    "names.
+    """
+    for line in quoted.message.splitlines():
+        named = _NAMED.search(line)
+        name, message = ("", line) if named is None else (named["name"], named["message"])
+        yield CrashFacts(name.rpartition(".")[2], message.strip(" `*\"'“”"), (), live=False)
+
+
+def named_error(text: str) -> CrashFacts | None:
+    """Return the last error that a short text names in a sentence (``I get `ValueError: ...`, why?``); None if "
+    "none.
+    """
+    for message in quoted_messages(text):
+        return next((line for line in reversed(list(lines_of(message))) if line.exception), None)
+    return None

@@ -167,6 +167,7 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
     frames: list[FrameFacts] = []
     texts: list[str] | None = None
     right_after = False  # nothing but frames and their source since the last frame
+    flat = -1  # the line after a frame whose indent was lost, which may be its source
     for index, (_, text) in enumerate(lines):
         frame = _FRAME.match(text) if "File " in text else None
         if texts is None and frame is not None:
@@ -175,12 +176,15 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
             frames = frames if right_after or not headless else []
             frames.append(_read_frame(frame, texts or [], index + 1))
             right_after = True
+            flat = index + 1 if text.startswith("File ") else -1
             continue
         line = text if texts is None else texts[index]
         if not line.strip() or line[0].isspace():
             continue
         exception = None if keyword.iskeyword(line) else _EXCEPTION.match(line)
         named = exception is not None and _is_exception(exception["name"])
+        if index == flat and not named:
+            continue
         if exception is not None and (right_after or (named and not headless)):
             rest = [line.text for line in lines[index + 1 :]] if texts is None else texts[index + 1 :]
             return _crash(exception, rest, frames)
@@ -199,7 +203,8 @@ def _read_frame(found: re.Match[str], texts: Sequence[str], following: int) -> F
     """Read a frame, and the line of source below it."""
     file, function = found["file"], found["function"] or "<module>"
     code = next(iter(texts[following : following + 1]), "")
-    if _FRAME.match(code) or not code.startswith("   "):
+    flat = texts[following - 1].startswith("File ") and not _is_exception(code.partition(":")[0])
+    if _FRAME.match(code) or not (code.startswith("   ") or flat):
         code = ""
     return FrameFacts(shorten(file), int(found["line"]), function, code.strip() or None, is_yours(file))
 

@@ -41,6 +41,28 @@ def in_order(failures: Sequence[Failure], text: str) -> list[Failure]:
     return [*(own if root is not None else reversed(own)), *reports]
 
 
+_AFTERMATH = (
+    "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "EOFError", "ConnectionResetError", "
+    ""
+    ""
+    ""
+    ""ConnectionRefusedError",
+    "Empty", "CancelledError", "SignalException", "Exit",
+)  # fmt: skip
+"""What ends a program, or its other processes, because something else has failed."""
+
+
+def may_be_caught(last: Failure, earlier: Failure) -> bool:
+    """Whether a process went on after a failure, so that it may have nothing to do with the last one."""
+    return (
+        last.process == earlier.process
+        and last.line > earlier.line
+        and not last.aside
+        and not earlier.aside
+        and last.last.exception not in _AFTERMATH
+    )
+
+
 def _root(text: str) -> tuple[str | None, int]:
     """Read which rank failed first, from the last summary, and its exit code, negative for a signal."""
     found = list(_ROOT.finditer(text)) if "Root Cause (first observed failure)" in text else []

@@ -41,11 +41,11 @@ class WorkerCrash:
     Attributes:
         kind: ``pickle``: an object could not be sent to it. ``main guard``: it started the script anew. ``cuda
             fork``: it was forked after CUDA was initialised. ``files``: too many open files. ``exited``: it ended
-            without an exception. ``signal``: a signal ended it.
+            without an exception. ``signal``: a signal ended it. ``spawned``: it ended while it was being started.
         what: the object that cannot be pickled, or the signal; None if unknown.
     """
 
-    kind: Literal["pickle", "main guard", "cuda fork", "files", "exited", "signal"]
+    kind: Literal["pickle", "main guard", "cuda fork", "files", "exited", "signal", "spawned"]
     what: str | None = None
 
 

@@ -33,7 +33,20 @@ SEEN: dict[str, tuple[str, Fix]] = {
     ),
     "exited": (
         "A worker of the data loader ended without an exception that Python could pass on.",
-        (OWN_ERROR, "ulimit -v and dmesg, for a worker that the system ended for want of memory"),
+        (
+            OWN_ERROR,
+            "ulimit -v and dmesg, for a worker that the system ended for want of memory",
+            'put the training under if __name__ == "__main__":, on Windows and macOS',
+        ),
+    ),
+    "spawned": (
+        "A worker ended while it was being started. Where processes are spawned (Windows, macOS), it imports the "
+        "script anew and gets the dataset by pickle. Its own error stands elsewhere in the output.",
+        (
+            'put the training under if __name__ == "__main__":',
+            "define the dataset's class in a module of its own, not in a notebook's cell",
+            OWN_ERROR,
+        ),
     ),
     "signal": (
         "A worker of the data loader was ended by a signal, so it could raise nothing.",

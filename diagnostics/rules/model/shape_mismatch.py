@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.setup import StateOfOtherBatch
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -208,6 +209,31 @@ class ShapeMismatch(Rule):
                 "pass a list of inputs only to a model with several inputs: model.fit([a, b], y)",
             ),
             evidence={"rows": dict(symptom.rows)},
+            where=crash.where,
+        )
+
+    @check
+    def from_state(self, crash: CrashFacts, symptom: StateOfOtherBatch) -> Finding | None:
+        """Say along which axis the hidden state does not belong to the input."""
+        wanted, got = symptom.wanted, symptom.got
+        seen = f"A recurrent layer was given a hidden state of shape {got}, where its input asks for {wanted}."
+        fix: Fix = "make it as (layers * directions, batch, units)"
+        if len(wanted) == len(got) == 3 and wanted[1] != got[1] and (wanted[0], wanted[2]) == (got[0], got[2]):
+            seen += (
+                f" The state is for a batch of {got[1]}, the input is a batch of {wanted[1]}: the last batch of "
+                f"a loader "
+                "is smaller, or the state was made for another batch size."
+            )
+            fix = (
+                "make the state from the input: torch.zeros(layers, x.size(0), units), or pass none, which "
+                "means zeros",
+                "DataLoader(..., drop_last=True), where a state is carried from batch to batch",
+                "nn.LSTM(..., batch_first=True), if the batch is the input's first axis",
+            )
+        return self.found(
+            seen,
+            fix=fix,
+            evidence={"wanted_shape": list(wanted), "state_shape": list(got)},
             where=crash.where,
         )
 

@@ -183,7 +183,10 @@ def of_axes(symptom: AxesMisfit) -> Repair:
     if symptom.library == "keras":
         if symptom.got == fewest - 1:
             return "", "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end"
-        return "", f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
+        reshape = f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
+        if symptom.got > most:
+            return "", ("keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape", reshape)
+        return "", reshape
     if symptom.got > most:
         extra = symptom.got - most
         count = {1: "two", 2: "three"}.get(extra, str(extra + 1))
