@@ -42,12 +42,8 @@ def in_order(failures: Sequence[Failure], text: str) -> list[Failure]:
 
 
 _AFTERMATH = (
-    "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "EOFError", "ConnectionResetError", "
-    ""
-    ""
-    ""
-    ""ConnectionRefusedError",
-    "Empty", "CancelledError", "SignalException", "Exit",
+    "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "EOFError", "ConnectionResetError", "Empty",
+    "ConnectionRefusedError", "CancelledError", "SignalException", "Exit",
 )  # fmt: skip
 """What ends a program, or its other processes, because something else has failed."""
 

@@ -16,7 +16,7 @@ class InstallationCrash:
             another cuDNN is loaded than PyTorch was built with. ``gpu checkpoint``: a checkpoint of GPU tensors is
             loaded where no GPU is usable. ``binary``: two packages were compiled for different versions.
             ``numpy``: a package was compiled for another NumPy. ``missing package``: an optional dependency is not
-            installed.
+            installed. ``no triton``: torch.compile finds no Triton.
         said: the words that gave it away.
     """
 
@@ -30,6 +30,7 @@ class InstallationCrash:
         "binary",
         "numpy",
         "missing package",
+        "no triton",
     ]
     said: str
 

@@ -71,7 +71,7 @@ class DeviceMismatch(Rule):
         )
 
     def _to_numpy(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding:
-        on = symptom.devices[0] if symptom.devices else "a GPU"
+        on = next((device for device in symptom.devices if device != "cpu"), "a GPU")
         return self.found(
             f"A tensor on {on} was given to NumPy, which reads only the CPU's memory. Functions of NumPy, "
             f"scikit-learn "

@@ -65,6 +65,13 @@ SEEN: dict[str, tuple[str, Fix]] = {
             'pip install "numpy<2", if there is no newer one, and restart the process',
         ),
     ),
+    "no triton": (
+        "torch.compile writes its kernels for the GPU with Triton, and no Triton that works is installed.",
+        (
+            "python -m pip install triton, in the version that this PyTorch names; triton-windows on Windows",
+            "TORCHDYNAMO_DISABLE=1 in the environment, or without torch.compile: the same numbers, slower",
+        ),
+    ),
     "missing package": (
         "An optional dependency is not installed, or not in the version that is needed.",
         ("install it, and restart the kernel or the process", "python -m pip show NAME, to see which one runs"),
@@ -184,7 +191,7 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
             (
                 f"update both: python -m pip install -U {PIP_NAMES.get(caller, caller)}"
                 + (f" {PIP_NAMES.get(top, top)}" if top.islower() else " and the package of that class"),
-                f"or install the versions that {caller}'s requirements name",
+                f"install the versions that the requirements of {caller} name",
             ),
         )
     return (

@@ -171,7 +171,9 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
         return ""
     if symptom.free is not None and symptom.free >= max(unused, symptom.tried):
         return (
-            f"That would be enough, but {symptom.framework}'s memory is fragmented into blocks that are too small."
+            f"That would be enough: either {symptom.framework}'s memory is fragmented into blocks that are too "
+            f"small, "
+            "or a limit keeps this process from what is free, or it was freed only after the failure."
         )
     return (
         f"{symptom.framework} itself holds {in_bytes(unused)} that no tensor uses. That would be enough, but it "

@@ -82,7 +82,12 @@ class LabelsOutOfRange(Rule):
             f"{label} is beyond the model's last class. Classes are counted from 0, so the model needs at least "
             "one output more than the largest label. "
             f"{not_known('how many outputs it has, and which examples have that label,', live=False)}",
-            fix=symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
+            fix=(
+                symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
+                "print(labels.unique()) on the CPU: colours or 255 in a mask are no classes; map them to "
+                "0..C-1, or give "
+                "the loss ignore_index=255",
+            ),
             evidence={"label": symptom.label},
             where=crash.where,
         )

@@ -139,7 +139,8 @@ class ShapeMismatch(Rule):
             has = f"has shape {symptom.shape}, which is {symptom.size} values"
         return self.found(
             _sentences(
-                f"{symptom.tensor or 'A tensor'} cannot be reshaped to {symptom.wanted}: it {has}.",
+                f"{symptom.tensor or ('An array' if symptom.library == 'numpy' else 'A tensor')} cannot be "
+                f"reshaped to {symptom.wanted}: it {has}.",
                 seen,
             ),
             fix=fix,

@@ -110,7 +110,8 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
             )
         case "address":
             return (
-                f"Port {what or 'of the rendezvous'} is taken by another process: another run on this machine, "
+                f"{f'Port {what}' if what else 'The port of the rendezvous'} is taken by another process: "
+                f"another run on this machine, "
                 f"or one "
                 "that was stopped and still lives.",
                 (

@@ -84,13 +84,15 @@ def _shapes(crash: Crash) -> AxesMisfit | ReshapeMisfit | OperandsMisfit | None:
         return AxesMisfit(found["few"], len(shape), f"Conv{int(found['few']) - 2}d", shape=shape)
     if found := _ARRAY.search(message):
         wanted = tuple(int(size) for size in re.findall(r"-?\d+", found["wanted"]))
-        return ReshapeMisfit(wanted, int(found["size"]))
+        return ReshapeMisfit(wanted, int(found["size"]), library="numpy")
     if found := _ARRAYS.search(message):
         shapes = _shape(found["one"]), _shape(found["other"])
         for back in range(1, min(map(len, shapes)) + 1):
             one, other = shapes[0][-back], shapes[1][-back]
             if one != other and 1 not in (one, other):
-                return OperandsMisfit("element-wise", one, other, max(map(len, shapes)) - back, shapes)
+                return OperandsMisfit(
+                    "element-wise", one, other, max(map(len, shapes)) - back, shapes, library="numpy"
+                )
     return None
 
 
@@ -131,7 +133,7 @@ def _library(crash: Crash) -> AsynchronousErrorCrash | InstallationCrash | None:
     if found := _CUDNN.search(crash.facts.message):
         return AsynchronousErrorCrash(kind="library", said=found[0].split(".")[0])
     if found := _TRITON.search(crash.facts.message):
-        return InstallationCrash("missing package", found[0])
+        return InstallationCrash("no triton", found[0])
     return None
 
 
