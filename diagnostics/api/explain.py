@@ -145,7 +145,7 @@ def read_text(text: str) -> _Explained:
                 explained: _Explained = (title(found_failures, failure), whole.facts, *found)
                 if isinstance(found[0], LauncherTail):
                     tail = tail or explained
-                elif position and may_be_caught(ordered[0], failure):
+                elif position and may_be_caught(ordered[0], failure, text):
                     return title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
                 else:
                     return explained
@@ -187,8 +187,7 @@ def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
     kind = nature_of(fatal)
     earlier = (
         f"An earlier failure, on line {caught.line} of the text ({caught.last.exception}), is one that a rule "
-        f"knows, "
-        "but the program went on after it: if it led to this one, pass that traceback alone."
+        "knows, but the program went on after it: if it led to this one, pass that traceback alone."
     )
     return replace(fatal, nature=earlier if kind is None else f"{kind} {earlier}")
 

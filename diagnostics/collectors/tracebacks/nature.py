@@ -72,21 +72,18 @@ def nature_of(crash: CrashFacts) -> str | None:
     if _NETWORK.fullmatch(name) or _NO_ANSWER.search(message):
         return (
             "It is a failure of the network or of a server's answer (no connection, no permission, or a wrong "
-            "name), "
-            "not of the training code."
+            "name), not of the training code."
         )
     if name in _FILE or (name == "OSError" and _MISSING_FILE.search(message)):
         what = _FILE.get(name, "a file or folder is not where the code looks for it")
         return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
     if found := _CIRCULAR.search(message):
         top = found["module"].split(".")[0]
-        return f"Modules import each other in a circle; often a file of yours is called {top}.py, as the "
-        "package is."
+        return f"Modules import each other in a circle; often a file of yours is called {top}.py, as a package is."
     if found := _LACKING.search(message):
         return (
             f"The module {found['module']} cannot be imported: it is not installed for the Python that ran, or "
-            f"it is a "
-            "module of yours in another folder."
+            "it is a module of yours in another folder."
         )
     last = crash.frames[-1] if crash.frames else None
     if name in _PYTHON and (last is None or last.yours or crash.where is None or name == "KeyError"):

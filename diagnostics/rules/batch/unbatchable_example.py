@@ -61,8 +61,7 @@ def _of_type(what: str) -> tuple[str, Fix]:
     if what == "NoneType":
         return (
             "An example holds None, where a batch needs tensors, arrays or numbers: __getitem__ returned "
-            "nothing for it, "
-            "or one of its values is missing.",
+            "nothing for it, or one of its values is missing.",
             (
                 "return a value on every path of __getitem__; take unusable rows out when the dataset is made",
                 "a collate_fn that drops them: default_collate([x for x in batch if x is not None])",
@@ -79,12 +78,11 @@ def _of_type(what: str) -> tuple[str, Fix]:
         )
     return (
         f"The examples hold a {what}, of which no batch can be made: it needs tensors, arrays, numbers, "
-        f"strings, or "
-        "tuples and dicts of them.",
+        "strings, or tuples and dicts of them.",
         (
             "turn it into a tensor in __getitem__",
-            "DataLoader(..., collate_fn=...), which puts such values into a list; PyTorch Geometric has its own "
-            "DataLoader",
+            "DataLoader(..., collate_fn=...), which puts such values into a list; PyTorch Geometric has its "
+            "own DataLoader",
         ),
     )
 
@@ -93,8 +91,8 @@ def _of_rows(symptom: facts.UnbatchableExample) -> tuple[str, Fix]:
     expected, got = symptom.rows or (0, 0)
     return (
         f"The columns have different lengths: {symptom.what} has {got:,} rows where the others have "
-        f"{expected:,}. A "
-        "batched function of Dataset.map returned another number of rows than the columns that stay.",
+        f"{expected:,}. A batched function of Dataset.map returned another number of rows than the columns that "
+        "stay.",
         (
             "dataset.map(function, batched=True, remove_columns=dataset.column_names)",
             "return every column with the same number of rows: attention_mask as well as input_ids",

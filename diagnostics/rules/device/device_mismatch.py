@@ -74,8 +74,7 @@ class DeviceMismatch(Rule):
         on = next((device for device in symptom.devices if device != "cpu"), "a GPU")
         return self.found(
             f"A tensor on {on} was given to NumPy, which reads only the CPU's memory. Functions of NumPy, "
-            f"scikit-learn "
-            "and matplotlib convert what they are given, lists of tensors too.",
+            "scikit-learn and matplotlib convert what they are given, lists of tensors too.",
             fix=(
                 "values = tensor.detach().cpu().numpy()",
                 "loss.item(), for a single number",

@@ -49,13 +49,12 @@ SEEN: dict[str, tuple[str, Fix]] = {
         'torch.load(path, map_location="cpu")',
     ),
     "binary": (
-        "A compiled package does not fit the installed PyTorch, CUDA or system libraries: it was "
-        "built for another "
-        "version.",
+        "A compiled package does not fit the installed PyTorch, CUDA or system libraries: it was built for "
+        "another version.",
         (
             "install the two together, in the pair of versions that the package's compatibility table gives",
-            "build the package anew against the installed PyTorch: pip install "
-            "--no-build-isolation --no-cache-dir",
+            "build the package anew against the installed PyTorch: pip install --no-build-isolation "
+            "--no-cache-dir",
         ),
     ),
     "numpy": (
@@ -158,8 +157,7 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
     if symptom.kind == "interface":
         return (
             f"Lightning does not accept {name} as a scheduler of PyTorch's: the base class changed its name in "
-            f"PyTorch "
-            "2.0, which this Lightning does not know yet.",
+            "PyTorch 2.0, which this Lightning does not know yet.",
             (
                 "pip install -U lightning pytorch-lightning",
                 "pip install 'torch<2', if the code needs this Lightning",
@@ -186,8 +184,7 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
     if caller and caller != top:
         return (
             f"In the installed versions {lacks}, and {caller} asks for it: two installed packages do not fit "
-            f"together. "
-            "The training code is not at fault.",
+            "together. The training code is not at fault.",
             (
                 f"update both: python -m pip install -U {PIP_NAMES.get(caller, caller)}"
                 + (f" {PIP_NAMES.get(top, top)}" if top.islower() else " and the package of that class"),
@@ -196,8 +193,7 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
         )
     return (
         f"In the installed version {lacks}: it was removed, renamed or moved, or is not there yet. The code was "
-        f"written "
-        "for another version, or the name is misspelt.",
+        "written for another version, or the name is misspelt.",
         (
             f"{show}, and install the version that the code's README or requirements name",
             "look the name up in the library's release notes, and use what took its place",

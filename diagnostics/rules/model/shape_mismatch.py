@@ -185,8 +185,8 @@ class ShapeMismatch(Rule):
         """Say which window does not fit into the input."""
         window = "its window" if symptom.window is None else f"a kernel of {symptom.window}"
         return self.found(
-            f"A convolution or pooling got an input of size {symptom.size}, which is smaller than {window}. Each "
-            "layer with a stride has made it smaller.",
+            f"A convolution or pooling got an input of size {symptom.size}, which is smaller than {window}. "
+            "Each layer with a stride has made it smaller.",
             fix=(
                 "use larger inputs, or fewer layers with a stride",
                 "padding in the convolutions: padding=kernel_size // 2",
@@ -201,12 +201,11 @@ class ShapeMismatch(Rule):
         """Give the number of rows of each array."""
         counts = listed(f"{name} has {count_of(rows, 'row')}" for name, rows in symptom.rows.items())
         return self.found(
-            f"Arrays that belong together have different numbers of rows: {counts}. Each row of "
-            f"the inputs needs one "
-            "of the targets.",
+            f"Arrays that belong together have different numbers of rows: {counts}. Each row of the inputs "
+            "needs one of the targets.",
             fix=(
-                "print the shapes where the arrays are made: a split, a filter or a window was "
-                "applied to one of them",
+                "print the shapes where the arrays are made: a split, a filter or a window was applied to one "
+                "of them",
                 "pass a list of inputs only to a model with several inputs: model.fit([a, b], y)",
             ),
             evidence={"rows": dict(symptom.rows)},
@@ -222,8 +221,7 @@ class ShapeMismatch(Rule):
         if len(wanted) == len(got) == 3 and wanted[1] != got[1] and (wanted[0], wanted[2]) == (got[0], got[2]):
             seen += (
                 f" The state is for a batch of {got[1]}, the input is a batch of {wanted[1]}: the last batch of "
-                f"a loader "
-                "is smaller, or the state was made for another batch size."
+                "a loader is smaller, or the state was made for another batch size."
             )
             fix = (
                 "make the state from the input: torch.zeros(layers, x.size(0), units), or pass none, which "
@@ -257,8 +255,8 @@ def _clash(symptom: OperandsMisfit) -> str:
     of = f" Shapes: {listed(shapes)}." if shapes else ""
     if symptom.operation == "concatenation":
         return (
-            f"Tensors cannot be concatenated{along}: along another axis, where all must be equal, their sizes are "
-            f"{one} and {other}.{of}"
+            f"Tensors cannot be concatenated{along}: along another axis, where all must be equal, their sizes "
+            f"are {one} and {other}.{of}"
         )
     return (
         f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them 1.{of}"

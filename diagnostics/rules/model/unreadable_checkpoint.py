@@ -9,8 +9,8 @@ from diagnostics.facts.crash import setup as facts
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "weights only": (
-        "torch.load reads only weights since PyTorch 2.6, and this file holds other Python objects, too, or is no "
-        "whole checkpoint.",
+        "torch.load reads only weights since PyTorch 2.6, and this file holds other Python objects, too, or is "
+        "no whole checkpoint.",
         (
             "torch.load(path, weights_only=False), for a file whose source you trust: it can run any code",
             "torch.serialization.add_safe_globals([Class]), for the class that the message names",
@@ -35,8 +35,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
     ),
     "not a checkpoint": (
         "The file is no checkpoint of the format that it is read as: often a web page, a text or a pointer of "
-        "Git LFS "
-        "in place of the download.",
+        "Git LFS in place of the download.",
         (
             "look at its first bytes and its size: head -c 200 FILE; ls -l FILE",
             "git lfs pull, or download it again",

@@ -71,9 +71,8 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
             )
             return (
                 f"{named}, so there is nothing to put adapters on. Layers are called otherwise in each "
-                f"architecture; "
-                "quantised ones have a class of their own, and a model that already has adapters another "
-                "structure.",
+                "architecture; quantised ones have a class of their own, and a model that already has adapters "
+                "another structure.",
                 (
                     "print([name for name, module in model.named_modules()]), and name the last parts of the "
                     "linear ones",
@@ -98,8 +97,7 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 (
                     'set these values to "auto" in the DeepSpeed configuration',
                     "pass the same value as an argument, and check that the arguments reach the script: a "
-                    "command is cut "
-                    "off where a line lacks its backslash",
+                    "command is cut off where a line lacks its backslash",
                 ),
             )
         case "strategies":
@@ -111,9 +109,7 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
         case "address":
             return (
                 f"{f'Port {what}' if what else 'The port of the rendezvous'} is taken by another process: "
-                f"another run on this machine, "
-                f"or one "
-                "that was stopped and still lives.",
+                "another run on this machine, or one that was stopped and still lives.",
                 (
                     "torchrun --master-port 29501 ..., or MASTER_PORT=29501; --standalone picks a free one",
                     f"find who holds it: lsof -i :{what or 29500}",

@@ -222,7 +222,7 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
     if symptom.library == "numpy" and abs(len(a) - len(b)) > 2:
         return (
             f"They have {len(a)} and {len(b)} axes: one of them is probably a whole tuple of outputs, made into "
-            f"an array.",
+            "an array.",
             "logits = predictions[0] if isinstance(predictions, tuple) else predictions",
         )
     if symptom.operation == "matrix product":
