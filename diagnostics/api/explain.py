@@ -47,8 +47,9 @@ def explain(failure: Any) -> Report:
         InvalidInput: neither an exception nor a text with a traceback, part of one, or a known message.
     """
     from diagnostics.report.build import finished
+    from diagnostics.rules.registry import rules_of_crashes
 
-    return finished(explanation_of(failure))
+    return finished(explanation_of(failure), rules_of_crashes())
 
 
 def explanation_of(failure: Any) -> Report:
@@ -63,15 +64,15 @@ def explanation_of(failure: Any) -> Report:
             f"explain() was given {what(failure)}. It takes a caught exception, or the text of a traceback."
         )
     from diagnostics.facts.crash import CrashFacts, Symptom
-    from diagnostics.report.build import evaluated, new_evaluator
+    from diagnostics.report.build import evaluated, evaluator_of_crashes
 
-    evaluator = new_evaluator()
+    evaluator = evaluator_of_crashes()
     findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
     if not findings and crash.nature is None:
         from diagnostics.collectors.tracebacks.nature import nature_of
 
         crash = replace(crash, nature=nature_of(crash))
-    return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), crash=crash)
+    return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), of_crash=True, crash=crash)
 
 
 def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:

@@ -15,7 +15,11 @@ from diagnostics.errors import DiagnosticsError, InvalidInput
 from diagnostics.text.join import listed
 
 CLEAN, FOUND, USAGE = 0, 1, 2
-QUICK = ("explain", "rules", "gpu")  # commands that need nothing of `run`, which takes as long to import as they take
+QUICK = (
+    "explain",
+    "rules",
+    "gpu",
+)  # commands that need nothing of `run`, which takes as long to import as they take
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
