@@ -62,6 +62,10 @@ _PYTHON = {
 }
 
 
+_PLAIN = ("KeyError", "NameError", "UnboundLocalError", "AttributeError", "ZeroDivisionError", "SyntaxError")
+"""What says enough by its name, wherever it was raised: the others may be a library's judgement of tensors."""
+
+
 def nature_of(crash: CrashFacts) -> str | None:
     """Say in a sentence what kind of failure it is, where that is no matter of training; None if it may be one."""
     name, message = crash.exception, crash.message
@@ -86,9 +90,11 @@ def nature_of(crash: CrashFacts) -> str | None:
             "it is a module of yours in another folder."
         )
     last = crash.frames[-1] if crash.frames else None
-    if name in _PYTHON and (last is None or last.yours or crash.where is None or name == "KeyError"):
+    if name in _PYTHON and (name in _PLAIN or (last is not None and last.yours)):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
-        return f"It is a {name}{whose}, not a failure of training that a rule knows: {_PYTHON[name]}{_at(crash)}."
+        article = "an" if name[0] in "AEIOU" else "a"
+        what = f"{_PYTHON[name]}{_at(crash)}"
+        return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
     return None
 
 

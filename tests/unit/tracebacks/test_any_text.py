@@ -24,13 +24,21 @@ IndexError: Target 10 is out of bounds.
 """
 PIECES = [
     *TRACEBACK.splitlines(keepends=True),
-    "Traceback (most recent call last)", "File \"", "\", line 3, in f\n", "  + Exception Group ", "╭─── ", "│ ❱ 8 ",
+    "Traceback (most recent call last)", "File \"", "\", line 3, in f\n", "  + Exception Group ", "╭─── ",
+    "│ ❱ 8 ",
     "E   ", "> ", "----> 3 loss.backward()\n", "Cell In[3], line 2\n", "<ipython-input-3-abc> in <module>\n",
     "[rank0]: ", "worker-1 | ", "2026-01-02 10:11:12,345 ERROR ", "\\n", "\\u001b[31m", "\x1b[0m", "\r", "\x00",
     "During handling of the above exception, another exception occurred:\n", "KeyError: 'x'", "RuntimeError: ",
     "CUDA out of memory. Tried to allocate ", "20.00 MiB", "torch.Size([", "Expected ", "size mismatch for ",
-    "ChildFailedError", "exitcode: -9", "Killed", "'", '"', "`", "(", "[", "{", "```", "\n\n", "    ", "é", "：", "﻿",
+    "ChildFailedError", "exitcode: -9", "Killed", "'", '"', "`", "(", "[", "{", "```", "\n\n", "    ", "é",
+    "\N{FULLWIDTH COLON}", "\ufeff",
 ]  # fmt: skip
+
+
+def in_words(refusal):
+    words = str(refusal)
+    assert len(words.split()) > 3
+    return words
 
 
 def told(text):
@@ -38,8 +46,7 @@ def told(text):
     try:
         report = diagnostics.explain(text)
     except InvalidInput as refusal:
-        assert str(refusal)
-        return str(refusal)
+        return in_words(refusal)
     assert isinstance(report, Report)
     assert report.faults == ()
     shown = io.StringIO()
@@ -94,7 +101,7 @@ class TestOddFiles:
             TRACEBACK.encode("utf-32"),
             TRACEBACK.replace("\n", "\r\n").encode(),
             TRACEBACK.replace("ada", "a\x00da").encode(),
-            ("\r".join(f"{n}%|███| {n}/100 [00:01<00:09, 9.1it/s]" for n in range(100)) + "\n" + TRACEBACK).encode(),
+            ("\r".join(f"{n}%|███| {n}/100 [00:01<00:09]" for n in range(100)) + "\n" + TRACEBACK).encode(),
             "".join(f"train-0 train {line}\n" for line in TRACEBACK.splitlines()).encode(),
             "".join(f"{n:06d}   {line}\n" for n, line in enumerate(TRACEBACK.splitlines())).encode(),
             f"```\n{TRACEBACK}```\n".encode(),
@@ -113,16 +120,14 @@ class TestOddFiles:
         report = told(read_log(str(file)).text)
         assert [finding.rule for finding in report.findings] == ["labels-out-of-range"]
 
-    @pytest.mark.parametrize(
-        "raw", [b"", b"\x00" * 1000, b"\n" * 1000, b"%PDF-1.7 \x00\x01", b"\x89PNG\r\n\x1a\n"]
-    )
+    @pytest.mark.parametrize("raw", [b"", b"\x00" * 1000, b"\n" * 1000, b"%PDF-1.7 \x00\x01", b"\x89PNG\r\n"])
     def test_without_a_failure_is_refused_in_words(self, tmp_path, raw):
         file = tmp_path / "log.txt"
         file.write_bytes(raw)
         try:
             text = read_log(str(file)).text
         except InvalidInput as refusal:
-            assert str(refusal)
+            in_words(refusal)
         else:
             assert isinstance(told(text), str)
 

@@ -276,13 +276,14 @@ class TestSeveralFailures:
         assert report.findings == ()
         assert report.title == "explained the last of 3 failures in the text, on line 25"
         assert report.crash.nature.endswith(
-            "An earlier failure, on line 14 of the text (IndexError), is one that a rule knows, but the program went on "
-            "after it: if it led to this one, pass that traceback alone."
+            "An earlier failure, on line 14 of the text (IndexError), is one that a rule knows, but the program went "
+            "on after it: if it led to this one, pass that traceback alone."
         )
 
     @pytest.mark.parametrize("said", ["KeyboardInterrupt", "BrokenPipeError: [Errno 32] Broken pipe", "EOFError"])
     def test_what_comes_of_a_failure_does_not_hide_it(self, said):
-        after = f'Traceback (most recent call last):\n  File "/home/ada/train.py", line 9, in main\n    wait()\n{said}\n'
+        frame = '  File "/home/ada/train.py", line 9, in main\n    wait()\n'
+        after = f"Traceback (most recent call last):\n{frame}{said}\n"
         report = diagnostics.explain(PLAIN["labels"] + after)
         assert [finding.rule for finding in report.findings] == ["labels-out-of-range"]
 

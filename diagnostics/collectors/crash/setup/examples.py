@@ -11,10 +11,11 @@ from diagnostics.facts.crash import (
     AsynchronousErrorCrash,
     LabelBeyondOutputs,
     NotProbabilities,
+    ShapesDiffer,
     Symptom,
     TokenBeyondEmbedding,
 )
-from diagnostics.facts.crash.processes import InstallationCrash, WorkerCrash
+from diagnostics.facts.crash.processes import InstallationCrash, LauncherTail, WorkerCrash
 from diagnostics.facts.crash.setup import StateOfOtherBatch, UnbatchableExample
 from diagnostics.facts.crash.shapes import AxesMisfit, OperandsMisfit, ReshapeMisfit
 from diagnostics.facts.crash.usage import DtypesDiffer
@@ -72,6 +73,10 @@ _CONVOLUTION = re.compile(
     r"\[(?P<shape>[\d, ]*)\]"
 )
 _ARRAY = re.compile(r"cannot reshape array of size (?P<size>\d+) into shape \(?(?P<wanted>-?\d[-\d, ]*)\)?")
+_JOINED = re.compile(  # 1.8, 1.9
+    r"Sizes of tensors must match except in dimension (?P<axis>\d+)\. Got (?P<one>\d+) and (?P<other>\d+) "
+    r"\(The offending"
+)
 _ARRAYS = re.compile(
     r"operands could not be broadcast together with shapes \((?P<one>[\d, ]*)\) \((?P<other>[\d, ]*)\)"
 )
@@ -82,6 +87,9 @@ def _shapes(crash: Crash) -> AxesMisfit | ReshapeMisfit | OperandsMisfit | None:
     if found := _CONVOLUTION.search(message):
         shape = _shape(found["shape"])
         return AxesMisfit(found["few"], len(shape), f"Conv{int(found['few']) - 2}d", shape=shape)
+    if found := _JOINED.search(message):
+        one, other = int(found["one"]), int(found["other"])
+        return OperandsMisfit("concatenation", one, other, int(found["axis"]))
     if found := _ARRAY.search(message):
         wanted = tuple(int(size) for size in re.findall(r"-?\d+", found["wanted"]))
         return ReshapeMisfit(wanted, int(found["size"]), library="numpy")
@@ -94,6 +102,23 @@ def _shapes(crash: Crash) -> AxesMisfit | ReshapeMisfit | OperandsMisfit | None:
                     "element-wise", one, other, max(map(len, shapes)) - back, shapes, library="numpy"
                 )
     return None
+
+
+_TARGET = re.compile(  # Keras 2
+    r"A target array with shape \((?P<target>[\d, L]+)\) was passed for an output of shape \((?P<output>[^)]+)\)"
+    r"|checking (?:model )?target: expected \S+ to have (?P<axes>\d) dimensions,? but got array with shape "
+    r"\((?P<array>[\d, L]+)\)"
+)
+
+
+def _targets(crash: Crash) -> ShapesDiffer | None:
+    found = _TARGET.search(crash.facts.message)
+    if found is None:
+        return None
+    if found["axes"]:
+        return ShapesDiffer((None,) * int(found["axes"]), _shape(found["array"]))
+    output = (int(size) if size.strip().isdigit() else None for size in found["output"].split(",") if size.strip())
+    return ShapesDiffer(tuple(output), _shape(found["target"]))
 
 
 _ASSERTED = re.compile(r"thread: \[[\d,]+\] Assertion `?(?P<check>[^`\n]{3,120}?)`? failed")
@@ -126,6 +151,7 @@ _CUDNN = re.compile(
     r"Failed to get convolution algorithm\. This is probably because cuDNN failed to initialize|No algorithm "
     r"worked!"
 )
+_LINKED = re.compile(r"undefined symbol: \w+|Symbol not found: \w+")
 _TRITON = re.compile(r"Cannot find a working triton installation")
 
 
@@ -134,6 +160,8 @@ def _library(crash: Crash) -> AsynchronousErrorCrash | InstallationCrash | None:
         return AsynchronousErrorCrash(kind="library", said=found[0].split(".")[0])
     if found := _TRITON.search(crash.facts.message):
         return InstallationCrash("no triton", found[0])
+    if found := _LINKED.search(crash.facts.message):
+        return InstallationCrash("binary", found[0])
     return None
 
 
@@ -147,12 +175,31 @@ def _spawned(crash: Crash) -> WorkerCrash | None:
     return None
 
 
+_COMMAND = re.compile(r"Command .*python.*\.py'?.* returned non-zero exit status (?P<code>\d+)", re.DOTALL)
+
+
+def _launched(crash: Crash) -> LauncherTail | None:
+    """Recognise a launcher's report without the launcher's frames, or with its last line cut off."""
+    facts = crash.facts
+    found = _COMMAND.search(facts.message) if facts.exception == "CalledProcessError" else None
+    own = any(frame.yours for frame in facts.frames)
+    if found is not None and not own:
+        return LauncherTail("the launcher", None, int(found["code"]))
+    last = facts.frames[-1] if facts.frames else None
+    cut_off = facts.exception in ("", "errors") and last is not None
+    if cut_off and last is not None and "ChildFailedError" in (last.code or ""):
+        return LauncherTail("torchrun")
+    return None
+
+
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _unbatchable,
     _state,
     _dtypes,
     _library,
     _spawned,
+    _launched,
+    _targets,
 )
 
 FROM_DEVICE: tuple[Callable[[Crash], Symptom | None], ...] = (_assertion_alone,)
