@@ -25,7 +25,59 @@ LOG = """\
 """
 
 MESSAGES = {
+    "unreadable-checkpoint": [
+        ("UnpicklingError", "Weights only load failed. In PyTorch 2.6, we changed the default value"),
+        ("UnpicklingError", "invalid load key, 'v'."),
+        ("RuntimeError", "PytorchStreamReader failed reading zip archive: failed finding central directory"),
+        ("SafetensorError", "Error while deserializing header: HeaderTooLarge"),
+        ("TypeError", "Could not locate class 'Attention'. Make sure custom classes are decorated with `@keras`"),
+        (
+            "ValueError",
+            "Unknown layer: 'Attention'. Please ensure you are using a `keras.utils.custom_object_scope`",
+        ),
+        (
+            "TypeError",
+            "Could not deserialize class 'Functional' because its parent module keras.src.models.functional "
+            "cannot be imported.",
+        ),
+        ("OSError", "Unable to open file (file signature not found)"),
+    ],
+    "unusable-setting": [
+        ("ValueError", "Target modules ['q_proj', 'v_proj'] not found in the base model. Please check the target"),
+        (
+            "MisconfigurationException",
+            "ModelCheckpoint(monitor='val_acc') not found in the returned metrics: ['loss'].",
+        ),
+        (
+            "RuntimeError",
+            "Early stopping conditioned on metric `val_loss` which is not available. Pass in or modify your "
+            "`EarlyStopping` callback to use any of the following: `loss`",
+        ),
+        (
+            "ValueError",
+            "Please correct the following DeepSpeed config values that mismatch TrainingArguments values:\n"
+            "- ds train_batch_size=8 vs hf train_batch_size (calculated)=4",
+        ),
+        (
+            "ValueError",
+            "--load_best_model_at_end requires the save and eval strategy to match, but found steps, epoch",
+        ),
+        ("RuntimeError", "Address already in use"),
+    ],
+    "unbatchable-example": [
+        (
+            "TypeError",
+            "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
+            "<class 'NoneType'>",
+        ),
+        ("ArrowInvalid", "Column 1 named tokens expected length 512 but got length 1000"),
+    ],
     "dtype-mismatch": [
+        ("RuntimeError", "expected dtype Float but got dtype Long"),
+        (
+            "TypeError",
+            "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64.",
+        ),
         ("RuntimeError", "mat1 and mat2 must have the same dtype, but got Double and Float"),
         ("RuntimeError", "mat1 and mat2 must have the same dtype"),
         ("RuntimeError", "expected m1 and m2 to have the same dtype, but got: float != double"),
@@ -159,6 +211,11 @@ MESSAGES = {
         ("ValueError", "Cannot handle batch sizes > 1 if no padding token is defined."),
     ],
     "installation-mismatch": [
+        ("AttributeError", "module 'numpy' has no attribute 'float'."),
+        ("TypeError", "SFTTrainer.__init__() got an unexpected keyword argument 'dataset_text_field'"),
+        ("AttributeError", "'BertTokenizer' object has no attribute 'batch_encode_plus'"),
+        ("ImportError", "cannot import name 'AdamW' from 'transformers' (/opt/lib/transformers/__init__.py)"),
+        ("ImportError", "/opt/lib/libtorch_cuda.so: undefined symbol: cusparseSpSM_analysis"),
         ("RuntimeError", "CUDA error: no kernel image is available for execution on the device"),
         (
             "RuntimeError",
@@ -209,6 +266,16 @@ MESSAGES = {
         ("DistStoreError", "Timed out after 601 seconds waiting for clients. 3/4 clients joined."),
     ],
     "broadcast-loss": [
+        (
+            "ValueError",
+            "A target array with shape (73, 458, 3) was passed for an output of shape (None, 460, 3) while "
+            "using as loss `mse`.",
+        ),
+        (
+            "Exception",
+            "Error when checking model target: expected conv_7 to have 4 dimensions, but got array with shape "
+            "(32L, 1L).",
+        ),
         ("RuntimeError", "0D or 1D target tensor expected, multi-target not supported"),
         ("RuntimeError", "1D target tensor expected, multi-target not supported"),
         (
@@ -241,6 +308,18 @@ MESSAGES = {
         ),
     ],
     "shape-mismatch": [
+        ("RuntimeError", "Expected hidden[0] size (2, 4, 256), got (2, 64, 256)"),
+        ("ValueError", "cannot reshape array of size 3000 into shape (100,5,30)"),
+        ("ValueError", "operands could not be broadcast together with shapes (60,4) (24,2,60,16)"),
+        (
+            "RuntimeError",
+            "Sizes of tensors must match except in dimension 0. Got 2 and 65 (The offending index is 0)",
+        ),
+        (
+            "RuntimeError",
+            "While copying the parameter named fc.weight, whose dimensions in the model are "
+            "torch.Size([8, 4]) and whose dimensions in the checkpoint are torch.Size([3, 4]).",
+        ),
         (
             "RuntimeError",
             "Calculated padded input size per channel: (3 x 3). Kernel size: (5 x 5). Kernel "
@@ -299,6 +378,10 @@ MESSAGES = {
         ),
     ],
     "device-mismatch": [
+        (
+            "TypeError",
+            "can't convert CUDA tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
+        ),
         (
             "RuntimeError",
             "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input "

@@ -276,7 +276,8 @@ class TestSeveralFailures:
         assert report.findings == ()
         assert report.title == "explained the last of 3 failures in the text, on line 25"
         assert report.crash.nature.endswith(
-            "An earlier failure, on line 14 of the text (IndexError), is one that a rule knows, but the program went "
+            "An earlier failure, on line 14 of the text (IndexError), is one that a rule knows, but the program "
+            "went "
             "on after it: if it led to this one, pass that traceback alone."
         )
 
