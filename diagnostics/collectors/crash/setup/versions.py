@@ -28,7 +28,9 @@ _CANNOT_IMPORT = re.compile(
     rf"cannot import name '(?P<name>\w+)' from '(?P<owner>(?:{PACKAGES})(?:\.[\w.]+)?)'(?! \(most likely)"
     rf"|No module named '(?P<module>(?:{PACKAGES})\.[\w.]+)'"
 )
-_ARGUMENT = re.compile(r"(?<!\w)(?:(?P<owner>\w+)\.)?__init__\(\) got an unexpected keyword argument '(?P<name>\w+)'")
+_ARGUMENT = re.compile(
+    r"(?<!\w)(?:(?P<owner>\w+)\.)?__init__\(\) got an unexpected keyword argument '(?P<name>\w+)'"
+)
 _FUNCTION = re.compile(r"^(?P<owner>\w+)\(\) got an unexpected keyword argument '(?P<name>num_items_in_batch)'")
 _OBJECT = re.compile(r"(?:type object )?'(?P<owner>\w+)'(?: object)? has no attribute '(?P<name>\w+)'")
 _LIBRARY_CLASSES = re.compile(
