@@ -274,7 +274,7 @@ class TestSeveralFailures:
         texts = [PLAIN["a worker's"], PLAIN["labels"], PLAIN["no rule's"]]
         report = diagnostics.explain("\n".join(texts))
         assert report.findings == ()
-        assert report.title == "explained the last of 3 failures in the text, on line 25"
+        assert report.title == "explained the last of 3 failures in the text, on line 24"
         assert report.crash.nature.endswith(
             "An earlier failure, on line 14 of the text (IndexError), is one that a rule knows, but the program "
             "went "
