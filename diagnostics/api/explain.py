@@ -11,10 +11,14 @@ from diagnostics.text.join import count_of
 
 if TYPE_CHECKING:
     from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.tracebacks.parse import Failure
     from diagnostics.facts.crash import CrashFacts
 
     _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
     """Title, crash, and what is recognised in it."""
+
+
+_QUOTED = "explained a message without a traceback"
 
 
 def explain(failure: Any) -> Report:
@@ -25,8 +29,8 @@ def explain(failure: Any) -> Report:
 
     The text may be a whole log. Tracebacks are read as Python, IPython, Jupyter, Colab, pytest, rich and loguru
     print them, behind the prefixes of loggers and launchers, with or without colours. Of several failures in one
-    process the last one that a rule knows is explained; of several processes the first failure. The title says
-    which.
+    process the last is explained, since the earlier ones were caught; of several processes the first failure. The
+    title says which.
 
         try:
             trainer.train()
@@ -43,8 +47,9 @@ def explain(failure: Any) -> Report:
         InvalidInput: neither an exception nor a text with a traceback, part of one, or a known message.
     """
     from diagnostics.report.build import finished
+    from diagnostics.rules.registry import rules_of_crashes
 
-    return finished(explanation_of(failure))
+    return finished(explanation_of(failure), rules_of_crashes())
 
 
 def explanation_of(failure: Any) -> Report:
@@ -59,11 +64,15 @@ def explanation_of(failure: Any) -> Report:
             f"explain() was given {what(failure)}. It takes a caught exception, or the text of a traceback."
         )
     from diagnostics.facts.crash import CrashFacts, Symptom
-    from diagnostics.report.build import evaluated, new_evaluator
+    from diagnostics.report.build import evaluated, evaluator_of_crashes
 
-    evaluator = new_evaluator()
+    evaluator = evaluator_of_crashes()
     findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
-    return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), crash=crash)
+    if not findings and crash.nature is None:
+        from diagnostics.collectors.tracebacks.nature import nature_of
+
+        crash = replace(crash, nature=nature_of(crash))
+    return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), of_crash=True, crash=crash)
 
 
 def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:
@@ -114,20 +123,20 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.crash.frames import Crash, within
     from diagnostics.collectors.tracebacks.no_traceback import last_words
     from diagnostics.collectors.tracebacks.parse import Failure, failures
-    from diagnostics.collectors.tracebacks.rank import in_order, title
+    from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
     from diagnostics.facts.crash.processes import LauncherTail
 
     found_failures = failures(text)
     if not found_failures:
         ended = last_words(text)
         if ended is None:
-            if quoted := _quoted(text):
+            if quoted := _quoted(text) or _named(text):
                 return quoted
             raise InvalidInput(_nothing_in(text))
         found_failures = [Failure((ended,), 1)]
     ordered = in_order(found_failures, text)
     tail: _Explained | None = None  # says no more than that something failed
-    for failure in ordered:
+    for position, failure in enumerate(ordered):
         last, *before = reversed(failure.chain)
         whole = Crash(last, log=text)
         for facts in (None, *before):
@@ -135,9 +144,12 @@ def read_text(text: str) -> _Explained:
                 whole = within(whole, Crash(facts))
             if found := symptoms(whole):
                 explained: _Explained = (title(found_failures, failure), whole.facts, *found)
-                if not isinstance(found[0], LauncherTail):
+                if isinstance(found[0], LauncherTail):
+                    tail = tail or explained
+                elif position and may_be_caught(ordered[0], failure, text):
+                    return title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
+                else:
                     return explained
-                tail = tail or explained
     if tail is not None:
         return tail
     if not any(crash.frames for failure in ordered for crash in failure.chain) and (quoted := _quoted(text)):
@@ -149,12 +161,36 @@ def _quoted(text: str) -> _Explained | None:
     """Recognise a message that is quoted without its traceback; None if no rule knows it."""
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
-    from diagnostics.collectors.tracebacks.no_traceback import quoted_messages
+    from diagnostics.collectors.tracebacks.no_traceback import lines_of, quoted_messages
 
     for message in quoted_messages(text):
         if found := symptoms(Crash(message, log=text)):
-            return "explained a message without a traceback", message, *found
+            kinds = list(map(type, found))
+            for line in lines_of(message):  # the one that gave it away, without what stands around it
+                if list(map(type, again := symptoms(Crash(line, log=text)))) == kinds and again == found:
+                    return _QUOTED, line, *found
+            return _QUOTED, message, *found
     return None
+
+
+def _named(text: str) -> _Explained | None:
+    """Take an error that a text names in a sentence, and that no rule knows."""
+    from diagnostics.collectors.tracebacks.no_traceback import named_error
+
+    error = named_error(text)
+    return None if error is None else (_QUOTED, error)
+
+
+def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
+    """Mention an earlier failure that a rule knows: the program went on after it, so it may not be the cause."""
+    from diagnostics.collectors.tracebacks.nature import nature_of
+
+    kind = nature_of(fatal)
+    earlier = (
+        f"An earlier failure, on line {caught.line} of the text ({caught.last.exception}), is one that a rule "
+        "knows, but the program went on after it: if it led to this one, pass that traceback alone."
+    )
+    return replace(fatal, nature=earlier if kind is None else f"{kind} {earlier}")
 
 
 def _nothing_in(text: str) -> str:

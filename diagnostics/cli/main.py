@@ -14,10 +14,12 @@ from typing import Any
 from diagnostics.errors import DiagnosticsError, InvalidInput
 from diagnostics.text.join import listed
 
-from .run import add_to as add_run
-from .run import run_script, split
-
 CLEAN, FOUND, USAGE = 0, 1, 2
+QUICK = (
+    "explain",
+    "rules",
+    "gpu",
+)  # commands that need nothing of `run`, which takes as long to import as they take
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,8 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 without findings of severity warning or above, 1 with some, 2 for wrong arguments; for `diagnose run` see
         `diagnostics.cli.run`.
     """
-    mine, of_the_script = split(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(mine)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    of_the_script: list[str] = []
+    quick = given[:1] != [] and given[0] in QUICK
+    if not quick:
+        from .run import split
+
+        given, of_the_script = split(given)
+    options = _parser(with_run=not quick).parse_args(given)
     options.arguments = of_the_script
     try:
         code: int = options.command(options)
@@ -39,14 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return CLEAN
     except KeyboardInterrupt:
-        if options.command is run_script:  # the script was interrupted and ends by SIGINT as under `python`
+        if not quick:  # the script was interrupted and ends by SIGINT as under `python`
             raise
         print("diagnose: interrupted", file=sys.stderr)
         return 130
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(with_run: bool) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="diagnose",
         description="Finds bugs in a training run: what is wrong, where, the evidence, and what to change.",
@@ -55,7 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    add_run(commands)
+    if with_run:
+        from .run import add_to
+
+        add_to(commands)
 
     explain = commands.add_parser("explain", help="find the cause of the traceback in a file")
     explain.add_argument("file", metavar="FILE", help="a file with a traceback, or - for standard input")

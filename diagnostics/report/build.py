@@ -14,7 +14,7 @@ from diagnostics.engine.rule import Rule
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.course import DrawnRows, TargetHistory, Verdicts
 from diagnostics.facts.training import WATCHED
-from diagnostics.rules.registry import all_rules, causality_of, faults
+from diagnostics.rules.registry import all_rules, causality_of, faults, rules_of_crashes
 
 from .report import Report
 from .stage_summary import detail
@@ -25,6 +25,11 @@ def new_evaluator() -> Evaluator:
     return Evaluator(all_rules())
 
 
+def evaluator_of_crashes() -> Evaluator:
+    """Return an evaluator of the rules that judge an exception, without facts."""
+    return Evaluator(rules_of_crashes())
+
+
 def evaluated(
     title: str,
     evaluator: Evaluator,
@@ -32,6 +37,7 @@ def evaluated(
     kinds: Iterable[type],
     *,
     other_faults: Iterable[str] = (),
+    of_crash: bool = False,
     **seen: Any,
 ) -> Report:
     """Return the report of an evaluator's findings, before grouping and ignoring; see `finished`.
@@ -42,6 +48,7 @@ def evaluated(
         findings: that it returned.
         kinds: of facts that this entry point can give, see `Evaluator.not_applicable`.
         other_faults: errors in this library before the rules.
+        of_crash: whether the evaluator is that of `evaluator_of_crashes`.
         seen: further fields of the report.
     """
     return Report(
@@ -49,7 +56,7 @@ def evaluated(
         findings=tuple(findings),
         not_applicable=evaluator.not_applicable(*kinds),
         judged=evaluator.judged,
-        faults=(*other_faults, *evaluator.faults, *faults()),
+        faults=(*other_faults, *evaluator.faults, *faults(of_crash)),
         **seen,
     )
 
@@ -124,14 +131,19 @@ def _better(report: Report, evaluator: Evaluator, facts: tuple[Any, ...]) -> dic
     return {name: why for name, why in now.items() if report.not_applicable.get(name) in lacked}
 
 
-def finished(report: Report) -> Report:
-    """Drop the findings that the project's pyproject.toml ignores, and group the others by cause."""
+def finished(report: Report, rules: tuple[Rule, ...] | None = None) -> Report:
+    """Drop the findings that the project's pyproject.toml ignores, and group the others by cause.
+
+    Args:
+        report: not grouped yet.
+        rules: that may have judged it; None for all.
+    """
     ignores, problems = _ignores_of_project()
     kept = [finding for finding in report.findings if finding.rule not in ignores]
     found = {finding.rule for finding in report.findings}
     return replace(
         report,
-        findings=tuple(causality_of(all_rules()).grouped(kept)),
+        findings=tuple(causality_of(rules or all_rules()).grouped(kept)),
         ignored={rule: reason for rule, reason in ignores.items() if rule in found},
         faults=(*report.faults, *problems),
     )

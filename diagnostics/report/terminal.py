@@ -180,6 +180,16 @@ def _trace(trace: TraceFacts, width: int) -> Padding:
     return Padding(text, (0, 0, 1, 0))
 
 
+def unrecognised(crash: CrashFacts) -> str:
+    """Say that no rule recognises a failure, what kind it is as far as known, and which line is the user's."""
+    said = "No rule recognises this failure."
+    if crash.nature is not None:
+        return f"{said} {crash.nature}"
+    if crash.where is not None:
+        return f"{said} The line above is the last line of your code that ran."
+    return f"{said} The text shows no line of your own code." if crash.frames else said
+
+
 def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     counts = [
         count_of(count, severity)
@@ -189,8 +199,7 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
     if counts:
         yield Text(", ".join(counts) + ".")
     elif report.crash is not None:
-        own = " The line above is the last line of your code that ran." if report.crash.where is not None else ""
-        yield Text(f"No rule recognises this failure.{own}")
+        yield Text(unrecognised(report.crash))
     elif report.stages and all(stage.status == "not judged" for stage in report.stages):
         yield Text("Nothing could be judged.")
     elif any(stage.status == "failed" for stage in report.stages):

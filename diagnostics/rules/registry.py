@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,12 +23,20 @@ GROUP = "diagnostics.rules"
 
 def all_rules() -> tuple[Rule, ...]:
     """Return every rule, ordered by stage and name."""
-    return _everything()[0]
+    return _everything(False)[0]
 
 
-def faults() -> tuple[str, ...]:
+def rules_of_crashes() -> tuple[Rule, ...]:
+    """Return the rules that judge an exception, and those of installed packages.
+
+    The modules of the others are not imported: that would take longer than to explain a traceback.
+    """
+    return _everything(True)[0]
+
+
+def faults(of_crashes: bool = False) -> tuple[str, ...]:
     """Return which entry points could not be used, and why."""
-    return _everything()[1]
+    return _everything(of_crashes)[1]
 
 
 @functools.cache
@@ -37,8 +46,8 @@ def causality_of(of: tuple[Rule, ...]) -> Causality:
 
 
 @functools.cache
-def _everything() -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    found = {rule.name: rule for rule in _own()}
+def _everything(of_crashes: bool) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    found = {rule.name: rule for rule in _own(of_crashes)}
     problems = []
     for entry in entry_points(group=GROUP):
         try:
@@ -53,12 +62,24 @@ def _everything() -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     return tuple(ordered), tuple(problems)
 
 
-def _own() -> list[Rule]:
+def _own(of_crashes: bool) -> list[Rule]:
     found: list[Rule] = []
     for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
-        if not module.ispkg:
+        if not module.ispkg and not (of_crashes and _ignores_crashes(module)):
             found += _in_module(importlib.import_module(module.name))
     return found
+
+
+def _ignores_crashes(module: pkgutil.ModuleInfo) -> bool:
+    """Whether the source of a module imports no facts about crashes; not, if it cannot be read."""
+    folder = getattr(module.module_finder, "path", None)
+    if folder is None:
+        return False
+    try:
+        source = (Path(folder) / f"{module.name.rpartition('.')[2]}.py").read_text(encoding="utf-8")
+    except OSError:  # in an archive
+        return False
+    return "facts.crash" not in source
 
 
 def _of_entry_point(entry: EntryPoint) -> list[Rule]:

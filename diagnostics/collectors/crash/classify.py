@@ -20,6 +20,7 @@ from . import (
     usage,
 )
 from .frames import Crash
+from .setup import checkpoints, examples, settings, versions
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch.RECOGNISERS,
@@ -27,14 +28,24 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *cuda.RECOGNISERS,
     *out_of_memory.RECOGNISERS,
     *retained_graphs.RECOGNISERS,
+    *examples.FROM_DEVICE,
 )
 
-NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (*usage.RECOGNISERS, *processes.RECOGNISERS)
+NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (
+    *usage.RECOGNISERS,
+    *processes.RECOGNISERS,
+    *examples.RECOGNISERS,
+    *settings.RECOGNISERS,
+    checkpoints.unreadable,
+    *versions.RECOGNISERS,
+)
 """Asked if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it."""
 
 LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch_shapes.RECOGNISERS,
     *keras_shapes.RECOGNISERS,
+    checkpoints.weights,
+    *examples.LAST,
 )
 """Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""
 

@@ -49,7 +49,7 @@ def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
     if found is None:
         return None
     kind = found.kind
-    kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
+    kernel, check = assertion(crash.log) if kind == "assert" else (None, None)
     surfaced: FrameFacts | None = next((frame for frame in reversed(facts.frames) if frame.yours), None)
     return AsynchronousErrorCrash(
         kind=kind,
@@ -63,7 +63,7 @@ def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
     )
 
 
-def _assertion(log: str) -> tuple[str | None, str | None]:
+def assertion(log: str) -> tuple[str | None, str | None]:
     """Read the kernel and its failed assertion from what the device printed; the first one counts."""
     found = _ASSERTION.search(log)
     return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
@@ -82,7 +82,7 @@ def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     """Collect what the host still knows: the log, or labels on the CPU and the number of outputs."""
     if not _is_assert(crash):
         return None
-    _, check = _assertion(crash.log)
+    _, check = assertion(crash.log)
     if check is not None:
         return LabelBeyondOutputs() if _ABOUT_LABELS.search(check) else None
     outputs = _outputs(crash)
@@ -192,7 +192,7 @@ def _of_dataset(dataset: Any) -> Array | None:
 def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     if not _is_assert(crash):
         return None
-    _, check = _assertion(crash.log)
+    _, check = assertion(crash.log)
     if check is not None:
         return TokenBeyondEmbedding() if _ABOUT_ROWS.search(check) else None
     rows = _embedding_rows(crash)

@@ -271,7 +271,7 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         if len(set(tensors.values())) > 1:
             break
         tensors = {}
-    return DevicesDiffer(devices, tensors)
+    return DevicesDiffer(devices, tensors, to_numpy="tensor to numpy" in message)
 
 
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:

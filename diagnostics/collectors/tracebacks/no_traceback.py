@@ -18,7 +18,9 @@ _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the l
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for|while|with|except|print)\b.*[:)]\s*$"
     r"|Warning:|\b(?:DEBUG|INFO|WARN|WARNING)\b"
 )
+_ENDS_RUN = "ran out of data; interrupting training"  # a warning, as Keras has it
 _QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
+_NAMED = re.compile(r"(?<![\w.])(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^`]+)")
 _ABORTED = re.compile(
     r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
 )
@@ -47,7 +49,7 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
     People quote an error in a sentence, in bold, or with the markup of the page that they copied it from.
     """
     plain = html.unescape(re.sub(r"<br */?>", "\n", text)).replace("\N{FULLWIDTH COLON}", ": ")
-    plain = "\n".join(line for line in plain.splitlines() if not _NO_ERROR.search(line)).strip()
+    plain = "\n".join(line for line in plain.splitlines() if _may_end_a_run(line)).strip()
     if not plain or plain.count("\n") >= MOST_LINES:
         return
     yield CrashFacts("", plain, (), live=False)
@@ -55,3 +57,22 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
         _, found, quoted = plain.partition(mark)
         if found and quoted.strip():
             yield CrashFacts("", quoted.strip(), (), live=False)
+
+
+def _may_end_a_run(line: str) -> bool:
+    return _ENDS_RUN in line or not _NO_ERROR.search(line)
+
+
+def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
+    """Yield each line of a quoted message by itself, without quotes, and with the exception that it names."""
+    for line in quoted.message.splitlines():
+        named = _NAMED.search(line)
+        name, message = ("", line) if named is None else (named["name"], named["message"])
+        yield CrashFacts(name.rpartition(".")[2], message.strip(" `*\"'“”"), (), live=False)
+
+
+def named_error(text: str) -> CrashFacts | None:
+    """Return the last error that a short text names (``I get `ValueError: ...`, why?``); None if none."""
+    for message in quoted_messages(text):
+        return next((line for line in reversed(list(lines_of(message))) if line.exception), None)
+    return None

@@ -27,6 +27,9 @@ _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's 
     rf"(?:Caught \w+ in [^\n]+\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)", re.DOTALL
 )
 _FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$')
+_BARE_FRAME = re.compile(
+    r"^\s*(?P<file>[^\s\"']+\.py), line (?P<line>\d+), in (?P<function>\S+)\s*$"
+)  # copied by hand
 _EXCEPTION = re.compile(
     r"^(?P<name>[A-Za-z_][\w.]*)(?:\.<locals>\.(?P<local>\w+))?(?:\(\w+\))?(?:: ?(?P<message>.*))?$"
 )
@@ -167,20 +170,27 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
     frames: list[FrameFacts] = []
     texts: list[str] | None = None
     right_after = False  # nothing but frames and their source since the last frame
+    flat = -1  # the line after a frame whose indent was lost, which may be its source
     for index, (_, text) in enumerate(lines):
-        frame = _FRAME.match(text) if "File " in text else None
+        frame = (
+            _FRAME.match(text) if "File " in text else _BARE_FRAME.match(text) if ".py, line " in text else None
+        )
         if texts is None and frame is not None:
             texts = _to_the_left([line.text for line in lines], len(text) - len(text.lstrip(" >")) - 2)
         if frame is not None:
             frames = frames if right_after or not headless else []
             frames.append(_read_frame(frame, texts or [], index + 1))
             right_after = True
+            flat = index + 1 if text.startswith("File ") else -1
             continue
         line = text if texts is None else texts[index]
         if not line.strip() or line[0].isspace():
             continue
         exception = None if keyword.iskeyword(line) else _EXCEPTION.match(line)
         named = exception is not None and _is_exception(exception["name"])
+        if index == flat and _may_be_source(line):
+            flat = index + 1 if text.strip(" ~^") else -1  # Python marks a part of it in the line after
+            continue
         if exception is not None and (right_after or (named and not headless)):
             rest = [line.text for line in lines[index + 1 :]] if texts is None else texts[index + 1 :]
             return _crash(exception, rest, frames)
@@ -199,9 +209,18 @@ def _read_frame(found: re.Match[str], texts: Sequence[str], following: int) -> F
     """Read a frame, and the line of source below it."""
     file, function = found["file"], found["function"] or "<module>"
     code = next(iter(texts[following : following + 1]), "")
-    if _FRAME.match(code) or not code.startswith("   "):
+    flat = texts[following - 1].startswith("File ") and _may_be_source(code)
+    if _FRAME.match(code) or not (code.startswith("   ") or flat):
         code = ""
     return FrameFacts(shorten(file), int(found["line"]), function, code.strip() or None, is_yours(file))
+
+
+def _may_be_source(line: str) -> bool:
+    """Whether a line without indent can be a frame's source, and is not the exception."""
+    exception = _EXCEPTION.match(line)
+    if exception is None or keyword.iskeyword(line):
+        return True
+    return not _is_exception(exception["name"]) and (exception["message"] is None or "." not in exception["name"])
 
 
 def _is_exception(name: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .exception_groups import GROUP
 from .parse import Failure
 
 _ROOT = re.compile(  # in the summary of PyTorch's elastic agent
@@ -39,6 +40,30 @@ def in_order(failures: Sequence[Failure], text: str) -> list[Failure]:
         endings.sort(key=lambda failure: failure.line)
         return [*endings, *(failure for failure in reversed(own) if failure not in endings), *reports]
     return [*(own if root is not None else reversed(own)), *reports]
+
+
+_TESTS = re.compile(r"^=+ (?:FAILURES|ERRORS|short test summary info) =+$", re.MULTILINE)
+_AFTERMATH = (
+    "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "EOFError", "ConnectionResetError", "Empty",
+    "ConnectionRefusedError", "CancelledError", "SignalException", "Exit",
+)  # fmt: skip
+"""What ends a program, or its other processes, because something else has failed."""
+
+
+def may_be_caught(last: Failure, earlier: Failure, text: str) -> bool:
+    """Whether a process went on after a failure, so that it may have nothing to do with the last one.
+
+    The exceptions of a group, and those that stand in one report of pytest, were not raised one after another.
+    """
+    return (
+        last.process == earlier.process
+        and last.line > earlier.line
+        and not last.aside
+        and not earlier.aside
+        and last.last.exception not in _AFTERMATH
+        and GROUP not in text
+        and not _TESTS.search(text)
+    )
 
 
 def _root(text: str) -> tuple[str | None, int]:

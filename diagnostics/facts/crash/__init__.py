@@ -12,6 +12,7 @@ from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
 from diagnostics.facts.where import Where
 
 from .processes import ProcessSymptom
+from .setup import SetupSymptom
 from .shapes import ShapeSymptom
 from .usage import UsageSymptom
 
@@ -41,6 +42,8 @@ class CrashFacts:
         frames: outermost first.
         live: whether the exception itself was at hand (its frames could be read), not only its text.
         unhide: where a compiled graph hides the line that failed, what would show it.
+        nature: for a failure that no rule recognises: what kind of failure it is, in a sentence; None if that is
+            not known either.
     """
 
     exception: str
@@ -48,6 +51,7 @@ class CrashFacts:
     frames: tuple[FrameFacts, ...]
     live: bool
     unhide: str | None = None
+    nature: str | None = None
 
     @property
     def first_line(self) -> str:
@@ -182,10 +186,12 @@ class DevicesDiffer:
     Attributes:
         devices: as the framework names them.
         tensors: device by variable name, for tensors in the frame that failed.
+        to_numpy: whether the operation was a conversion to NumPy, which works on the CPU only.
     """
 
     devices: tuple[str, ...]
     tensors: Mapping[str, str] = field(default_factory=dict)
+    to_numpy: bool = False
 
 
 @dataclass(frozen=True)
@@ -396,5 +402,6 @@ Symptom = (
     | ShapeSymptom
     | UsageSymptom
     | ProcessSymptom
+    | SetupSymptom
 )
 """What is recognised in a crash."""

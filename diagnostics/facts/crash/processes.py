@@ -16,7 +16,7 @@ class InstallationCrash:
             another cuDNN is loaded than PyTorch was built with. ``gpu checkpoint``: a checkpoint of GPU tensors is
             loaded where no GPU is usable. ``binary``: two packages were compiled for different versions.
             ``numpy``: a package was compiled for another NumPy. ``missing package``: an optional dependency is not
-            installed.
+            installed. ``no triton``: torch.compile finds no Triton.
         said: the words that gave it away.
     """
 
@@ -30,6 +30,7 @@ class InstallationCrash:
         "binary",
         "numpy",
         "missing package",
+        "no triton",
     ]
     said: str
 
@@ -41,11 +42,11 @@ class WorkerCrash:
     Attributes:
         kind: ``pickle``: an object could not be sent to it. ``main guard``: it started the script anew. ``cuda
             fork``: it was forked after CUDA was initialised. ``files``: too many open files. ``exited``: it ended
-            without an exception. ``signal``: a signal ended it.
+            without an exception. ``signal``: a signal ended it. ``spawned``: it ended while it was being started.
         what: the object that cannot be pickled, or the signal; None if unknown.
     """
 
-    kind: Literal["pickle", "main guard", "cuda fork", "files", "exited", "signal"]
+    kind: Literal["pickle", "main guard", "cuda fork", "files", "exited", "signal", "spawned"]
     what: str | None = None
 
 

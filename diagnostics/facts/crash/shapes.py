@@ -73,7 +73,7 @@ class OperandsMisfit:
         axis: the axis of the result along which they stand; of a concatenation, the axis along which it joins.
         shapes: of the operands, if the message tells them.
         tensors: shape by name, for the tensors that the line that failed names; empty if not known.
-        library: ``torch`` or ``keras``.
+        library: ``torch``, ``keras`` or ``numpy``.
     """
 
     operation: Literal["element-wise", "matrix product", "concatenation"]
@@ -82,7 +82,7 @@ class OperandsMisfit:
     axis: int | None = None
     shapes: tuple[Shape, ...] = ()
     tensors: Mapping[str, Shape] = field(default_factory=dict)
-    library: Literal["torch", "keras"] = "torch"
+    library: Literal["torch", "keras", "numpy"] = "torch"
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,14 @@ class ReshapeMisfit:
         size: how many values the tensor has.
         tensor: its name; None if not known.
         shape: its shape; None if not known.
-        library: ``torch`` or ``keras``.
+        library: ``torch``, ``keras`` or ``numpy``.
     """
 
     wanted: tuple[int, ...]
     size: int
     tensor: str | None = None
     shape: Shape | None = None
-    library: Literal["torch", "keras"] = "torch"
+    library: Literal["torch", "keras", "numpy"] = "torch"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diagnostics.report.terminal import SENTENCE, in_short
+from diagnostics.report.terminal import SENTENCE, in_short, unrecognised
 from diagnostics.rules.registry import all_rules
 from diagnostics.text.join import count_of
 from diagnostics.text.nonfinite import words
@@ -107,7 +107,7 @@ def _verdict(report: Report) -> str:
     if counts:
         tone, text = report.findings[0].severity, ", ".join(counts)
     elif report.crash is not None:
-        tone, text = "warning", "No rule recognises this failure"
+        tone, text = "warning", unrecognised(report.crash).removesuffix(".")
     elif not report.ok:
         tone, text = "warning", "No findings, but a stage could not run"
     else:
@@ -115,7 +115,7 @@ def _verdict(report: Report) -> str:
     named = not report.script or report.script in report.title  # as `diagnose run` does
     script = "" if named else f" in {escaped(report.script or '')}"
     code = f", which ended with exit code {report.exit_code}" if report.exit_code and not named else ""
-    return f'<p class="verdict {tone}">{text}{script}{code}.</p>'
+    return f'<p class="verdict {tone}">{escaped(text)}{script}{code}.</p>'
 
 
 def _finding(finding: Finding) -> str:

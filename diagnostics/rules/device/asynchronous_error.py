@@ -148,6 +148,8 @@ def _at(surfaced: FrameFacts | None) -> str:
 def _kernel(symptom: AsynchronousErrorCrash) -> str:
     if symptom.assertion is None:
         return ""
+    if symptom.kernel is None:
+        return f" The log names the assertion: {symptom.assertion}."
     return f" The log names the kernel, {symptom.kernel}, and its assertion: {symptom.assertion}."
 
 

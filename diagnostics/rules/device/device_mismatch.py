@@ -56,6 +56,8 @@ class DeviceMismatch(Rule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding | None:
         """Name the tensors and their devices, or the devices alone."""
+        if symptom.to_numpy:
+            return self._to_numpy(crash, symptom)
         devices = symptom.devices or tuple(dict.fromkeys(symptom.tensors.values()))
         on = listed(devices) if devices else "different devices"
         detail = f": {_by_device(symptom.tensors)}" if symptom.tensors else ""
@@ -65,6 +67,20 @@ class DeviceMismatch(Rule):
             f"another.{unknown}",
             fix=_fix(symptom.tensors),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
+            where=crash.where,
+        )
+
+    def _to_numpy(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding:
+        on = next((device for device in symptom.devices if device != "cpu"), "a GPU")
+        return self.found(
+            f"A tensor on {on} was given to NumPy, which reads only the CPU's memory. Functions of NumPy, "
+            "scikit-learn and matplotlib convert what they are given, lists of tensors too.",
+            fix=(
+                "values = tensor.detach().cpu().numpy()",
+                "loss.item(), for a single number",
+                "torch.stack(losses).sum() in place of numpy.sum(losses), where gradients are needed",
+            ),
+            evidence={"devices": list(symptom.devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
         )
 

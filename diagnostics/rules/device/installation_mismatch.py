@@ -6,6 +6,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import InstallationCrash
+from diagnostics.facts.crash.setup import VersionsDiffer
 
 _REINSTALL = "install PyTorch anew, by the command that pytorch.org gives for your system and driver"
 
@@ -48,13 +49,12 @@ SEEN: dict[str, tuple[str, Fix]] = {
         'torch.load(path, map_location="cpu")',
     ),
     "binary": (
-        "A compiled package does not fit the installed PyTorch, CUDA or system libraries: it was "
-        "built for another "
-        "version.",
+        "A compiled package does not fit the installed PyTorch, CUDA or system libraries: it was built for "
+        "another version.",
         (
             "install the two together, in the pair of versions that the package's compatibility table gives",
-            "build the package anew against the installed PyTorch: pip install "
-            "--no-build-isolation --no-cache-dir",
+            "build the package anew against the installed PyTorch: pip install --no-build-isolation "
+            "--no-cache-dir",
         ),
     ),
     "numpy": (
@@ -62,6 +62,13 @@ SEEN: dict[str, tuple[str, Fix]] = {
         (
             "update the package that the traceback names",
             'pip install "numpy<2", if there is no newer one, and restart the process',
+        ),
+    ),
+    "no triton": (
+        "torch.compile writes its kernels for the GPU with Triton, and no Triton that works is installed.",
+        (
+            "python -m pip install triton, in the version that this PyTorch names; triton-windows on Windows",
+            "TORCHDYNAMO_DISABLE=1 in the environment, or without torch.compile: the same numbers, slower",
         ),
     ),
     "missing package": (
@@ -75,7 +82,9 @@ class InstallationMismatch(Rule):
     """Packages, driver and GPU do not fit together; the training code is not at fault.
 
     ## What it does
-    Recognises the errors of CUDA, PyTorch, NumPy and the dynamic linker that come of versions which do not fit.
+    Recognises the errors of CUDA, PyTorch, NumPy and the dynamic linker that come of versions which do not fit,
+    and
+    code that asks a library for a name that its installed version does not have.
 
     ## Why it is bad
     PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a card
@@ -95,7 +104,8 @@ class InstallationMismatch(Rule):
     None: it is found only after a call has failed.
 
     ## Known problems
-    A message about a missing symbol does not say which of the two packages is the wrong one.
+    A message about a missing symbol does not say which of the two packages is the wrong one. A misspelt name of a
+    library fails with the same words as one that the installed version lacks.
 
     ## Sources
     PyTorch's "Get started" page, NVIDIA's "CUDA compatibility", and NumPy's migration guide to 2.0.
@@ -110,3 +120,82 @@ class InstallationMismatch(Rule):
         return self.found(
             message, fix=fix, evidence={"kind": symptom.kind, "said": symptom.said}, where=crash.where
         )
+
+    @check
+    def from_versions(self, crash: CrashFacts, symptom: VersionsDiffer) -> Finding | None:
+        """Say which name the installed version lacks, and which package asked for it."""
+        message, fix = _lacking(symptom)
+        return self.found(
+            message,
+            fix=fix,
+            evidence={
+                "kind": symptom.kind,
+                "owner": symptom.owner,
+                "name": symptom.name,
+                "caller": symptom.caller,
+            },
+            where=crash.where,
+        )
+
+
+NUMPY_1_24 = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "complex": "complex",
+    "object": "object",
+    "str": "str",
+}
+"""Aliases that NumPy 1.24 removed, and what they stood for."""
+
+PIP_NAMES = {"pytorch_lightning": "lightning", "PIL": "pillow", "sklearn": "scikit-learn", "tf": "tensorflow"}
+
+
+def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
+    owner, name, caller = symptom.owner, symptom.name, symptom.caller
+    top = owner.split(".")[0]
+    if symptom.kind == "interface":
+        return (
+            f"Lightning does not accept {name} as a scheduler of PyTorch's: the base class changed its name in "
+            "PyTorch 2.0, which this Lightning does not know yet.",
+            (
+                "pip install -U lightning pytorch-lightning",
+                "pip install 'torch<2', if the code needs this Lightning",
+            ),
+        )
+    if top == "numpy" and name in NUMPY_1_24 and symptom.kind == "attribute":
+        by = f" {caller} still uses it." if caller and caller != "numpy" else ""
+        return (
+            f"NumPy 1.24 removed numpy.{name}, another name of Python's {NUMPY_1_24[name]}.{by}",
+            (
+                f"{NUMPY_1_24[name]} in place of np.{name}, or a size: np.{name}64"
+                if name in ("int", "float")
+                else f"{NUMPY_1_24[name]} in place of np.{name}",
+                "update the package whose line failed, if it is not yours",
+                'pip install "numpy<1.24", for old code that cannot be changed',
+            ),
+        )
+    lacks = {
+        "attribute": f"{owner or 'a class'} has no attribute {name}",
+        "argument": f"{owner or 'the class that was made'} takes no argument {name}",
+        "import": f"{owner} has no {name}",
+    }[symptom.kind]
+    show = f"python -m pip show {PIP_NAMES.get(top, top)}" if top.islower() else "python -m pip list"
+    if caller and caller != top:
+        return (
+            f"In the installed versions {lacks}, and {caller} asks for it: two installed packages do not fit "
+            "together. The training code is not at fault.",
+            (
+                f"update both: python -m pip install -U {PIP_NAMES.get(caller, caller)}"
+                + (f" {PIP_NAMES.get(top, top)}" if top.islower() else " and the package of that class"),
+                f"install the versions that the requirements of {caller} name",
+            ),
+        )
+    return (
+        f"In the installed version {lacks}: it was removed, renamed or moved, or is not there yet. The code was "
+        "written for another version, or the name is misspelt.",
+        (
+            f"{show}, and install the version that the code's README or requirements name",
+            "look the name up in the library's release notes, and use what took its place",
+        ),
+    )

@@ -11,8 +11,8 @@ OWN_ERROR = "DataLoader(..., num_workers=0), which raises the worker's own error
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "main guard": (
-        "A process that was started imports the script anew, and the script starts processes "
-        "while it is imported.",
+        "A process that was started imports the script anew, and the script starts processes while it is "
+        "imported.",
         'put the training under if __name__ == "__main__":',
     ),
     "cuda fork": (
@@ -23,8 +23,8 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "files": (
-        "The workers pass each tensor through a file descriptor of its own, and the limit of "
-        "open files is reached.",
+        "The workers pass each tensor through a file descriptor of its own, and the limit of open files is "
+        "reached.",
         (
             'torch.multiprocessing.set_sharing_strategy("file_system")',
             "ulimit -n 65535, before Python starts",
@@ -33,7 +33,20 @@ SEEN: dict[str, tuple[str, Fix]] = {
     ),
     "exited": (
         "A worker of the data loader ended without an exception that Python could pass on.",
-        (OWN_ERROR, "ulimit -v and dmesg, for a worker that the system ended for want of memory"),
+        (
+            OWN_ERROR,
+            "ulimit -v and dmesg, for a worker that the system ended for want of memory",
+            'put the training under if __name__ == "__main__":, on Windows and macOS',
+        ),
+    ),
+    "spawned": (
+        "A worker ended while it was being started. Where processes are spawned (Windows, macOS), it imports "
+        "the script anew and gets the dataset by pickle. Its own error stands elsewhere in the output.",
+        (
+            'put the training under if __name__ == "__main__":',
+            "define the dataset's class in a module of its own, not in a notebook's cell",
+            OWN_ERROR,
+        ),
     ),
     "signal": (
         "A worker of the data loader was ended by a signal, so it could raise nothing.",

@@ -122,11 +122,17 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
         )
     made = "" if symptom.operation is None else f", the output of {symptom.operation},"
     unknown = f" {not_known('which operation made it', live)}" if symptom.operation is None else ""
+    steps = (
+        ("call backward() of every loss before the first optimizer.step(), which changes weights in place",)
+        if symptom.operation is None
+        else ()
+    )
     return (
         f"A tensor{shape}{made} was changed in place after the forward pass had kept it for backward.{unknown}",
         (
             "y = y + 1 in place of y += 1, and nn.ReLU() in place of nn.ReLU(inplace=True)",
             "x = x.clone(), before x[i] = ...",
+            *steps,
             "torch.autograd.set_detect_anomaly(True), which shows the line of the forward pass",
         ),
     )

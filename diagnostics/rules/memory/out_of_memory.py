@@ -125,8 +125,8 @@ class OutOfMemory(Rule):
 
     def _shared_memory(self, crash: CrashFacts) -> Finding:
         return self.found(
-            "A worker of the data loader ran out of shared memory: workers pass their batches through /dev/shm, "
-            "which is full. In a container it has 64 MiB by default.",
+            "A worker of the data loader ran out of shared memory: workers pass their batches through "
+            "/dev/shm, which is full. In a container it has 64 MiB by default.",
             fix=(
                 "start the container with --shm-size=8g (or --ipc=host)",
                 "use fewer workers, or num_workers=0",
@@ -169,9 +169,14 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
     unused = _unused(symptom)
     if unused is None or symptom.tried is None or unused < symptom.tried:
         return ""
-    if symptom.free is not None and symptom.free >= max(unused, symptom.tried):
+    if symptom.free is not None and symptom.free >= max(unused, symptom.tried) and symptom.framework != "PyTorch":
         return (
             f"That would be enough, but {symptom.framework}'s memory is fragmented into blocks that are too small."
+        )
+    if symptom.free is not None and symptom.free >= max(unused, symptom.tried):
+        return (
+            "That would be enough: either PyTorch's memory is fragmented into blocks that are too small, or a "
+            "limit keeps this process from what is free, or it was freed only after the failure."
         )
     return (
         f"{symptom.framework} itself holds {in_bytes(unused)} that no tensor uses. That would be enough, but it "

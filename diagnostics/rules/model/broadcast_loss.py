@@ -228,4 +228,14 @@ def _fix(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix:
         )
     if prediction[:-1] == target[:-1]:
         return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target"
+    if None in (*prediction[1:], *target[1:]):
+        return (
+            f"give it targets of the output's shape, {prediction}",
+            f"build the model so that it gives the shape of the targets, {target}",
+        )
+    if math.prod(prediction[1:]) != math.prod(target[1:]):  # type: ignore[arg-type]
+        return (
+            f"build the model so that it gives {target[1:]} per example",
+            f"give it one target of {prediction[1:]} per example",
+        )
     return f"reshape the prediction to the shape of the target, {target}"

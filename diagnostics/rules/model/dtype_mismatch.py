@@ -110,6 +110,8 @@ def _seen(symptom: DtypesDiffer) -> str:
             return f"{symptom.operation} is not implemented for {got} on this device."
         case "integers":
             return f"An operation that needs floating point got {symptom.got or 'integers'}."
+        case "no float64":
+            return "A tensor of float64 was made on MPS, Apple's GPU, which has no float64."
         case "objects":
             return (
                 "A NumPy array of dtype object cannot become a tensor. It holds Python objects: strings, None, or "
@@ -132,6 +134,12 @@ def _fix(symptom: DtypesDiffer) -> Fix:
             )
         case "target":
             return "target = target.float()"
+        case "no float64":
+            return (
+                "values = values.float(), before they go to the device; NumPy computes in float64",
+                "torch.float32 in place of .double(), torch.float64 and dtype=float",
+                "run on the CPU what needs float64",
+            )
         case "no kernel" if symptom.got in ("float16", "bfloat16"):
             return _HALF_ON_CPU
         case "no kernel" | "integers":

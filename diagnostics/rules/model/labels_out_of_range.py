@@ -82,7 +82,11 @@ class LabelsOutOfRange(Rule):
             f"{label} is beyond the model's last class. Classes are counted from 0, so the model needs at least "
             "one output more than the largest label. "
             f"{not_known('how many outputs it has, and which examples have that label,', live=False)}",
-            fix=symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
+            fix=(
+                symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
+                "print(labels.unique()) on the CPU: colours or 255 in a mask are no classes; map them to "
+                "0..C-1, or give the loss ignore_index=255",
+            ),
             evidence={"label": symptom.label},
             where=crash.where,
         )
@@ -123,8 +127,8 @@ class LabelsOutOfRange(Rule):
         if (low, high) == (1, num_outputs):
             fix = ("if the labels are counted from 1: subtract 1 from each", *fix)
         return self.found(
-            f"The labels run from {low} to {high}, so there are at least {high + 1} classes, but the model "
-            f"has {num_outputs} outputs. {counted}.",
+            f"The labels run from {low} to {high}, so there are at least {high + 1} classes, but the model has "
+            f"{num_outputs} outputs. {counted}.",
             fix=fix,
             evidence=evidence,
             where=where,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.setup import StateOfOtherBatch
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -138,7 +139,8 @@ class ShapeMismatch(Rule):
             has = f"has shape {symptom.shape}, which is {symptom.size} values"
         return self.found(
             _sentences(
-                f"{symptom.tensor or 'A tensor'} cannot be reshaped to {symptom.wanted}: it {has}.",
+                f"{symptom.tensor or ('An array' if symptom.library == 'numpy' else 'A tensor')} cannot be "
+                f"reshaped to {symptom.wanted}: it {has}.",
                 seen,
             ),
             fix=fix,
@@ -183,8 +185,8 @@ class ShapeMismatch(Rule):
         """Say which window does not fit into the input."""
         window = "its window" if symptom.window is None else f"a kernel of {symptom.window}"
         return self.found(
-            f"A convolution or pooling got an input of size {symptom.size}, which is smaller than {window}. Each "
-            "layer with a stride has made it smaller.",
+            f"A convolution or pooling got an input of size {symptom.size}, which is smaller than {window}. "
+            "Each layer with a stride has made it smaller.",
             fix=(
                 "use larger inputs, or fewer layers with a stride",
                 "padding in the convolutions: padding=kernel_size // 2",
@@ -199,15 +201,38 @@ class ShapeMismatch(Rule):
         """Give the number of rows of each array."""
         counts = listed(f"{name} has {count_of(rows, 'row')}" for name, rows in symptom.rows.items())
         return self.found(
-            f"Arrays that belong together have different numbers of rows: {counts}. Each row of "
-            f"the inputs needs one "
-            "of the targets.",
+            f"Arrays that belong together have different numbers of rows: {counts}. Each row of the inputs "
+            "needs one of the targets.",
             fix=(
-                "print the shapes where the arrays are made: a split, a filter or a window was "
-                "applied to one of them",
+                "print the shapes where the arrays are made: a split, a filter or a window was applied to one "
+                "of them",
                 "pass a list of inputs only to a model with several inputs: model.fit([a, b], y)",
             ),
             evidence={"rows": dict(symptom.rows)},
+            where=crash.where,
+        )
+
+    @check
+    def from_state(self, crash: CrashFacts, symptom: StateOfOtherBatch) -> Finding | None:
+        """Say along which axis the hidden state does not belong to the input."""
+        wanted, got = symptom.wanted, symptom.got
+        seen = f"A recurrent layer was given a hidden state of shape {got}, where its input asks for {wanted}."
+        fix: Fix = "make it as (layers * directions, batch, units)"
+        if len(wanted) == len(got) == 3 and wanted[1] != got[1] and (wanted[0], wanted[2]) == (got[0], got[2]):
+            seen += (
+                f" The state is for a batch of {got[1]}, the input is a batch of {wanted[1]}: the last batch of "
+                "a loader is smaller, or the state was made for another batch size."
+            )
+            fix = (
+                "make the state from the input: torch.zeros(layers, x.size(0), units), or pass none, which "
+                "means zeros",
+                "DataLoader(..., drop_last=True), where a state is carried from batch to batch",
+                "nn.LSTM(..., batch_first=True), if the batch is the input's first axis",
+            )
+        return self.found(
+            seen,
+            fix=fix,
+            evidence={"wanted_shape": list(wanted), "state_shape": list(got)},
             where=crash.where,
         )
 
@@ -230,8 +255,8 @@ def _clash(symptom: OperandsMisfit) -> str:
     of = f" Shapes: {listed(shapes)}." if shapes else ""
     if symptom.operation == "concatenation":
         return (
-            f"Tensors cannot be concatenated{along}: along another axis, where all must be equal, their sizes are "
-            f"{one} and {other}.{of}"
+            f"Tensors cannot be concatenated{along}: along another axis, where all must be equal, their sizes "
+            f"are {one} and {other}.{of}"
         )
     return (
         f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them 1.{of}"

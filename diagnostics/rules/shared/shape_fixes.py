@@ -18,7 +18,7 @@ from diagnostics.facts.crash.shapes import (
     Shape,
     WeightsMisfit,
 )
-from diagnostics.text.join import count_of
+from diagnostics.text.join import count_of, listed
 
 Repair = tuple[str, Fix]
 
@@ -183,7 +183,10 @@ def of_axes(symptom: AxesMisfit) -> Repair:
     if symptom.library == "keras":
         if symptom.got == fewest - 1:
             return "", "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end"
-        return "", f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
+        reshape = f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
+        if symptom.got > most:
+            return "", ("keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape", reshape)
+        return "", reshape
     if symptom.got > most:
         extra = symptom.got - most
         count = {1: "two", 2: "three"}.get(extra, str(extra + 1))
@@ -199,6 +202,11 @@ def of_axes(symptom: AxesMisfit) -> Repair:
             return "", "x.unsqueeze(1) before it"
     if channels == 1 and symptom.got == most - 1:
         return "", "x.unsqueeze(1) before it, which adds the channel axis"
+    if name.startswith("Conv") and symptom.got == fewest - 1 and symptom.path is None and channels is None:
+        return "", (
+            "x.unsqueeze(0) before it, if x is one example without a batch axis",
+            "x.unsqueeze(1) before it, if x is a batch without a channel axis",
+        )
     return "", f"reshape it to {symptom.wanted} axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"
 
 
@@ -211,6 +219,12 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
     if len(shapes) != 2:
         return "", "print the shapes just before this line, and make them match"
     (one, a), (other, b) = zip(names, shapes, strict=True)
+    if symptom.library == "numpy" and abs(len(a) - len(b)) > 2:
+        return (
+            f"They have {len(a)} and {len(b)} axes: one of them is probably a whole tuple of outputs, made into "
+            "an array.",
+            "logits = predictions[0] if isinstance(predictions, tuple) else predictions",
+        )
     if symptom.operation == "matrix product":
         return "", _matrix_product(one, a, other, b)
     if symptom.library == "keras":
@@ -259,6 +273,11 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
         return "", f"a target shape that holds {symptom.size} values"
     if first > 0 and rest and each > 0 and symptom.size % each == 0:
         rows = symptom.size // each
+        if symptom.library == "numpy":
+            return (
+                f"It has {rows} rows of {each}, not {first}.",
+                f"array.reshape(-1, {', '.join(map(str, rest))}), if {each} values belong together",
+            )
         return (
             f"It has {rows} rows of {each}, not {first}: the last batch of a loader is often smaller.",
             f"{name}.view(-1, {', '.join(map(str, rest))}), and {name}.size(0) wherever {first} is the batch size",
@@ -278,7 +297,15 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
     outputs = {saved[:1] for saved, built in symptom.weights.values() if saved[1:] == built[1:]}
     if symptom.pretrained:
         return "", "from_pretrained(..., ignore_mismatched_sizes=True), which initialises these weights anew"
-    if len(owners) == 1 and len(outputs) == 1 and all(s[1:] == b[1:] for s, b in symptom.weights.values()):
+    built = {new[:1] for saved, new in symptom.weights.values() if saved[1:] == new[1:]}
+    only_outputs = len(outputs) == len(built) == 1 and all(s[1:] == b[1:] for s, b in symptom.weights.values())
+    if only_outputs and len(owners) > 1:
+        ((size,),) = outputs
+        return (
+            f"Only the number of outputs of {listed(sorted(owners), most=4)} differs.",
+            f"build {symptom.model} with {size} outputs, as in the checkpoint, load, then replace these layers",
+        )
+    if only_outputs:
         (owner,), ((size,),) = owners, outputs
         return (
             f"Only the number of outputs{f' of {owner}' if owner else ''} differs.",

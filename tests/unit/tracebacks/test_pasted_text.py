@@ -270,11 +270,23 @@ class TestSeveralFailures:
         assert [finding.rule for finding in report.findings] == ["ragged-batch"]
         assert report.title == "explained the last of 2 failures in the text, on line 11"
 
-    def test_of_one_program_the_last_that_a_rule_knows_is_explained(self):
+    def test_one_that_was_caught_does_not_stand_for_a_later_one_that_no_rule_knows(self):
         texts = [PLAIN["a worker's"], PLAIN["labels"], PLAIN["no rule's"]]
         report = diagnostics.explain("\n".join(texts))
+        assert report.findings == ()
+        assert report.title == "explained the last of 3 failures in the text, on line 24"
+        assert report.crash.nature.endswith(
+            "An earlier failure, on line 14 of the text (IndexError), is one that a rule knows, but the program "
+            "went "
+            "on after it: if it led to this one, pass that traceback alone."
+        )
+
+    @pytest.mark.parametrize("said", ["KeyboardInterrupt", "BrokenPipeError: [Errno 32] Broken pipe", "EOFError"])
+    def test_what_comes_of_a_failure_does_not_hide_it(self, said):
+        frame = '  File "/home/ada/train.py", line 9, in main\n    wait()\n'
+        after = f"Traceback (most recent call last):\n{frame}{said}\n"
+        report = diagnostics.explain(PLAIN["labels"] + after)
         assert [finding.rule for finding in report.findings] == ["labels-out-of-range"]
-        assert report.title == "explained number 2 of 3 failures in the text, on line 14"
 
     @pytest.mark.parametrize("before", ["Exception ignored in: <function _f at 0x7f>", "--- Logging error ---"])
     def test_one_that_python_ignored_does_not_count(self, before):

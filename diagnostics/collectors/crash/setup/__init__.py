@@ -1,0 +1,1 @@
+"""Recognises failures before or around the training code: versions, checkpoints, settings, examples."""

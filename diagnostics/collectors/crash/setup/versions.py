@@ -1,0 +1,92 @@
+"""Recognises that a library's installed version lacks what the code, or another library, asks of it.
+
+Python's own words for that (`has no attribute`, `unexpected keyword argument`) come of typing errors and of
+objects
+of one's own, too. They count here only where a library's class or module is known to be meant: by its name, or
+because an installed package made the call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from diagnostics.collectors.crash.frames import Crash
+from diagnostics.facts.crash import CrashFacts, Symptom
+from diagnostics.facts.crash.setup import VersionsDiffer
+
+PACKAGES = (
+    "numpy|np|scipy|sklearn|pandas|torch|torchvision|torchaudio|torchtext|torchmetrics|tensorflow|tf|keras|tf_keras"
+    "|keras_hub|transformers|tokenizers|datasets|accelerate|peft|trl|diffusers|bitsandbytes|huggingface_hub"
+    "|safetensors|pytorch_lightning|lightning|lightning_fabric|lightning_utilities|deepspeed|xformers|triton|timm"
+    "|sentence_transformers|evaluate|torch_geometric|PIL|jax|jaxlib|flax|optax|numba|apex|mmcv|mmengine|gym|gymnasium"
+)
+_NO_SUCH_ATTRIBUTE = re.compile(
+    rf"module '(?P<owner>(?:{PACKAGES})(?:\.[\w.]+)?)' has no attribute '(?P<name>\w+)'"
+)
+_CANNOT_IMPORT = re.compile(
+    rf"cannot import name '(?P<name>\w+)' from '(?P<owner>(?:{PACKAGES})(?:\.[\w.]+)?)'(?! \(most likely)"
+    rf"|No module named '(?P<module>(?:{PACKAGES})\.[\w.]+)'"
+)
+_ARGUMENT = re.compile(
+    r"(?<!\w)(?:(?P<owner>\w+)\.)?__init__\(\) got an unexpected keyword argument '(?P<name>\w+)'"
+)
+_FUNCTION = re.compile(r"^(?P<owner>\w+)\(\) got an unexpected keyword argument '(?P<name>num_items_in_batch)'")
+_OBJECT = re.compile(r"(?:type object )?'(?P<owner>\w+)'(?: object)? has no attribute '(?P<name>\w+)'")
+_LIBRARY_CLASSES = re.compile(
+    r"(?:SFT|DPO|PPO|GRPO|ORPO|KTO|Reward|Seq2Seq|SentenceTransformer)Trainer|(?:SFT|DPO|PPO|GRPO|Lora|BitsAndBytes)"
+    r"Config|(?:Seq2Seq)?TrainingArguments|Accelerator|AcceleratorState|Linear(?:4bit|8bitLt)|PeftModel\w*"
+    r"|\w+Tokenizer(?:Fast)?|\w+For(?:CausalLM|SequenceClassification|TokenClassification|QuestionAnswering"
+    r"|MaskedLM|ConditionalGeneration|Seq2SeqLM)|DynamicCache|ModelCheckpoint|EarlyStopping|DDPStrategy"
+)
+_OF_LIGHTNING = re.compile(
+    r"accelerator_backend|(?:add|from)_argparse_args|training_type_plugin|train_percent_check|use_ddp2?|gpus|tpu_cores"
+    r"|weights_save_path|resume_from_checkpoint|progress_bar_refresh_rate|checkpoint_callback|distributed_backend"
+)
+_SCHEDULER = re.compile(r"The provided lr scheduler `(?P<name>\w+)` doesn't follow PyTorch's LRScheduler API")
+
+
+def _versions_differ(crash: Crash) -> VersionsDiffer | None:
+    facts = crash.facts
+    message, caller = facts.message, calling_package(facts)
+    if found := _SCHEDULER.search(message):
+        return VersionsDiffer("torch.optim.lr_scheduler", found["name"], "interface", "pytorch_lightning")
+    if found := _NO_SUCH_ATTRIBUTE.search(message):
+        return VersionsDiffer(found["owner"], found["name"], "attribute", caller)
+    if found := _CANNOT_IMPORT.search(message):
+        owner, name = (found["owner"], found["name"]) if found["owner"] else found["module"].rsplit(".", 1)
+        return VersionsDiffer(owner, name, "import", caller)
+    if found := _ARGUMENT.search(message) or _FUNCTION.search(message):
+        owner = found["owner"] or ""
+        if caller or _is_library_class(owner, found["name"]):
+            return VersionsDiffer(owner, found["name"], "argument", caller)
+    if (found := _OBJECT.search(message)) and _is_library_class(found["owner"], found["name"]):
+        return VersionsDiffer(found["owner"], found["name"], "attribute", caller)
+    return None
+
+
+def _is_library_class(owner: str, name: str) -> bool:
+    if owner == "Trainer" or not owner:
+        return bool(_OF_LIGHTNING.fullmatch(name))
+    return bool(_LIBRARY_CLASSES.fullmatch(owner))
+
+
+_SITE = re.compile(rf"^(?P<package>{PACKAGES})[/\\]|[/\\](?:site|dist)-packages[/\\](?P<at>\w+)[/\\]")
+_PASSES_ON = re.compile(r"deprecat|decorat|wrapper|functools|typeguard|contextlib", re.IGNORECASE)
+
+
+def calling_package(facts: CrashFacts) -> str | None:
+    """Return the installed package whose own line failed; None if it is the user's, or is not known.
+
+    A wrapper that only passes the user's arguments on does not count.
+    """
+    if not facts.frames or facts.frames[-1].yours:
+        return None
+    last = facts.frames[-1]
+    if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"\(\*args, \*\*kwargs\)", last.code or ""):
+        return None
+    found = _SITE.search(last.file)
+    return None if found is None else found["package"] or found["at"]
+
+
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_versions_differ,)

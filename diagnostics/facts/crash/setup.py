@@ -1,0 +1,90 @@
+"""Facts about failures before or around the training: versions, files of checkpoints, settings, examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class VersionsDiffer:
+    """A library was asked for a name that its installed version does not have.
+
+    Attributes:
+        owner: the class or module that lacks it: ``numpy``, ``Accelerator``; empty if unknown.
+        name: the attribute, argument or import that it lacks; empty if only the version was told.
+        kind: what `name` is.
+        caller: the installed package that asked for it; None if it was the user's own code, or is unknown.
+    """
+
+    owner: str
+    name: str
+    kind: Literal["attribute", "argument", "import", "interface"]
+    caller: str | None = None
+
+
+@dataclass(frozen=True)
+class UnreadableCheckpoint:
+    """A saved model could not be read back.
+
+    Attributes:
+        kind: ``weights only``: PyTorch refused to unpickle what is no weight. ``custom class``: Keras does not
+        know
+            a class that the model was saved with. ``newer keras``: Keras 3 saved it, Keras 2 reads it.
+            ``not a checkpoint``: the file is a text, a Git LFS pointer or another format. ``cut off``: it is not
+            whole. ``missing module``: it holds pickled classes of a module that cannot be imported.
+        what: the class, module or first bytes that the message names; None if none.
+    """
+
+    kind: Literal["weights only", "custom class", "newer keras", "not a checkpoint", "cut off", "missing module"]
+    what: str | None = None
+
+
+@dataclass(frozen=True)
+class UnusableSetting:
+    """A setting names what does not exist or is taken, or contradicts another.
+
+    Attributes:
+        kind: ``target modules``: adapters for layers that the model does not have. ``monitor``: a metric that
+            nothing logs. ``config``: DeepSpeed's file and the arguments disagree. ``strategies``: evaluation and
+            saving at different times. ``address``: a port that another process holds. ``steps``: more batches are
+            asked for than the data yields.
+        what: the setting's value, as the message has it; None if unknown.
+        offered: what there is in its place; empty if unknown.
+    """
+
+    kind: Literal["target modules", "monitor", "config", "strategies", "address", "steps"]
+    what: str | None = None
+    offered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UnbatchableExample:
+    """An example, or a function over many, gave what no batch can be made of.
+
+    Attributes:
+        kind: ``type``: a value that the default collate function does not take. ``rows``: a batched function of
+            `Dataset.map` returned another number of rows than the columns that stay.
+        what: the value's class, or the column.
+        rows: expected and returned, for ``rows``.
+    """
+
+    kind: Literal["type", "rows"]
+    what: str
+    rows: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class StateOfOtherBatch:
+    """A recurrent layer was given a hidden state of another size than its input asks for.
+
+    Attributes:
+        wanted: shape that belongs to the input: layers, batch, units.
+        got: shape of the state that was passed.
+    """
+
+    wanted: tuple[int, ...]
+    got: tuple[int, ...]
+
+
+SetupSymptom = VersionsDiffer | UnreadableCheckpoint | UnusableSetting | UnbatchableExample | StateOfOtherBatch

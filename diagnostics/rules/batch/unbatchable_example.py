@@ -1,0 +1,100 @@
+"""See `UnbatchableExample`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash import setup as facts
+
+
+class UnbatchableExample(Rule):
+    """The dataset yields a value that no batch can be made of, or a mapping returns another number of rows.
+
+    ## What it does
+    Recognises the errors of PyTorch's default collate function and of `Dataset.map`, and names the class or the
+    column.
+
+    ## Why it is bad
+    The default collate function stacks tensors, arrays and numbers; it has no way to stack None, images of PIL or
+    objects of one's own. A batched function of `Dataset.map` may return more rows than it got, but then the
+    columns
+    that stay are too short.
+
+    ## Example
+    ```python
+    def __getitem__(self, index):
+        if self.paths[index].exists():
+            return load(self.paths[index])         # None for a missing file
+    ```
+
+    ## Instead
+    ```python
+    self.paths = [path for path in paths if path.exists()]
+    ```
+
+    ## Thresholds
+    None: it is found only after the batch has failed.
+
+    ## Known problems
+    Which example it was is not in the message.
+
+    ## Sources
+    The documentation of `torch.utils.data.default_collate`, and of `datasets.Dataset.map` ("Batch mapping").
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: facts.UnbatchableExample) -> Finding | None:
+        """Name the value or the column."""
+        message, fix = _of_rows(symptom) if symptom.rows is not None else _of_type(symptom.what)
+        return self.found(
+            message,
+            fix=fix,
+            evidence={"kind": symptom.kind, "what": symptom.what, "rows": symptom.rows and list(symptom.rows)},
+            where=crash.where,
+        )
+
+
+def _of_type(what: str) -> tuple[str, Fix]:
+    if what == "NoneType":
+        return (
+            "An example holds None, where a batch needs tensors, arrays or numbers: __getitem__ returned "
+            "nothing for it, or one of its values is missing.",
+            (
+                "return a value on every path of __getitem__; take unusable rows out when the dataset is made",
+                "a collate_fn that drops them: default_collate([x for x in batch if x is not None])",
+                "leave optional values out of the example, in place of None",
+            ),
+        )
+    if what.startswith("PIL."):
+        return (
+            f"The examples are images of PIL ({what}), and a batch needs tensors.",
+            (
+                "transforms.ToTensor(), as the last of the transforms",
+                "torch.from_numpy(numpy.asarray(image)), by hand",
+            ),
+        )
+    return (
+        f"The examples hold a {what}, of which no batch can be made: it needs tensors, arrays, numbers, "
+        "strings, or tuples and dicts of them.",
+        (
+            "turn it into a tensor in __getitem__",
+            "DataLoader(..., collate_fn=...), which puts such values into a list; PyTorch Geometric has its "
+            "own DataLoader",
+        ),
+    )
+
+
+def _of_rows(symptom: facts.UnbatchableExample) -> tuple[str, Fix]:
+    expected, got = symptom.rows or (0, 0)
+    return (
+        f"The columns have different lengths: {symptom.what} has {got:,} rows where the others have "
+        f"{expected:,}. A batched function of Dataset.map returned another number of rows than the columns that "
+        "stay.",
+        (
+            "dataset.map(function, batched=True, remove_columns=dataset.column_names)",
+            "return every column with the same number of rows: attention_mask as well as input_ids",
+        ),
+    )

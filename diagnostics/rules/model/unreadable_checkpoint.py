@@ -1,0 +1,107 @@
+"""See `UnreadableCheckpoint`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash import setup as facts
+
+SEEN: dict[str, tuple[str, Fix]] = {
+    "weights only": (
+        "torch.load reads only weights since PyTorch 2.6, and this file holds other Python objects, too, or is "
+        "no whole checkpoint.",
+        (
+            "torch.load(path, weights_only=False), for a file whose source you trust: it can run any code",
+            "torch.serialization.add_safe_globals([Class]), for the class that the message names",
+            "save model.state_dict() in place of the model",
+        ),
+    ),
+    "custom class": (
+        "The model was saved with a class of its own, and Keras cannot find it while it loads.",
+        (
+            'keras.models.load_model(path, custom_objects={"Name": Name})',
+            "@keras.saving.register_keras_serializable() above the class, before saving and loading, with "
+            "get_config()",
+            "build the model in code, and model.load_weights(path)",
+        ),
+    ),
+    "newer keras": (
+        "Another version of Keras saved the model than reads it: Keras 3 writes names that Keras 2 does not know.",
+        (
+            "python -m pip install -U keras, to the version that saved it",
+            "build the model in code, and model.load_weights(path)",
+        ),
+    ),
+    "not a checkpoint": (
+        "The file is no checkpoint of the format that it is read as: often a web page, a text or a pointer of "
+        "Git LFS in place of the download.",
+        (
+            "look at its first bytes and its size: head -c 200 FILE; ls -l FILE",
+            "git lfs pull, or download it again",
+        ),
+    ),
+    "cut off": (
+        "The checkpoint's file ends too early: writing or downloading it was interrupted, or the disk was full.",
+        (
+            "download it again, without the cached copy",
+            "go on from the checkpoint before; write to a temporary name and rename it when it is whole",
+        ),
+    ),
+    "missing module": (
+        "The file holds a pickled class, and its module cannot be imported here.",
+        (
+            "run it from the folder, or with the package, in which it was saved",
+            "save model.state_dict() in place of the model",
+        ),
+    ),
+}
+
+
+class UnreadableCheckpoint(Rule):
+    """A saved model cannot be read back: another format or version, an unknown class, or half a file.
+
+    ## What it does
+    Recognises the errors of `torch.load`, safetensors and Keras' `load_model` that come before any weight is
+    compared.
+
+    ## Why it is bad
+    A checkpoint is a file in a format, and often a pickle: it names classes that must be importable, and its
+    reader
+    must be of a version that knows the format. Nothing of the training has been lost; only the reading fails.
+
+    ## Example
+    ```python
+    torch.save(model, "model.pt")      # the whole object, by the name of its class
+    torch.load("model.pt")             # PyTorch 2.6: Weights only load failed
+    ```
+
+    ## Instead
+    ```python
+    torch.save(model.state_dict(), "model.pt")
+    model.load_state_dict(torch.load("model.pt"))
+    ```
+
+    ## Thresholds
+    None: it is found only after reading has failed.
+
+    ## Known problems
+    A file that is damaged in its middle can fail with the words of another format.
+
+    ## Sources
+    PyTorch's "Serialization semantics" (`weights_only`), and Keras' guide "Save, serialize, and export models".
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: facts.UnreadableCheckpoint) -> Finding | None:
+        """Say why the file could not be read."""
+        message, fix = SEEN[symptom.kind]
+        named = f" The message names {symptom.what}." if symptom.what else ""
+        return self.found(
+            f"{message}{named}",
+            fix=fix,
+            evidence={"kind": symptom.kind, "what": symptom.what},
+            where=crash.where,
+        )

@@ -1,0 +1,127 @@
+"""See `UnusableSetting`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash import setup as facts
+from diagnostics.text.join import listed
+
+MAX_NAMED = 8  # metrics in the message; the evidence holds them all
+
+
+class UnusableSetting(Rule):
+    """A setting names a layer, a metric or a port that is not there, or contradicts another setting.
+
+    ## What it does
+    Recognises what PEFT, Lightning, transformers, DeepSpeed, Keras and PyTorch's rendezvous say of settings that
+    they
+    cannot use, and names what there is in their place.
+
+    ## Why it is bad
+    Such settings are strings and numbers, which are compared only at run time: the name of a layer of another
+    architecture, a metric that is logged under another name, a port that a run before still holds.
+
+    ## Example
+    ```python
+    LoraConfig(target_modules=["q_proj", "v_proj"])    # the model calls them "query_key_value"
+    ```
+
+    ## Instead
+    ```python
+    print({name.rpartition(".")[2] for name, m in model.named_modules() if isinstance(m, nn.Linear)})
+    LoraConfig(target_modules=["query_key_value"])
+    ```
+
+    ## Thresholds
+    None: it is found only after the library has refused.
+
+    ## Known problems
+    What the model or the log offers is known only where the message lists it.
+
+    ## Sources
+    The documentation of `peft.LoraConfig`, Lightning's `ModelCheckpoint`, transformers' `TrainingArguments` and
+    "DeepSpeed integration", Keras' `Model.fit`, and torchrun.
+    """
+
+    severity = "error"
+
+    @check
+    def from_crash(self, crash: CrashFacts, symptom: facts.UnusableSetting) -> Finding | None:
+        """Say which setting cannot be used, and what could stand in its place."""
+        message, fix = _seen(symptom)
+        return self.found(
+            message,
+            fix=fix,
+            evidence={"kind": symptom.kind, "what": symptom.what, "offered": list(symptom.offered)},
+            where=crash.where,
+        )
+
+
+def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
+    what = symptom.what
+    match symptom.kind:
+        case "target modules":
+            empty = what is not None and not what.strip("[]{}()set ")
+            named = (
+                "The list of target_modules is empty"
+                if empty or what is None
+                else f"target_modules={what} matches no layer of this model"
+            )
+            return (
+                f"{named}, so there is nothing to put adapters on. Layers are called otherwise in each "
+                "architecture; quantised ones have a class of their own, and a model that already has adapters "
+                "another structure.",
+                (
+                    "print([name for name, module in model.named_modules()]), and name the last parts of the "
+                    "linear ones",
+                    'target_modules="all-linear", in recent versions of PEFT',
+                ),
+            )
+        case "monitor":
+            offered = f" Logged are: {listed(symptom.offered, most=MAX_NAMED)}." if symptom.offered else ""
+            return (
+                f"{what} is monitored, and nothing has logged a metric of that name.{offered}",
+                (
+                    "monitor one of the logged names, in its spelling"
+                    if symptom.offered
+                    else "monitor a name that is logged",
+                    f"self.log({what!r}, value) in validation_step, or the metric's name in compute_metrics",
+                    "check that validation runs before the first checkpoint is written",
+                ),
+            )
+        case "config":
+            return (
+                f"DeepSpeed's configuration and the training arguments disagree{f': {what}' if what else ''}.",
+                (
+                    'set these values to "auto" in the DeepSpeed configuration',
+                    "pass the same value as an argument, and check that the arguments reach the script: a "
+                    "command is cut off where a line lacks its backslash",
+                ),
+            )
+        case "strategies":
+            return (
+                "load_best_model_at_end needs an evaluation at every save, and the two are set to different "
+                "times.",
+                'eval_strategy="steps", save_strategy="steps", and save_steps a multiple of eval_steps',
+            )
+        case "address":
+            return (
+                f"{f'Port {what}' if what else 'The port of the rendezvous'} is taken by another process: "
+                "another run on this machine, or one that was stopped and still lives.",
+                (
+                    "torchrun --master-port 29501 ..., or MASTER_PORT=29501; --standalone picks a free one",
+                    f"find who holds it: lsof -i :{what or 29500}",
+                ),
+            )
+        case "steps":
+            wanted = f"{int(what):,} batches are" if what else "More batches are"
+            return (
+                f"{wanted} asked for by steps_per_epoch and epochs, and the data ended before.",
+                (
+                    "leave out steps_per_epoch for data that ends by itself",
+                    "dataset.repeat(), for a tf.data.Dataset; while True: in a generator",
+                    "steps_per_epoch = len(x) // batch_size",
+                ),
+            )
