@@ -196,6 +196,8 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     found = _LOSS_SHAPES.search(message)
     if found is not None and (found.kind != "broadcast" or "compile_loss" in message):
         outputs, targets = found.get("prediction"), found.get("target")
+        if (axes := found.get("axes")) is not None:
+            return ShapesDiffer((None,) * int(axes), sizes(found["array"]))
         if outputs is None or targets is None:
             return ShapesDiffer()
         # Keras leaves out the rows, but for its oldest versions.
@@ -244,7 +246,7 @@ def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
 
 def sizes(text: str) -> tuple[int | None, ...]:
     """Read the sizes of a shape; None for what is not a number."""
-    parts = (part.strip() for part in text.split(","))
+    parts = (part.strip().rstrip("L") for part in text.split(","))  # Python 2 writes 32L
     return tuple(int(part) if part.isdigit() else None for part in parts if part)
 
 

@@ -52,6 +52,8 @@ def _dtypes_differ(crash: Crash) -> DtypesDiffer | None:
     got, wanted = _dtype(found.get("got")), _dtype(found.get("wanted"))
     if found.kind in ("classes", "indices"):
         wanted = "int64"
+    if found.kind == "no float64":
+        return DtypesDiffer(found.kind, "float64", "float32")
     named = _tensors(crash) if found.kind not in ("integers", "objects") else {}
     return DtypesDiffer(found.kind, got, wanted, found.get("operation"), named)
 

@@ -107,7 +107,8 @@ MORE = [  # further examples, of rows that have theirs and of recognisers that r
     (
         "unreadable-checkpoint",
         "TypeError",
-        "Could not deserialize class 'Functional' because its parent module keras.src.models.functional cannot be imported.",
+        "Could not deserialize class 'Functional' because its parent module keras.src.models.f"
+        "unctional cannot be imported.",
     ),
     ("unreadable-checkpoint", "OSError", "Unable to open file (file signature not found)"),
     (
@@ -123,12 +124,14 @@ MORE = [  # further examples, of rows that have theirs and of recognisers that r
     (
         "unusable-setting",
         "RuntimeError",
-        "Early stopping conditioned on metric `val_loss` which is not available. Pass in or modify your `EarlyStopping` callback to use any of the following: `loss`",
+        "Early stopping conditioned on metric `val_loss` which is not available. Pass in or mo"
+        "dify your `EarlyStopping` callback to use any of the following: `loss`",
     ),
     (
         "unusable-setting",
         "ValueError",
-        "Please correct the following DeepSpeed config values that mismatch TrainingArguments values:\n- ds train_batch_size=8 vs hf train_batch_size (calculated)=4",
+        "Please correct the following DeepSpeed config values that mismatch TrainingArguments "
+        "values:\n- ds train_batch_size=8 vs hf train_batch_size (calculated)=4",
     ),
     (
         "unusable-setting",
@@ -139,7 +142,8 @@ MORE = [  # further examples, of rows that have theirs and of recognisers that r
     (
         "unbatchable-example",
         "TypeError",
-        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class 'NoneType'>",
+        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; f"
+        "ound <class 'NoneType'>",
     ),
     ("unbatchable-example", "ArrowInvalid", "Column 1 named tokens expected length 512 but got length 1000"),
     ("dtype-mismatch", "RuntimeError", "expected dtype Float but got dtype Long"),
@@ -164,12 +168,14 @@ MORE = [  # further examples, of rows that have theirs and of recognisers that r
     (
         "broadcast-loss",
         "ValueError",
-        "A target array with shape (73, 458, 3) was passed for an output of shape (None, 460, 3) while using as loss `mse`.",
+        "A target array with shape (73, 458, 3) was passed for an output of shape (None, 460, "
+        "3) while using as loss `mse`.",
     ),
     (
         "broadcast-loss",
         "Exception",
-        "Error when checking model target: expected conv_7 to have 4 dimensions, but got array with shape (32L, 1L).",
+        "Error when checking model target: expected conv_7 to have 4 dimensions, but got array"
+        " with shape (32L, 1L).",
     ),
     ("shape-mismatch", "RuntimeError", "Expected hidden[0] size (2, 4, 256), got (2, 64, 256)"),
     ("shape-mismatch", "ValueError", "cannot reshape array of size 3000 into shape (100,5,30)"),
@@ -182,7 +188,8 @@ MORE = [  # further examples, of rows that have theirs and of recognisers that r
     (
         "shape-mismatch",
         "RuntimeError",
-        "While copying the parameter named fc.weight, whose dimensions in the model are torch.Size([8, 4]) and whose dimensions in the checkpoint are torch.Size([3, 4]).",
+        "While copying the parameter named fc.weight, whose dimensions in the model are torch."
+        "Size([8, 4]) and whose dimensions in the checkpoint are torch.Size([3, 4]).",
     ),
     (
         "device-mismatch",

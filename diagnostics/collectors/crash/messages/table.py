@@ -29,7 +29,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FILES = ("inputs", "losses", "devices", "memory", "dtypes", "usage", "installation", "processes", "shapes")
+FILES = (
+    "inputs",
+    "losses",
+    "devices",
+    "memory",
+    "dtypes",
+    "usage",
+    "installation",
+    "processes",
+    "setup",
+    "shapes",
+)
 """In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
 
 

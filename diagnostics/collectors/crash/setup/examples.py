@@ -1,4 +1,4 @@
-"""Recognises examples that no batch can be made of, and further wordings of dtypes, shapes and devices."""
+"""Recognises examples that no batch can be made of, and further failures of arrays and devices."""
 
 from __future__ import annotations
 
@@ -7,33 +7,31 @@ from collections.abc import Callable
 
 from diagnostics.collectors.crash.cuda import assertion
 from diagnostics.collectors.crash.frames import Crash
+from diagnostics.collectors.crash.messages.table import Family
 from diagnostics.facts.crash import (
     AsynchronousErrorCrash,
     LabelBeyondOutputs,
     NotProbabilities,
-    ShapesDiffer,
     Symptom,
     TokenBeyondEmbedding,
 )
-from diagnostics.facts.crash.processes import InstallationCrash, LauncherTail, WorkerCrash
+from diagnostics.facts.crash.processes import LauncherTail, WorkerCrash
 from diagnostics.facts.crash.setup import StateOfOtherBatch, UnbatchableExample
-from diagnostics.facts.crash.shapes import AxesMisfit, OperandsMisfit, ReshapeMisfit
-from diagnostics.facts.crash.usage import DtypesDiffer
+from diagnostics.facts.crash.shapes import OperandsMisfit, ReshapeMisfit
 
-_COLLATED = re.compile(r"batch must contain tensors,[^;\n]*; found <class '(?P<what>[\w.]+)'>")
-_ROWS = re.compile(r"Column \d+ named (?P<what>\S+) expected length (?P<expected>\d+) but got length (?P<got>\d+)")
+_COLLATION = Family("collation")
+_STATE = Family("hidden-state")
+_CUDNN = Family("cudnn-start")
+_ARRAY = Family("numpy-reshape")
+_ARRAYS = Family("numpy-element-wise")
 
 
 def _unbatchable(crash: Crash) -> UnbatchableExample | None:
-    message = crash.facts.message
-    if found := _COLLATED.search(message):
-        return UnbatchableExample("type", found["what"])
-    if found := _ROWS.search(message):
-        return UnbatchableExample("rows", found["what"], (int(found["expected"]), int(found["got"])))
-    return None
-
-
-_STATE = re.compile(r"Expected hidden(?:\[[01]\])? size \((?P<wanted>[\d, ]+)\), got [(\[](?P<got>[\d, ]+)[)\]]")
+    found = _COLLATION.search(crash.facts.message)
+    if found is None:
+        return None
+    rows = (int(found["expected"]), int(found["got"])) if found.kind == "rows" else None
+    return UnbatchableExample(found.kind, found["what"], rows)
 
 
 def _state(crash: Crash) -> StateOfOtherBatch | None:
@@ -45,51 +43,8 @@ def _shape(written: str) -> tuple[int, ...]:
     return tuple(int(size) for size in re.findall(r"\d+", written))
 
 
-_BACKWARD_DTYPES = re.compile(r"expected dtype (?P<wanted>\w+) but got dtype (?P<got>\w+)")  # 1.5, 1.6
-_NO_FLOAT64 = re.compile(r"the MPS framework doesn't support float64")
-_NAMES = {
-    "Float": "float32",
-    "Double": "float64",
-    "Half": "float16",
-    "Long": "int64",
-    "Int": "int32",
-    "Bool": "bool",
-}
-
-
-def _dtypes(crash: Crash) -> DtypesDiffer | None:
-    if _NO_FLOAT64.search(crash.facts.message):
-        return DtypesDiffer("no float64", "float64", "float32")
-    if found := _BACKWARD_DTYPES.search(crash.facts.message):
-        got, wanted = (_NAMES.get(found[part], found[part].lower()) for part in ("got", "wanted"))
-        kind = "target" if got.startswith(("int", "bool")) else "operands"
-        return DtypesDiffer(kind, got, wanted)  # type: ignore[arg-type]
-    return None
-
-
-_CONVOLUTION = re.compile(
-    r"Expected (?P<few>\d)-dimensional input for \d-dimensional weight\b.{0,60}?but got \d-dimensional input of "
-    r"size "
-    r"\[(?P<shape>[\d, ]*)\]"
-)
-_ARRAY = re.compile(r"cannot reshape array of size (?P<size>\d+) into shape \(?(?P<wanted>-?\d[-\d, ]*)\)?")
-_JOINED = re.compile(  # 1.8, 1.9
-    r"Sizes of tensors must match except in dimension (?P<axis>\d+)\. Got (?P<one>\d+) and (?P<other>\d+) "
-    r"\(The offending"
-)
-_ARRAYS = re.compile(
-    r"operands could not be broadcast together with shapes \((?P<one>[\d, ]*)\) \((?P<other>[\d, ]*)\)"
-)
-
-
-def _shapes(crash: Crash) -> AxesMisfit | ReshapeMisfit | OperandsMisfit | None:
+def _shapes(crash: Crash) -> ReshapeMisfit | OperandsMisfit | None:
     message = crash.facts.message
-    if found := _CONVOLUTION.search(message):
-        shape = _shape(found["shape"])
-        return AxesMisfit(found["few"], len(shape), f"Conv{int(found['few']) - 2}d", shape=shape)
-    if found := _JOINED.search(message):
-        one, other = int(found["one"]), int(found["other"])
-        return OperandsMisfit("concatenation", one, other, int(found["axis"]))
     if found := _ARRAY.search(message):
         wanted = tuple(int(size) for size in re.findall(r"-?\d+", found["wanted"]))
         return ReshapeMisfit(wanted, int(found["size"]), library="numpy")
@@ -102,23 +57,6 @@ def _shapes(crash: Crash) -> AxesMisfit | ReshapeMisfit | OperandsMisfit | None:
                     "element-wise", one, other, max(map(len, shapes)) - back, shapes, library="numpy"
                 )
     return None
-
-
-_TARGET = re.compile(  # Keras 2
-    r"A target array with shape \((?P<target>[\d, L]+)\) was passed for an output of shape \((?P<output>[^)]+)\)"
-    r"|checking (?:model )?target: expected \S+ to have (?P<axes>\d) dimensions,? but got array with shape "
-    r"\((?P<array>[\d, L]+)\)"
-)
-
-
-def _targets(crash: Crash) -> ShapesDiffer | None:
-    found = _TARGET.search(crash.facts.message)
-    if found is None:
-        return None
-    if found["axes"]:
-        return ShapesDiffer((None,) * int(found["axes"]), _shape(found["array"]))
-    output = (int(size) if size.strip().isdigit() else None for size in found["output"].split(",") if size.strip())
-    return ShapesDiffer(tuple(output), _shape(found["target"]))
 
 
 _ASSERTED = re.compile(r"thread: \[[\d,]+\] Assertion `?(?P<check>[^`\n]{3,120}?)`? failed")
@@ -147,22 +85,9 @@ def _assertion_alone(crash: Crash) -> Symptom | None:
     )
 
 
-_CUDNN = re.compile(
-    r"Failed to get convolution algorithm\. This is probably because cuDNN failed to initialize|No algorithm "
-    r"worked!"
-)
-_LINKED = re.compile(r"undefined symbol: \w+|Symbol not found: \w+")
-_TRITON = re.compile(r"Cannot find a working triton installation")
-
-
-def _library(crash: Crash) -> AsynchronousErrorCrash | InstallationCrash | None:
-    if found := _CUDNN.search(crash.facts.message):
-        return AsynchronousErrorCrash(kind="library", said=found[0].split(".")[0])
-    if found := _TRITON.search(crash.facts.message):
-        return InstallationCrash("no triton", found[0])
-    if found := _LINKED.search(crash.facts.message):
-        return InstallationCrash("binary", found[0])
-    return None
+def _library(crash: Crash) -> AsynchronousErrorCrash | None:
+    found = _CUDNN.search(crash.facts.message)
+    return None if found is None else AsynchronousErrorCrash(kind="library", said=found.text)
 
 
 def _spawned(crash: Crash) -> WorkerCrash | None:
@@ -195,11 +120,9 @@ def _launched(crash: Crash) -> LauncherTail | None:
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _unbatchable,
     _state,
-    _dtypes,
     _library,
     _spawned,
     _launched,
-    _targets,
 )
 
 FROM_DEVICE: tuple[Callable[[Crash], Symptom | None], ...] = (_assertion_alone,)
