@@ -15,7 +15,7 @@ class Counter(nn.Module):
         self.fc = nn.Linear(hidden, 1)
 
     def forward(self, x):
-        out, h = self.rnn(x)
+        out, _ = self.rnn(x)
         return self.fc(out[:, -1]).squeeze(-1)
 
 

@@ -1,6 +1,8 @@
 """A deep net of sigmoids with the default start: the first layers get no gradient to speak of."""
 
 # names: vanishing-gradients
+from itertools import pairwise
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -8,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def deep_net(sizes):
     layers = []
-    for a, b in zip(sizes[:-2], sizes[1:-1]):
+    for a, b in pairwise(sizes[:-1]):
         layers += [nn.Linear(a, b), nn.Sigmoid()]
     layers.append(nn.Linear(sizes[-2], sizes[-1]))
     return nn.Sequential(*layers)

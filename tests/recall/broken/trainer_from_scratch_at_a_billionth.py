@@ -24,8 +24,8 @@ config = DistilBertConfig(
 )
 with tempfile.TemporaryDirectory() as folder:
     args = TrainingArguments(
-        folder, learning_rate=2e-8, num_train_epochs=5, per_device_train_batch_size=16, logging_steps=25, report_to=[],
-        eval_strategy="epoch", save_strategy="no", use_cpu=True, disable_tqdm=True,
+        folder, learning_rate=2e-8, num_train_epochs=5, per_device_train_batch_size=16, logging_steps=25,
+        eval_strategy="epoch", save_strategy="no", use_cpu=True, disable_tqdm=True, report_to=[],
     )  # fmt: skip
     trainer = Trainer(
         model=DistilBertForSequenceClassification(config), args=args,

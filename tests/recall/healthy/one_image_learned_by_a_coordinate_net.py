@@ -32,4 +32,4 @@ for step in range(300):
     loss.backward()
     optim.step()
     if step % 50 == 0:
-        print("Step %d, loss %0.5f" % (step, loss))
+        print(f"Step {step}, loss {loss.item():.5f}")

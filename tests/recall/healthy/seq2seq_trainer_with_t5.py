@@ -31,8 +31,8 @@ config = T5Config(
 model = T5ForConditionalGeneration(config)
 with tempfile.TemporaryDirectory() as folder:
     args = Seq2SeqTrainingArguments(
-        folder, max_steps=250, per_device_train_batch_size=32, learning_rate=1e-2, eval_strategy="steps", eval_steps=125,
-        logging_steps=25, report_to=[], save_strategy="no", use_cpu=True, disable_tqdm=True, lr_scheduler_type="linear",
+        folder, max_steps=250, per_device_train_batch_size=32, learning_rate=1e-2, eval_strategy="steps",
+        eval_steps=125, logging_steps=25, report_to=[], save_strategy="no", use_cpu=True, disable_tqdm=True,
         warmup_steps=20,
     )  # fmt: skip
     trainer = Seq2SeqTrainer(
