@@ -5,7 +5,8 @@ import torch
 
 rng = np.random.RandomState(0)
 torch.manual_seed(0)
-X = np.vstack([rng.randn(300, 2) + (1.5, 1), rng.randn(300, 2) - (1.5, 1)]).astype("float32")
+shift = np.array([1.5, 1.0])
+X = np.concatenate([rng.randn(300, 2) + shift, rng.randn(300, 2) - shift]).astype("float32")
 Y = np.concatenate([np.ones(300), -np.ones(300)]).astype("float32")
 perm = rng.permutation(600)
 X, Y = torch.from_numpy(X[perm]), torch.from_numpy(Y[perm])
