@@ -15,7 +15,8 @@ random.seed(0)
 torch.manual_seed(0)
 NAMES = ["ann", "bob", "cid", "dora", "eve", "finn"]
 PLACES = ["rome", "oslo", "lima", "cairo", "kyoto", "paris"]
-words = ["[PAD]", "[UNK]", "[EOS]", "lives", "in", *NAMES, *PLACES]
+YEARS = [str(year) for year in range(1900, 2000)]
+words = ["[PAD]", "[UNK]", "[EOS]", "lives", "in", "since", *NAMES, *PLACES, *YEARS]
 wordpiece = Tokenizer(models.WordPiece({word: at for at, word in enumerate(words)}, unk_token="[UNK]"))
 wordpiece.pre_tokenizer = pre_tokenizers.Whitespace()
 tokenizer = PreTrainedTokenizerFast(tokenizer_object=wordpiece, pad_token="[PAD]", eos_token="[EOS]")
@@ -25,7 +26,7 @@ home = dict(zip(NAMES, random.sample(PLACES, 6)))
 class Sentences(torch.utils.data.Dataset):
     def __init__(self, size=600):
         picked = [random.choice(NAMES) for _ in range(size)]
-        texts = [f"{name} lives in {home[name]} [EOS]" for name in picked]
+        texts = [f"{name} lives in {home[name]} since {random.choice(YEARS)} [EOS]" for name in picked]
         self.encodings = tokenizer(texts, padding="max_length", max_length=48, return_tensors="pt")
 
     def __len__(self):

@@ -1,6 +1,6 @@
 """normal_(0, 1) for layers of 256 inputs: every tanh is at -1 or 1 from the first batch."""
 
-# names: saturated-activations
+# names: saturated-activations, initial-loss-off
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
