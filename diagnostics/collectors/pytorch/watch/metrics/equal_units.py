@@ -66,4 +66,4 @@ def rows_alike(weight: Tensor) -> bool:
 
 def _is_captured() -> bool:
     """Whether a CUDA graph is being captured, which waiting for a number would break."""
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+    return bool(torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())
