@@ -307,6 +307,19 @@ class TrainModeFacts:
 
 
 @dataclass(frozen=True)
+class EqualUnitsFacts:
+    """Which weights started with equal units, changed in training, and have equal units still.
+
+    Attributes:
+        weights: their names; empty if there are none.
+    """
+
+    described: ClassVar[str] = "the units of the layers at the start and now"
+
+    weights: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class GraphFacts:
     """Whether the graphs of k forward passes are still held by somebody.
 
@@ -424,6 +437,7 @@ WATCHED = (
     PredictionFacts,
     InputFacts,
     TrainModeFacts,
+    EqualUnitsFacts,
     GraphFacts,
     RangeFacts,
     ActivityFacts,

@@ -6,6 +6,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import GradientFacts
+from diagnostics.facts.training import EqualUnitsFacts, StepHistory
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of, listed
 
@@ -18,7 +19,8 @@ class SymmetricInitialization(Rule):
 
     ## What it does
     Looks for weights whose units are all equal before training, and checks whether they are still equal after a
-    copy of the model was trained on one batch.
+    copy of the model was trained on one batch. In a watched run: whether the training itself, which changed
+    them, has left them equal.
 
     ## Why it is bad
     Units with the same weights compute the same value, get the same gradient and make the same update. They stay
@@ -70,11 +72,24 @@ class SymmetricInitialization(Rule):
         steps = len(overfit.losses)
         if steps < DIVERGED:
             raise NotApplicable(f"needs a copy that was trained for {DIVERGED} steps; this one took {steps}")
+        return self._equal(
+            equal, f"a copy of the model was trained on one batch ({count_of(steps, 'step')})", steps
+        )
+
+    @check
+    def from_run(self, units: EqualUnitsFacts, steps: StepHistory) -> Finding | None:
+        """Report weights whose units started equal, and that training has changed and left equal."""
+        if steps.total_steps < DIVERGED:
+            raise NotApplicable(f"needs a run of {DIVERGED} steps")
+        if not units.weights:
+            return None
+        return self._equal(list(units.weights), f"{steps.total_steps:,} steps of training", steps.total_steps)
+
+    def _equal(self, equal: list[str], after: str, steps: int) -> Finding:
         weights = f"weight {equal[0]}" if len(equal) == 1 else f"each of the weights {listed(equal, most=NAMED)}"
         return self.found(
-            f"All units of {weights} start equal, and they are still equal after a copy of the model was trained "
-            f"on one batch ({count_of(steps, 'step')}). Equal units get equal gradients, so they stay copies of "
-            "each other, and the layer has the capacity of a single unit.",
+            f"All units of {weights} start equal, and they are still equal after {after}. Equal units get equal "
+            "gradients, so they stay copies of each other, and the layer has the capacity of a single unit.",
             fix={
                 "torch": (
                     f"initialise {equal[0]} at random: torch.nn.init.kaiming_uniform_(weight, "

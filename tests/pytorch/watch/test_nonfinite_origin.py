@@ -102,6 +102,26 @@ class TestOrigin:
         origin = run(mlp(), 20, every=every, deferred=deferred, loss_of=loss_of).origin
         assert (origin.step, origin.kind) == (11, "loss")
 
+    def test_does_not_blame_a_model_that_returns_a_loss_over_nothing(self, deferred, every):
+        class Returns(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.loss = mlp(), nn.CrossEntropyLoss()
+
+            def forward(self, x):
+                logits = self.body(x)
+                labels = logits.argmax(1) if x.abs().max() < 50 else torch.full((len(x),), -100)
+                return {"loss": self.loss(logits, labels), "logits": logits}
+
+        def data(step):
+            inputs, labels = batch(step)
+            return inputs * (100 if step == 11 else 1), labels
+
+        origin = run(
+            Returns(), 20, every=every, deferred=deferred, data=data, loss_of=lambda output: output["loss"]
+        ).origin
+        assert (origin.step, origin.kind, origin.module) == (11, "loss", None)
+
     def test_names_the_step_whose_update_makes_inf(self, deferred, every):
         def change(step, model, optimizer):
             optimizer.param_groups[0]["lr"] = INF if step == 11 else 0.05

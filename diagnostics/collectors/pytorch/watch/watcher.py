@@ -23,6 +23,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import replaced_since, unwrapped
+from diagnostics.collectors.pytorch.watch.metrics.equal_units import EqualUnits
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
@@ -108,6 +109,7 @@ class TorchWatcher:
         self._inputs = InputSamples()
         self._modes = TrainModes(self._inner)
         self._graphs = LiveGraphs()
+        self._equal_units = EqualUnits()
         self._skipped = SkippedSteps(self._layers, self._safely)
         self._known = {id(parameter) for parameter in self._inner.parameters()}
         self._rounding = RoundedUpdates(self._layers, self._optimizers, self._held)
@@ -266,6 +268,7 @@ class TorchWatcher:
         ]
         self._safely("targets", lambda: others.append(self._targets.facts(self.history().losses)))
         self._safely("targets", lambda: others.append(self._targets.drawn()))
+        self._safely("equal units", lambda: others.append(self._equal_units.facts()))
         seen = (*others, *self._samples.facts(), *self._calls.facts())
         return tuple(facts for facts in seen if facts is not None)
 
@@ -378,6 +381,8 @@ class TorchWatcher:
         if self._leader is None:
             self._leader = number
         if number == self._leader:
+            if not self.steps:
+                self._safely("equal units", self._equal_units.begin, self._layers.parameters)
             self._begin_row()
         if isinstance(self._optimizers[number], torch.optim.LBFGS):
             return

@@ -1,9 +1,12 @@
+import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import GradientFacts
+from diagnostics.facts.training import EqualUnitsFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.model.symmetric_initialization import SymmetricInitialization
+from tests.support.courses import history, judge
 
 RULE = SymmetricInitialization()
 
@@ -59,3 +62,21 @@ def test_needs_a_copy_that_was_trained_at_all():
     # A pretrained model that knows the batch: not one step was taken, and LoRA's B is still zero.
     with pytest.raises(NotApplicable, match="needs a copy that was trained for 10 steps; this one took 1"):
         RULE.from_overfit(trained("lora_B.weight", steps=1))
+
+
+class TestInARun:
+    def test_fires_on_units_that_training_left_equal(self):
+        finding = judge(RULE.from_run, EqualUnitsFacts(("fc1.weight",)), history(np.ones(300)))
+        assert finding.message == (
+            "All units of weight fc1.weight start equal, and they are still equal after 300 steps of training. "
+            "Equal units get equal gradients, so they stay copies of each other, and the layer has the "
+            "capacity of a single unit."
+        )
+        assert finding.evidence == {"weights": ["fc1.weight"], "steps": 300}
+
+    def test_stays_silent_where_no_weight_is_left(self):
+        assert judge(RULE.from_run, EqualUnitsFacts(()), history(np.ones(300))) is None
+
+    def test_needs_some_steps(self):
+        with pytest.raises(NotApplicable, match="needs a run of 10 steps"):
+            judge(RULE.from_run, EqualUnitsFacts(("fc1.weight",)), history(np.ones(9)))

@@ -26,6 +26,7 @@ class Call:
     outputs: ValueRange | None = None
     dtype: str | None = None
     rows: tuple[int, ...] = ()
+    only_loss: bool = False  # whether nothing but single numbers of its output is not finite
     output_gradients: list[bool] = field(default_factory=list)  # whether each that arrived was finite
     input_gradients: list[bool] = field(default_factory=list)
 
@@ -45,6 +46,8 @@ class Call:
         self.outputs = value_range(made)
         self.dtype = str(made[0].dtype).removeprefix("torch.") if made else None
         self.rows = broken_rows(made, size)
+        broken = [t for t in made if not bool(t.detach().isfinite().all())]
+        self.only_loss = bool(broken) and not any(t.ndim for t in broken)
         return made
 
     def frame(self) -> FrameFacts:
@@ -57,6 +60,11 @@ class Call:
         if self.outputs is None or self.got_it:
             return False
         return self.outputs.broken or bool(self.outputs.minus_inf and self.multiplies)
+
+    @property
+    def makes_loss(self) -> bool:
+        """Whether it is the model itself, or a module for a loss, and only its loss is not finite."""
+        return self.only_loss and (not self.path or isinstance(self.module, nn.modules.loss._Loss))
 
     @property
     def got_it(self) -> bool:

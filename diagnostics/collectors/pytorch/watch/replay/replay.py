@@ -118,6 +118,8 @@ def _fresh(inputs: Any, gradient: bool) -> Any:
 def _in_forward(calls: list[Call], inputs: Any) -> Found:
     for place, call in enumerate(calls):
         if call.makes_it:
+            if call.makes_loss:
+                return Found("loss")
             frames = tuple(c.frame() for c in calls[max(0, place + 1 - FRAMES) : place + 1])
             first_inf = _first_inf(calls[: place + 1])
             return Found("forward", call.path, call.kind, frames, (), call.rows, first_inf)
