@@ -20,6 +20,7 @@ from diagnostics.text.join import count_of
 
 NAME = "second look"
 SHARE, LEAST_S, MOST_S = 0.1, 1.0, 30.0  # of the run's duration, and its bounds
+PATIENT = 0.8  # of its time, after which nothing more is measured and what was measured counts; then it is cut off
 MOST_LOOPS = 4  # loops of a script that are kept
 MOST_FREED = 64 * 2**20  # bytes of models that the script has freed, all together
 DEPTH = 4  # of nested containers in the attributes of a freed model
@@ -97,7 +98,7 @@ class SecondLook:
                     look, _ = self._kept.pop(id(training), (None, None))
                     if look is None:
                         continue
-                    facts = look(begun + seconds, partial(symptom, training))
+                    facts = look(begun + PATIENT * seconds, partial(symptom, training))
                     if isinstance(facts, str):
                         reasons.append(facts)
                         continue

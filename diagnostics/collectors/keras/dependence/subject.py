@@ -114,7 +114,10 @@ def _names(model: keras.Model, kept: KeptBatch) -> list[str] | None:
         kind: Any = type(kept.structure)  # an ordered one is flattened in its order, others by their names
         names: list[str] = keras.tree.flatten(kind((name, name) for name in kept.structure))
         return names if set(names) == {tensor.name for tensor in declared} else None
-    return [tensor.name for tensor in declared] if _is_flat(kept.structure) else None
+    if not _is_flat(kept.structure):
+        return None
+    named = (tensor.name for tensor in declared)  # by Keras, where the user gave no name
+    return [str(n) if name.startswith("keras_tensor") else name for n, name in enumerate(named)]
 
 
 def _is_flat(structure: Any) -> bool:
