@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.harmless_code import is_library
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.pytorch.activations import activations_seen
 from diagnostics.collectors.pytorch.batch import distinct_rows, prediction_in
@@ -76,7 +77,9 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
     if sum(tensor.nbytes for tensor in (*state.values(), *tensors(dict(call.options)))) > MOST_BYTES:
         return None
     optimizers = step.optimizers
-    only = optimizers[0] if len(optimizers) == 1 else None
+    only = optimizers[0] if len(optimizers) == 1 and is_library(type(optimizers[0])) else None
+    with own_run():  # it tries to build one
+        build = None if only is None else like(only, uncompiled(model))
     return KeptStart(
         values={name: on_host(tensor) for name, tensor in state.items()},
         kept=kept,
@@ -86,7 +89,7 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
         value=step.seen.loss,
         recognised=found,
         rate=None if only is None else full_rate(only),
-        optimizer=None if only is None else like(only, uncompiled(model)),
+        optimizer=build,
     )
 
 
