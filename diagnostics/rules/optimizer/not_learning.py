@@ -93,7 +93,7 @@ class NotLearning(Rule):
     """
 
     severity = "warning"
-    causes = ("constant-predictions",)
+    causes = ("constant-predictions", "cannot-overfit-one-batch")
 
     @check
     def from_course(
