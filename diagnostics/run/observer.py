@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import traceback
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +18,14 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.engine.finding import SEVERITIES, Severity
 from diagnostics.errors import InvalidInput
 from diagnostics.report.build import extended
 from diagnostics.report.report import Report, StageResult
 
 from .handed_batches import HandedBatches
-from .second_look import SecondLook
+from .looks import of_keras, of_loop, of_trainer
+from .second_look import Look, SecondLook
 
 if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
@@ -44,6 +47,7 @@ _Joined = tuple[Any, Any, Any, Callable[[], object]]
 _Join = Callable[["Training", Any, Any, Any], _Joined]
 
 
+UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
 OFTEN = 4  # trainings of one model that are watched; to begin takes a second, and some call `fit` for each step
 
 
@@ -130,7 +134,8 @@ class ScriptObserver:
         self._loops: LoopFinder[Watch] | None = None
         self._of_loops: IdentityMap[Any, Training] = IdentityMap()  # by watch
         self._tapes: TapeLoopFinder | None = None
-        self._handed = HandedBatches(self._guard, on_examined, lambda model: model in self._times)
+        keep = None if self._second is None else self._second.keep
+        self._handed = HandedBatches(self._guard, on_examined, lambda model: model in self._times, keep)
         self._evaluations: Evaluations | None = None
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
@@ -186,12 +191,26 @@ class ScriptObserver:
         """Write the latest batches to a file, and return their number; 0 if there are none."""
         return 0 if self._kept is None else self._kept.save(path)
 
-    def look_again(self, seconds: float) -> StageResult | None:
-        """Examine the models as the script has left them, after `close`; return the stage for the report."""
+    def look_again(self, seconds: float, complete: bool = True) -> StageResult | None:
+        """Examine the models as the script has left them, after `close`; return the stage for the report.
+
+        Args:
+            seconds: after which to stop.
+            complete: whether the script ended by itself.
+        """
         if self._second is None:
             return None
-        stage: StageResult | None = self._guard.attempt(self._second.look, self.trainings, seconds)
+        stage: StageResult | None = self._guard.attempt(
+            self._second.look, self.trainings, seconds, lambda training: self._symptom(training, complete)
+        )
         return stage
+
+    def _symptom(self, training: Training, complete: bool) -> Severity | None:
+        """Return the worst severity of the findings that say that a training did not learn; None if none does."""
+        course = self.course(training, complete)
+        reports = [report for report in (training.examined, course) if report is not None]
+        said = {f.severity for report in reports for f in report.findings if f.rule in UNLEARNED}
+        return min(said, key=SEVERITIES.index, default=None)
 
     def close(self) -> None:
         """Remove all hooks. The reports stay available."""
@@ -253,8 +272,13 @@ class ScriptObserver:
         training = self._of_loops[watching]
         training.examined = walk(step)
         self._on_examined(training.examined)
-        if self._second is not None and training.model is not None:
-            self._second.keep(training, training.model, step)
+        if training.model is not None:
+            self._keep(training, functools.partial(of_loop, training.model, step), training.model)
+
+    def _keep(self, training: Training, look: Callable[[], Look | None], model: Any = None) -> None:
+        """Keep what the second look needs of a training; see `SecondLook.keep`."""
+        if self._second is not None and self._second.wants(training):
+            self._second.keep(training, self._guard.attempt(look), model)
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
         """Evaluate the rules on facts that are known only when the model is evaluated, or after its training."""
@@ -344,8 +368,19 @@ class ScriptObserver:
         def examine(step: Any) -> None:
             training.examined = walk(step)
             self._on_examined(training.examined)
+            self._keep_of_trainer(training, step)
 
         return TrainerStepObserver(trainer, inputs, why=objection(trainer) or "", deliver=examine)
+
+    def _keep_of_trainer(self, training: Training, pipeline: Any) -> None:
+        from diagnostics.collectors.isolation.weak_twin import weak_twin
+
+        model, second = pipeline.trainer.model, self._second
+        twin = None if model is None else weak_twin(model)
+        if second is None or twin is None or twin is model:
+            return
+        self._keep(training, functools.partial(of_trainer, twin, pipeline), twin)
+        weakref.finalize(model, self._guard.attempt, second.freed, training).atexit = False
 
     def _join_fit(self, training: Training, fit: Any, arguments: Any, options: Any) -> _Joined:
         from diagnostics.api.keras_callback import KerasCallback
@@ -404,6 +439,7 @@ class ScriptObserver:
             later = walk(pipeline)
             training.examined = later if training.examined is None else _continued(training.examined, later)
             self._on_examined(training.examined)
+            self._keep(training, functools.partial(of_keras, model, pipeline))
 
         def add(facts: tuple[Any, ...], stage: str) -> None:
             if training.examined is not None:
@@ -429,6 +465,10 @@ class ScriptObserver:
             training.awaits_batch = getattr(pipeline, "awaits_weights", False)
             with own_run(), pipeline.untouched():
                 training.rows = pipeline.kept_rows()
+            if hasattr(pipeline, "trainer"):
+                self._keep_of_trainer(training, pipeline)
+            elif not training.awaits_batch:
+                self._keep(training, functools.partial(of_keras, arguments[0], pipeline))
         except InvalidInput as reason:  # it trains in a way that cannot be examined
             training.examined = _not_examined(arguments[0], str(reason))
         except Exception as fault:

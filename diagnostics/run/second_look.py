@@ -9,20 +9,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.engine.finding import Severity
+from diagnostics.facts.trials import OverfitFacts
 from diagnostics.report.build import extended
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import StageResult
 from diagnostics.text.join import count_of
-
-if TYPE_CHECKING:
-    from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
-    from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
 
 NAME = "second look"
 SHARE, LEAST_S, MOST_S = 0.1, 1.0, 30.0  # of the run's duration, and its bounds
+PATIENT = 0.8  # of its time, after which nothing more is measured and what was measured counts; then it is cut off
 MOST_LOOPS = 4  # loops of a script that are kept
 MOST_FREED = 64 * 2**20  # bytes of models that the script has freed, all together
 DEPTH = 4  # of nested containers in the attributes of a freed model
@@ -33,103 +31,93 @@ def budget(wanted: float | None, ran: float) -> float:
     return min(max(SHARE * ran, LEAST_S), MOST_S) if wanted is None else wanted
 
 
-@dataclass
-class _Loop:
-    """One loop of the script; see `SecondLook.keep`."""
+Symptom = Callable[[], Severity | None]
+"""Returns how surely a run did not learn.
 
-    model: Any
-    kept: KeptPass
-    report: Report | None = None
+None: nothing says that it did not. A note: it ended no better than a constant answer, which may be right.
+"""
+Look = Callable[[float, Symptom], tuple[Any, ...] | str]
+"""Takes a deadline of `time.monotonic`; returns facts, or why there are none."""
 
 
 class SecondLook:
-    """Keeps the first batch of each loop and its model; looks at them on request.
+    """Keeps what looks at the models of a script's trainings; looks at them on request.
 
-    Memory: at most 16 MiB for each of the first four loops, for its batch, and 64 MiB of models that the script
-    has freed. A model that the script still holds at its end costs nothing.
+    Memory: at most 16 MiB for each of the first four trainings, for its batch, as much for its first weights, and
+    64 MiB of models that the script has freed. A model that the script still holds at its end costs nothing.
     """
 
     def __init__(self) -> None:
-        self._loops: dict[int, _Loop] = {}  # by the id of the training, which lives as long
+        self._kept: dict[int, tuple[Look, Any]] = {}  # by the id of the training, which lives as long
         self._freed = 0
 
-    def keep(self, training: Any, model: Any, step: FirstStepPipeline) -> None:
-        """Keep the first batch of a loop.
+    def wants(self, training: Any) -> bool:
+        """Whether to call `keep` for a training."""
+        return len(self._kept) < MOST_LOOPS and id(training) not in self._kept
+
+    def keep(self, training: Any, look: Look | None, model: Any = None) -> None:
+        """Keep a way to look at a training.
 
         Args:
             training: whose report is to be extended.
-            model: a weak twin of the loop's model, which does not keep that alive.
-            step: its first step.
+            look: examines its model; None for nothing.
+            model: a weak twin of a module, which `look` would keep after the script has freed it; see `freed`.
         """
-        if len(self._loops) >= MOST_LOOPS or id(training) in self._loops:
-            return
-        from diagnostics.collectors.pytorch.dependence.kept_pass import is_callable, keep_pass
-
-        kept = keep_pass(step.seen) if is_callable(model) else None
-        if kept is not None:
-            self._loops[id(training)] = _Loop(model, kept)
+        if look is not None and self.wants(training):
+            self._kept[id(training)] = look, model
 
     def freed(self, training: Any) -> None:
         """Drop a model that the script has freed, unless it is small and plain."""
-        loop = self._loops.get(id(training))
-        if loop is None:
+        if id(training) not in self._kept:
             return
-        size = _size(loop.model)
+        size = _size(self._kept[id(training)][1])
         if size is None or self._freed + size > MOST_FREED:
-            del self._loops[id(training)]
+            del self._kept[id(training)]
         else:
             self._freed += size
 
-    def look(self, trainings: list[Any], seconds: float) -> StageResult | None:
+    def look(
+        self, trainings: list[Any], seconds: float, symptom: Callable[[Any], Severity | None] = lambda _: None
+    ) -> StageResult | None:
         """Examine each model, and extend the report of its training.
 
         Args:
             trainings: objects with an attribute ``examined``, a report or None, which is replaced.
             seconds: after which to stop.
+            symptom: how surely a training did not learn; see `Symptom`.
 
         Returns:
             The stage for the report; None if nothing was kept.
         """
-        if not self._loops:
+        if not self._kept:
             return None
-        begun, seen, reasons = time.monotonic(), 0, list[str]()
+        begun, seen, trained, reasons = time.monotonic(), 0, 0, list[str]()
         try:
             with _interrupted_after(seconds), _silent():
                 for training in trainings:
-                    loop = self._loops.pop(id(training), None)
-                    if loop is None:
+                    look, _ = self._kept.pop(id(training), (None, None))
+                    if look is None:
                         continue
-                    facts = _facts(loop, begun + seconds)
+                    facts = look(begun + PATIENT * seconds, partial(symptom, training))
                     if isinstance(facts, str):
                         reasons.append(facts)
                         continue
                     seen += 1
+                    trained += any(isinstance(fact, OverfitFacts) for fact in facts)
                     if training.examined is not None:
-                        training.examined = extended(training.examined, (facts,))
+                        training.examined = extended(training.examined, facts)
         except KeyboardInterrupt:
             over = time.monotonic() - begun >= seconds
             reasons.append(f"stopped after {seconds:.3g} s" if over else "interrupted")
         finally:
-            self._loops.clear()
+            self._kept.clear()
         if not seen:
             return StageResult(NAME, "not judged", "; ".join(dict.fromkeys(reasons)))
         took = time.monotonic() - begun
-        detail = f"what the answers of {count_of(seen, 'model')} depend on, in {took:.1f} s"
-        return StageResult(NAME, "passed", "; ".join([detail, *dict.fromkeys(reasons)]))
-
-
-def _facts(loop: _Loop, deadline: float) -> DependenceFacts | str:
-    """Measure one model; return the reason if that must not be done."""
-    from diagnostics.collectors.pytorch.dependence.kept_pass import objection, subject_of
-    from diagnostics.collectors.pytorch.dependence.measure import measure
-
-    if (why := objection(loop.model)) is not None:
-        return why
-    try:
-        subject = subject_of(loop.model, loop.kept, deadline)
-    except Exception as error:  # a class that cannot be copied
-        return f"its model cannot be copied ({type(error).__name__})"
-    return replace(measure(subject), trained=True)
+        detail = f"what the answers of {count_of(seen, 'model')} depend on"
+        if trained:
+            detail += ", and a copy trained on one batch" if trained == 1 else ", and copies trained on one batch"
+        return StageResult(NAME, "passed", "; ".join([f"{detail}, in {took:.1f} s", *dict.fromkeys(reasons)]))
 
 
 @contextlib.contextmanager
@@ -168,7 +156,7 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
 
 
 def _size(model: Any) -> int | None:
-    """Return the bytes that a model keeps alive; None if it holds what may notice: an open file, a ``__del__``."""
+    """Return the bytes that a module keeps alive; None if it holds what may notice: a file, a ``__del__``."""
     counted = 0
 
     def plain(value: Any, depth: int) -> bool:

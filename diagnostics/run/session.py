@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from .termination import Termination
 
 FAIL_ON = ("error", "warning", "never")
 FOUND = 1
+BUSY_S = 2.0  # of processor time in child processes: to import PyTorch takes as long
 PATIENCE_S, SLOWER = 60, 10  # time limit of a run on the CPU: a minute plus ten times the first run
 NOTHING_TRAINED = StageResult(
     "training",
@@ -78,7 +80,7 @@ class RunSession:
         self._script, self._options = script, options
         self._limits = Limits(options.max_steps, options.time_limit)
         self._folder = str(Path.cwd())
-        self._started = time.monotonic()
+        self._started, self._in_others = time.monotonic(), _seconds_of_children()
         self._reported = False
 
     def make(self) -> int:
@@ -127,10 +129,9 @@ class RunSession:
     def _report(self, ending: Ending) -> Report:
         ran = time.monotonic() - self._started
         self._run.close()
-        looked = None
+        looked, complete = None, self._limits.reached is None and _ended_by_itself(ending)
         if ending.exit_code == 0:  # whoever stopped it, or sees an error, waits for the report
-            looked = self._run.look_again(budget(self._options.second_look, ran))
-        complete = self._limits.reached is None and _ended_by_itself(ending)
+            looked = self._run.look_again(budget(self._options.second_look, ran), complete)
         trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
         if ending.error is not None and ending.error.__traceback__ is not None:
@@ -143,7 +144,8 @@ class RunSession:
         report = merged(
             self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
         )
-        stages = report.stages or (_nothing_trained(self._run.backward_passes),)
+        in_others = _seconds_of_children() - self._in_others
+        stages = report.stages or (_nothing_trained(self._run.backward_passes, in_others),)
         stages = (*stages, *([] if looked is None else [looked]))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:
@@ -219,15 +221,34 @@ class RunSession:
         return any(finding.severity in bad for finding in report.findings)
 
 
-def _nothing_trained(backward_passes: int) -> StageResult:
-    """Say what was seen where no training was."""
-    if not backward_passes:
-        return NOTHING_TRAINED
-    return dataclasses.replace(
-        NOTHING_TRAINED,
-        detail=f"backward() was called {count_of(backward_passes, 'time')}, and no PyTorch optimizer stepped with "
-        "a model: weights that a script updates by hand are not watched, and nothing here says that they learn",
-    )
+def _nothing_trained(backward_passes: int, in_others: float) -> StageResult:
+    """Say what was seen where no training was.
+
+    Args:
+        backward_passes: of PyTorch, that the script has made.
+        in_others: seconds that its child processes have computed.
+    """
+    seen = []
+    if backward_passes:
+        seen.append(
+            f"backward() was called {count_of(backward_passes, 'time')}, and no PyTorch optimizer stepped with "
+            "a model: weights that a script updates by hand, or in a function compiled by torch.compile, are "
+            "not watched, and nothing here says that they learn"
+        )
+    if in_others >= BUSY_S:
+        seen.append(
+            f"none was seen in this process; the processes that it started computed for {_duration(in_others)}, "
+            "and what trains in them is not watched: run diagnose on the script that they run, or train in this "
+            "process; processes that train together are started by torchrun or accelerate, with -m diagnostics "
+            "run before the script"
+        )
+    return dataclasses.replace(NOTHING_TRAINED, detail="; ".join(seen)) if seen else NOTHING_TRAINED
+
+
+def _seconds_of_children() -> float:
+    """Return the processor time of the child processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _ended_by_itself(ending: Ending) -> bool:

@@ -11,13 +11,12 @@ import builtins
 import dis
 import functools
 import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
 
 LIBRARIES = frozenset(
     (
@@ -67,18 +66,18 @@ UNUSED = ("__repr__", "__str__", "__eq__", "__hash__", "__replace__")  # of an o
 STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "DELETE_ATTR", "STORE_NAME", "DELETE_NAME")
 
 
-def is_library(value: Any) -> bool:
-    """Whether a class, function or module, or the class of an object, comes with one of `LIBRARIES`."""
+def is_library(value: Any, libraries: frozenset[str] = LIBRARIES) -> bool:
+    """Whether a class, function or module, or the class of an object, comes with one of these."""
     if isinstance(value, ModuleType):
         module: Any = value.__name__
     elif isinstance(value, BuiltinFunctionType):
         if not isinstance(value.__self__, ModuleType | type | None):  # such as the append of somebody's list
             return type(value.__self__).__module__.partition(".")[0] in ("torch", "numpy")
-        return value.__module__ is None or value.__module__.lstrip("_").partition(".")[0] in LIBRARIES
+        return value.__module__ is None or value.__module__.lstrip("_").partition(".")[0] in libraries
     else:
         kind = value if isinstance(value, type | FunctionType) else type(value)
         module = getattr(kind, "__module__", None)
-    return isinstance(module, str) and module.lstrip("_").partition(".")[0] in LIBRARIES
+    return isinstance(module, str) and module.lstrip("_").partition(".")[0] in libraries
 
 
 class Reading:
@@ -86,10 +85,21 @@ class Reading:
 
     Args:
         taken_care_of: methods of `self` that are replaced while the code runs, so that a call of them is harmless.
+        libraries: top-level packages that are trusted.
+        effects: attributes that change what others see.
+        apart: identities of objects that are read on their own.
     """
 
-    def __init__(self, taken_care_of: frozenset[str] = frozenset()) -> None:
-        self._taken_care_of = taken_care_of
+    def __init__(
+        self,
+        taken_care_of: frozenset[str] = frozenset(),
+        *,
+        libraries: frozenset[str] = LIBRARIES,
+        effects: frozenset[str] = EFFECTS,
+        apart: frozenset[int] = frozenset(),
+    ) -> None:
+        self._taken_care_of, self._libraries, self._effects = taken_care_of, libraries, effects
+        self._apart = apart
         self._read: set[tuple[int, bool]] = set()
         self._shared: str | None = None  # a list, dict, tensor or array that is not ours alone
         self._mutates: str | None = None  # what might change one
@@ -115,12 +125,12 @@ class Reading:
             )
             return self._first(self._callable(part, name, copied) for part in parts)
         if isinstance(value, MethodType):
-            if is_library(value.__func__) and is_library(value.__self__):
+            if self._is_library(value.__func__) and self._is_library(value.__self__):
                 return None
             return self._function(value.__func__, name, copied, value.__self__)
         if isinstance(value, FunctionType):
-            return None if is_library(value) else self._function(value, name, copied)
-        if is_library(value):
+            return None if self._is_library(value) else self._function(value, name, copied)
+        if self._is_library(value):
             return None
         if isinstance(value, type):
             self._shared = self._shared or f"the class {name!r}"
@@ -139,7 +149,7 @@ class Reading:
         self, function: Any, name: str, copied: bool, owner: Any = None, made: bool = False
     ) -> str | None:
         """Read one function; `made`: it is a method of an object that the code makes for itself."""
-        while hasattr(function, "__wrapped__") and is_library(function):  # decorated, as by torch.no_grad
+        while hasattr(function, "__wrapped__") and self._is_library(function):  # decorated, as by torch.no_grad
             function = function.__wrapped__
         if not isinstance(function, FunctionType):
             return f"{name} cannot be read"
@@ -180,7 +190,7 @@ class Reading:
                     self._mutates = self._mutates or f"{name} sets the attribute {operand!r}"
             if kind in ("STORE_SUBSCR", "DELETE_SUBSCR"):
                 self._mutates = self._mutates or f"{name} assigns to an element"
-            if kind == "IMPORT_NAME" and operand.partition(".")[0] not in LIBRARIES:
+            if kind == "IMPORT_NAME" and operand.partition(".")[0] not in self._libraries:
                 return f"{name} imports {operand}"
             if kind in ("LOAD_GLOBAL", "LOAD_NAME"):
                 why = self._global(operand, function, name)
@@ -200,7 +210,7 @@ class Reading:
         return None
 
     def _attribute(self, attribute: str, name: str) -> str | None:
-        if attribute in EFFECTS:
+        if attribute in self._effects:
             return f"{name} uses {attribute!r}"
         in_place = attribute.endswith("_") and not attribute.startswith("_")
         if in_place or attribute in MUTATORS:
@@ -224,8 +234,8 @@ class Reading:
             return self._callable(value, variable, copied)
         if _is_random_state(value):
             return None
-        if is_library(value) and not _moves_on(value):
-            if isinstance(value, nn.Module):
+        if self._is_library(value) and not _moves_on(value):
+            if _is_module(value):
                 return self._first(self._value(part, variable, name) for part in value.children())
             if not (
                 isinstance(value, ModuleType) or callable(value) or hasattr(type(value), "convert_tokens_to_ids")
@@ -238,7 +248,7 @@ class Reading:
         """Say why what a method takes from its object cannot be trusted."""
         if attribute in self._taken_care_of:
             return None
-        if isinstance(owner, nn.Module) and any(
+        if _is_module(owner) and any(
             attribute in getattr(owner, part) for part in ("_modules", "_parameters", "_buffers")
         ):
             return None  # the modules within are read on their own
@@ -246,12 +256,14 @@ class Reading:
             found = inspect.getattr_static(owner, attribute)
         except AttributeError:
             return None  # it raises, or is there by a `__getattr__` that is read as a method
+        if id(found) in self._apart:
+            return None
         if isinstance(found, property):
             return self._callable(found.fget, attribute, copied)
         if isinstance(found, staticmethod | classmethod):
             return self._callable(found.__func__, attribute, copied)
         if isinstance(found, FunctionType) and attribute not in getattr(owner, "__dict__", {}):
-            return None if is_library(found) else self._function(found, attribute, copied, owner)
+            return None if self._is_library(found) else self._function(found, attribute, copied, owner)
         if copied and not callable(found):
             return None
         return self._value(found, attribute, name, copied)
@@ -260,22 +272,25 @@ class Reading:
         """Whether a value is plain: nothing but numbers, text, and containers of such."""
         if isinstance(value, type(None) | bool | int | float | complex | str | bytes | range | slice):
             return True
-        if isinstance(value, torch.dtype | torch.device | torch.Size | np.dtype | np.generic):
+        if isinstance(value, np.dtype | np.generic) or _is_plain_of_torch(value):
             return True
         if isinstance(value, tuple | frozenset):
             return all(self._is_value(part, name, copied) for part in value)
-        if type(value) in (list, dict, set) or isinstance(value, torch.Tensor | np.ndarray):
+        if type(value) in (list, dict, set) or isinstance(value, np.ndarray) or _is_tensor(value):
             if not copied:
                 self._shared = self._shared or f"{name!r}"
             return True
         return False
+
+    def _is_library(self, value: Any) -> bool:
+        return is_library(value, self._libraries)
 
     @staticmethod
     def _first(answers: Iterator[str | None]) -> str | None:
         return next((answer for answer in answers if answer is not None), None)
 
 
-def objection_to_module(model: nn.Module) -> str | None:
+def objection_to_module(model: Any) -> str | None:
     """Say why a deep copy of a model must not be run; None if it may be."""
     for module in model.modules():
         kind = type(module)
@@ -329,6 +344,21 @@ def _ends_with(instruction: dis.Instruction, variable: str) -> bool:
 
 def _calls_super(instructions: list[dis.Instruction]) -> bool:
     return any(i.opname == "LOAD_GLOBAL" and i.argval == "super" for i in instructions)
+
+
+def _is_module(value: Any) -> bool:
+    nn = sys.modules.get("torch.nn")  # this module reads code of Keras' users, too, who may have no PyTorch
+    return nn is not None and isinstance(value, nn.Module)
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _is_plain_of_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.dtype | torch.device | torch.Size)
 
 
 def _is_random_state(value: Any) -> bool:

@@ -102,16 +102,23 @@ def like(optimizer: Any, original: nn.Module) -> OptimizerBuilder | None:
     names = {id(p): name for name, p in original.named_parameters()}
     accepted = inspect.signature(type(optimizer)).parameters
     settings = {name: value for name, value in optimizer.defaults.items() if name in accepted}
+    kind: Any = type(optimizer)
+    held = [  # of the optimizer as it is now, which is not kept alive
+        (
+            [names[id(p)] for p in group["params"] if id(p) in names],
+            float(group.get("initial_lr", group["lr"])),
+            {key: value for key, value in group.items() if key in accepted},
+        )
+        for group in optimizer.param_groups
+    ]
 
     def build(copy: nn.Module, factor: float) -> torch.optim.Optimizer:
         parameters = dict(copy.named_parameters())
-        groups = []
-        for group in optimizer.param_groups:
-            own = [parameters[names[id(p)]] for p in group["params"] if id(p) in names]
-            rate = float(group.get("initial_lr", group["lr"])) * factor
-            options = {key: value for key, value in group.items() if key in accepted}
-            groups.append({**options, "params": own, "lr": rate})
-        rebuilt: torch.optim.Optimizer = type(optimizer)(groups, **settings)
+        groups = [
+            {**options, "params": [parameters[name] for name in own], "lr": rate * factor}
+            for own, rate, options in held
+        ]
+        rebuilt: torch.optim.Optimizer = kind(groups, **settings)
         return rebuilt
 
     try:

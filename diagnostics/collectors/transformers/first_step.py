@@ -89,10 +89,19 @@ class TrainerStepPipeline(FirstStepPipeline):
 
     def __init__(self, trainer: Trainer, seen: FirstPass, why: str) -> None:
         super().__init__(trainer.model, [] if trainer.optimizer is None else [trainer.optimizer], seen)
-        self._trainer = trainer
+        self.trainer = self._trainer = trainer
         self.not_offered = {**FirstStepPipeline.not_offered, "overfit": f"no copy is trained: {why}"}
         self._known = TrainerPipeline(trainer)
         self.name = f"the first step of {self._known.name}"
+
+    @property
+    def examined_batch(self) -> Any:
+        """The batch of the step; None if it is not known."""
+        return self._seen.batch
+
+    def replaces_loss(self) -> bool:
+        """See `TrainerPipeline.replaces_loss`."""
+        return self._known.replaces_loss()
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""

@@ -81,7 +81,7 @@ class TrainerPipeline(PyTorchPipeline):
 
     def model_facts(self) -> ModelFacts:
         """See `PyTorchPipeline.model_facts`; `Trainer.train` sets the mode itself."""
-        return describe_model(self.model, training=None, computes_loss=not self._replaces_loss())
+        return describe_model(self.model, training=None, computes_loss=not self.replaces_loss())
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
@@ -197,7 +197,7 @@ class TrainerPipeline(PyTorchPipeline):
     def known_classes(self) -> int | None:
         """Return what a classification head is configured for, unless the Trainer's loss was replaced."""
         integer_labels = isinstance(self._target, torch.Tensor) and not self._target.is_floating_point()
-        return configured_classes(self.model) if integer_labels and not self._replaces_loss() else None
+        return configured_classes(self.model) if integer_labels and not self.replaces_loss() else None
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -269,7 +269,13 @@ class TrainerPipeline(PyTorchPipeline):
 
     # --- parts ----------------------------------------------------------------------------------------------
 
-    def _replaces_loss(self) -> bool:
+    @property
+    def examined_batch(self) -> Any:
+        """The batch that was examined, as the model gets it; None if there was none."""
+        return self._batch
+
+    def replaces_loss(self) -> bool:
+        """Whether the Trainer computes another loss than the model's own."""
         return (
             type(self.trainer).compute_loss is not Trainer.compute_loss
             or getattr(self.trainer, "compute_loss_func", None) is not None

@@ -26,6 +26,7 @@ SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate i
 SHOWN = 5  # of what is ruled out, and of what is not; the evidence has all
 
 EXCLUDES: Final = {
+    "cannot-overfit-one-batch": "a copy memorises one batch",
     "labels-unrelated": "labels go with their rows",
     "ignores-input": "the output depends on the input",
     "unreached-parameters": "every parameter gets a gradient",
@@ -92,7 +93,7 @@ class NotLearning(Rule):
     """
 
     severity = "warning"
-    causes = ("constant-predictions",)
+    causes = ("constant-predictions", "cannot-overfit-one-batch")
 
     @check
     def from_course(

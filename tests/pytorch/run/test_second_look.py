@@ -10,7 +10,10 @@ import threading
 import time
 
 import pytest
+import torch
+from torch import nn
 
+from diagnostics.run.observer import ScriptObserver
 from diagnostics.run.second_look import LEAST_S, MOST_S, SecondLook, _interrupted_after, budget
 
 MIXED = """
@@ -109,3 +112,50 @@ class TestInterrupt:
         with pytest.raises(KeyboardInterrupt), _interrupted_after(0.3):
             [time.sleep(0.01) for _ in range(3000)]
         assert time.monotonic() - begun < 10
+
+
+class TestTrainedAgain:
+    """A copy is trained on the first batch, where the run did not learn."""
+
+    @staticmethod
+    def observed(bias=0.0, unrelated=False, steps=150):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+        model[0].bias.data.fill_(bias)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        run = ScriptObserver(looks_again=True)
+        try:
+            for _ in range(steps):
+                x = torch.randn(32, 8)
+                labels = torch.randint(3, (32,)) if unrelated else x[:, :3].argmax(1)
+                loss = nn.functional.cross_entropy(model(x), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        finally:
+            run.close()
+        before = [p.detach().clone() for p in model.parameters()], torch.get_rng_state()
+        detail = run.look_again(60).detail
+        assert run.faults == []
+        assert all(map(torch.equal, before[0], model.parameters()))
+        assert torch.equal(before[1], torch.get_rng_state())
+        return run, detail
+
+    def test_model_that_is_dead_cannot_memorise_its_batch(self):
+        run, detail = self.observed(bias=-50.0)
+        assert "a copy trained on one batch" in detail
+        found = {finding.rule for finding in run.trainings[0].examined.findings}
+        assert "cannot-overfit-one-batch" in found
+
+    def test_labels_of_noise_are_memorised_and_the_model_is_cleared(self):
+        run, detail = self.observed(unrelated=True)
+        assert "a copy trained on one batch" in detail
+        examined = run.trainings[0].examined
+        assert examined.ok, str(examined)
+        assert "cannot-overfit-one-batch" in examined.judged
+        (finding,) = [f for f in run.course(run.trainings[0]).findings if f.rule == "not-learning"]
+        assert "cannot-overfit-one-batch" in finding.evidence["ruled_out"]
+
+    def test_run_that_learned_is_not_trained_again(self):
+        _, detail = self.observed()
+        assert "trained on" not in detail

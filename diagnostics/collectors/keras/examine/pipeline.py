@@ -86,12 +86,18 @@ class KerasPipeline(Pipeline):
         self._unread = "the stage before failed"
         self._x: Any = None
         self._y: Any = None
+        self._weights: Any = None
         self._copy: KerasCopy | None = None
         self._recognised = Recognised()
         self.awaits_weights = False  # the model has none yet, and cannot be built a second time
         self._penalty = 0.0
         # XLA looks a label out of range up without a complaint, and the loss is NaN.
         self.forward_is_harmless = bool(model.jit_compile)
+
+    @property
+    def batch_parts(self) -> tuple[Any, Any, Any] | None:
+        """Inputs, target and sample weights of the batch that was examined; None if there was none."""
+        return None if self._x is None else (self._x, self._y, self._weights)
 
     @contextmanager
     def untouched(self) -> Iterator[None]:

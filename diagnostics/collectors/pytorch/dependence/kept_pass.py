@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, default_collate
 
-from diagnostics.collectors.isolation.harmless_code import objection_to_module
+from diagnostics.collectors.isolation.harmless_code import is_library, objection_to_module
 from diagnostics.collectors.pytorch.data import is_shuffled
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstPass
 from diagnostics.collectors.pytorch.local_tensors import is_sharded
@@ -58,8 +58,8 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
         return None
     loader = seen.loader
     return KeptPass(
-        inputs=_on_host(seen.given),
-        target=None if call is None else _on_host(call.target),
+        inputs=on_host(seen.given),
+        target=None if call is None else on_host(call.target),
         ignore_index=None if call is None else call.ignore_index,
         batch_first=_is_batch_first(seen),
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
@@ -80,6 +80,11 @@ def _is_batch_first(seen: FirstPass) -> bool:
 def is_callable(model: nn.Module) -> bool:
     """Whether a model has a forward of its own: several modules that a loop calls one by one have none."""
     return type(uncompiled(model)).forward is not nn.Module.forward
+
+
+def forwards_by_library(model: nn.Module) -> bool:
+    """Whether the forward of a model comes with a library: which inputs it uses is no choice of the script's."""
+    return is_library(type(uncompiled(model)).forward)
 
 
 def objection(model: nn.Module) -> str | None:
@@ -165,10 +170,11 @@ def _shown(path: str, names: list[str]) -> str:
     return f"{name}.{inner}" if inner else name
 
 
-def _on_host(value: Any) -> Any:
+def on_host(value: Any) -> Any:
+    """Copy the tensors in nested containers to the host."""
     if isinstance(value, Tensor):
         return value.detach().to("cpu", copy=True)
-    return _mapped(value, _on_host)
+    return _mapped(value, on_host)
 
 
 def _filled(value: Any, given: Mapping[str, Tensor], path: str = "") -> Any:

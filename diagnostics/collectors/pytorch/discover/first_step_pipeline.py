@@ -107,6 +107,16 @@ class FirstStepPipeline(Pipeline):
         self._read: DatasetFacts | None = None
         self.name = f"the first step of {type(self._model).__name__}"
 
+    @property
+    def recognised(self) -> Recognised:
+        """The loss, once the batch was examined."""
+        return self._recognised
+
+    @property
+    def optimizers(self) -> list[Any]:
+        """The optimizers that hold parameters of the model."""
+        return self._optimizers
+
     @contextlib.contextmanager
     def untouched(self) -> Iterator[None]:
         """See `Pipeline.untouched`. The script's own modes of PyTorch are suspended."""

@@ -35,8 +35,8 @@ class TestFires:
             "There is something to learn: a linear fit to 120 of the rows leaves 20% of the constant answer's "
             "error on 120 others. Ruled out: every parameter gets a gradient, units are alive and "
             "batches differ. Not "
-            "tested: labels-unrelated, ignores-input, optimizer-misses-parameters, unchanged-parameters, "
-            "broadcast-loss and 9 more."
+            "tested: cannot-overfit-one-batch, labels-unrelated, ignores-input, optimizer-misses-parameters, "
+            "unchanged-parameters and 10 more."
         )
         assert finding.fix.startswith("train on one batch for 200 steps")
 

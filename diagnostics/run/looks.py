@@ -1,0 +1,126 @@
+"""What the second look keeps of each kind of training, and what it measures with that."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from diagnostics.collectors.shared.overfit_plan import ENOUGH
+from diagnostics.engine.finding import Severity
+from diagnostics.facts.trials import OverfitFacts
+
+from .second_look import Look, Symptom
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
+    from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
+    from diagnostics.collectors.pytorch.examine.kept_start import KeptStart
+
+LARGEST_HELD = 16 * 2**20  # bytes of a Keras model that is kept after the script has freed it
+
+
+def of_loop(model: Any, step: FirstStepPipeline) -> Look | None:
+    """Return what looks at a plain PyTorch loop, from its first step; `model`: a weak twin of the loop's."""
+    from diagnostics.collectors.pytorch.dependence.kept_pass import is_callable, keep_pass
+    from diagnostics.collectors.pytorch.examine.kept_start import keep_start
+
+    kept = keep_pass(step.seen) if is_callable(model) else None
+    if kept is None:
+        return None
+    start = keep_start(model, kept, step)
+
+    def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
+        found = _dependence(model, kept, deadline)
+        if start is None or isinstance(found, str) or (surely := symptom()) is None:
+            return found
+        return *found, *_trained_again(model, start, surely)
+
+    return look
+
+
+def of_trainer(model: Any, pipeline: Any) -> Look | None:
+    """Return what looks at the model of a Trainer, from what examined a batch of it; `model`: a weak twin."""
+    from diagnostics.collectors.pytorch.dependence.kept_pass import forwards_by_library
+    from diagnostics.collectors.transformers.kept_step import keep_step
+
+    kept, own = keep_step(pipeline), not forwards_by_library(model)
+    if kept is None:
+        return None
+    return lambda deadline, _symptom: _dependence(model, kept, deadline, tests_inputs=own)
+
+
+def _dependence(
+    model: Any, kept: KeptPass, deadline: float, *, tests_inputs: bool = True
+) -> tuple[Any, ...] | str:
+    """Measure one module on a copy; return the reason if that must not be done.
+
+    Args:
+        model: a weak twin of it.
+        kept: its batch.
+        deadline: of `time.monotonic`.
+        tests_inputs: whether an input that no answer depends on could be a mistake of the script's.
+    """
+    from diagnostics.collectors.pytorch.dependence.kept_pass import objection, subject_of
+    from diagnostics.collectors.pytorch.dependence.measure import measure
+
+    if (why := objection(model)) is not None:
+        return why
+    try:
+        subject = subject_of(model, kept, deadline)
+    except Exception as error:  # a class that cannot be copied
+        return f"its model cannot be copied ({type(error).__name__})"
+    if not tests_inputs:
+        subject = replace(subject, tested=frozenset())
+    return (replace(measure(subject), trained=True),)
+
+
+def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any, ...]:
+    """Train a copy on the first batch; nothing where that cannot be made again.
+
+    Where it is not known that there is something to learn, a copy that fails proves nothing: then only one that
+    learns its batch by heart counts, which clears the model.
+    """
+    from diagnostics.collectors.pytorch.examine.kept_start import NotAsBefore, train_again
+    from diagnostics.collectors.shared.pipeline import CannotJudge
+
+    facts = list[Any]()
+    try:
+        facts.extend(train_again(model, start))
+    except (NotAsBefore, CannotJudge):
+        return ()
+    floor = start.recognised.floor or 0.0
+    learned = any(isinstance(fact, OverfitFacts) and min(fact.losses) <= ENOUGH * floor for fact in facts)
+    return tuple(facts) if learned or surely != "note" else ()
+
+
+def of_keras(model: Any, pipeline: Any) -> Look | None:
+    """Return what looks at a Keras model, from what examined a batch of it; None on other backends."""
+    if sys.modules["keras"].backend.backend() != "tensorflow":
+        return None
+    from diagnostics.collectors.keras.dependence.kept_batch import keep_batch, size_of
+
+    batch = getattr(pipeline, "batch_parts", None)
+    kept = None if batch is None else keep_batch(*batch)
+    if kept is None:
+        return None
+    held = weakref.ref(model) if size_of(pipeline.model) > LARGEST_HELD else lambda: model
+
+    def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
+        from diagnostics.collectors.keras.dependence.kept_batch import objection
+        from diagnostics.collectors.keras.dependence.measure import measure
+        from diagnostics.collectors.keras.dependence.subject import KerasSubject
+        from diagnostics.collectors.keras.model import describe_model
+        from diagnostics.collectors.keras.state import generators_of, global_states_kept
+
+        model = held()
+        if model is None:
+            return "the script has freed its model"
+        if (why := objection(model)) is not None:
+            return why
+        with global_states_kept(*generators_of(model)):
+            facts = measure(KerasSubject(model, kept, deadline))
+        return replace(facts, trained=True), describe_model(model)
+
+    return look
