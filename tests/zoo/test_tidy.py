@@ -87,7 +87,7 @@ class TestScripts:
 
 
 def test_programs_within_the_tests_import_modules_of_the_library_that_exist() -> None:
-    """They stand in strings, and those of the exhaustive tests run rarely: a move of a module would not be seen."""
+    """They stand in strings, and those of exhaustive tests run rarely: a module that moved would not be missed."""
     imported = re.compile(r"^\s*(?:from|import) (diagnostics(?:\.\w+)+)", re.M)
     missing = {
         f"{file.relative_to(ROOT)}: {module}"
