@@ -112,7 +112,7 @@ class TestVerify:
 
 class TestTable:
     def test_has_a_row_a_seed_and_a_sum(self, zoo: Any) -> None:
-        add_cage(zoo)
+        add_cage(zoo, repaired="import os\nprint('eval_accuracy=0.' + str(6 + int(os.environ['ZOO_SEED'])))\n")
         done = zoo.bugs("verify", "--seeds", "2", "--jobs", "1")
         lines = done.stdout.splitlines()
         assert lines[:4] == [
