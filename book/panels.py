@@ -45,13 +45,16 @@ def last_words(exhibit: Exhibit, lines: int = 1) -> None:
     _print_end(exhibit, done.stdout + done.stderr * (done.returncode != 0), lines)
 
 
-def run_here(exhibit: Exhibit, namespace: dict[str, Any], lines: int) -> list[dict[str, Any]]:
+def run_here(
+    exhibit: Exhibit, namespace: dict[str, Any], lines: int, evaluate_every: int | None = 200
+) -> list[dict[str, Any]]:
     """Run a broken Keras script that trains to its end, print the command and its last lines, and return its log.
 
     Args:
         exhibit: whose script is run.
         namespace: where, as by `%run -i`: its variables are there afterwards, and it need not be run twice.
         lines: how many of what it says are printed. A progress bar is one line, as it stood in the end.
+        evaluate_every: see `keras_log`.
 
     Returns:
         `log_history` of the `keras_log` that its `fit` was given.
@@ -59,7 +62,7 @@ def run_here(exhibit: Exhibit, namespace: dict[str, Any], lines: int) -> list[di
     before, after = exhibit.script.read_text("utf-8").split(f"\n{FIT}\n")
     with contextlib.redirect_stdout(io.StringIO()) as said:
         exec(before, namespace)
-        log = keras_log(namespace["validation"])
+        log = keras_log(namespace["validation"], evaluate_every=evaluate_every)
         namespace["model"].fit(namespace["train"], epochs=namespace["EPOCHS"], callbacks=[log])
         exec(after, namespace)
     _print_end(exhibit, said.getvalue(), lines)
@@ -104,13 +107,14 @@ def repair(exhibit: Exhibit) -> Markdown:
     return Markdown("\n".join(["```diff", *diff, *(line for hunk in telling for line in hunk), "```"]))
 
 
-def keras_log(validation: Any, every: int = 20, evaluate_every: int = 200) -> Any:
+def keras_log(validation: Any, every: int = 20, evaluate_every: int | None = 200) -> Any:
     """Return a Keras callback whose `log_history` holds what a Trainer's would: loss and accuracy by step.
 
     Args:
         validation: `tf.data.Dataset` of batches of inputs and integer labels, in a fixed order.
         every: steps over which a loss is averaged. Keras itself says only the mean since the epoch's start.
-        evaluate_every: steps between two evaluations, which leave the metrics that `fit` is counting alone.
+        evaluate_every: steps between two evaluations, which leave the metrics that `fit` is counting alone; None:
+            it never evaluates.
     """
     import keras
     import numpy as np
@@ -131,7 +135,7 @@ def keras_log(validation: Any, every: int = 20, evaluate_every: int = 200) -> An
             step = len(self._losses)
             if step % every == 0:
                 self.log_history.append({"step": step, "loss": math.fsum(self._losses[-every:]) / every})
-            if step % evaluate_every == 0:
+            if evaluate_every is not None and step % evaluate_every == 0:
                 right = [
                     np.argmax(self.model(inputs, training=False), axis=-1) == labels
                     for inputs, labels in validation.as_numpy_iterator()

@@ -1,5 +1,6 @@
 """What holds for every test process."""
 
+import gc
 import signal
 
 import pytest
@@ -14,3 +15,9 @@ def default_signals():
     for name in ("SIGHUP", "SIGQUIT"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+
+def pytest_collection_finish(session):
+    """Leave what is imported by now out of each garbage collection: one takes 0.4 s with all frameworks."""
+    gc.collect()
+    gc.freeze()

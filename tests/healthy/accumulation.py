@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 FEATURES, CLASSES = 16, 4
-EPOCHS, BATCHES = 12, 8  # small batches to a step
+EPOCHS, BATCHES = 6, 8  # small batches to a step
 
 
 def points(rows, seed):

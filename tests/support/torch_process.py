@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.utils.data
 
 from bugs.lab.device import CAPACITY, backend
 
@@ -19,3 +20,12 @@ def simulated_device(one_thread):
     Which tests share a process, and in which order, differs from run to run; so all that use PyTorch have it.
     """
     backend.start(CAPACITY)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def impatient_loaders():
+    """Wait half a second, not five, for each worker of a DataLoader that failed: it does not end by itself."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.5)
+    yield
+    patch.undo()

@@ -84,3 +84,15 @@ class TestScripts:
     def test_a_script_takes_its_seed_from_outside(self, exhibit: Exhibit, solution: bool) -> None:
         text = (exhibit.solution if solution else exhibit.script).read_text()
         assert re.search(r'^SEED = int\(os\.environ\.get\("ZOO_SEED", 0\)\)$', text, re.MULTILINE)
+
+
+def test_programs_within_the_tests_import_modules_of_the_library_that_exist() -> None:
+    """They stand in strings, and those of exhaustive tests run rarely: a module that moved would not be missed."""
+    imported = re.compile(r"^\s*(?:from|import) (diagnostics(?:\.\w+)+)", re.M)
+    missing = {
+        f"{file.relative_to(ROOT)}: {module}"
+        for file in (ROOT / "tests").rglob("*.py")
+        for module in imported.findall(file.read_text("utf-8"))
+        if not any((ROOT / module.replace(".", "/")).with_suffix(ending).exists() for ending in ("", ".py"))
+    }
+    assert missing == set()

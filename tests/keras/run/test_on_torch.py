@@ -68,8 +68,8 @@ ON_JAX = """
 import json, warnings
 warnings.simplefilter("ignore")
 import numpy as np
-from diagnostics.running import Run
-run = Run()
+from diagnostics.run.observer import ScriptObserver
+run = ScriptObserver()
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
 model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))

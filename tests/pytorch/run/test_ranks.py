@@ -76,6 +76,7 @@ class TestTorchrun:
         (line,) = [line for line in ended.stderr.splitlines() if line.startswith("diagnose: ")]
         assert line.startswith("diagnose: rank 1: error: gradients-not-zeroed: ")
 
+    @pytest.mark.exhaustive  # three processes; `TestExitCode` and `TestExchange` stand for it
     def test_a_rank_that_crashes_tells_why_and_ends_with_its_own_exit_code(self, tmp_path):
         text = TRAIN.replace("LR", "1e-2").replace("ZERO", "True")
         text = text.replace("# HERE", "labels = labels + 7 * rank")

@@ -1,5 +1,6 @@
 """`diagnose run` on small scripts that really train, in processes of their own, as a user starts it."""
 
+import functools
 import json
 import os
 import re
@@ -34,23 +35,33 @@ NEVER_ZEROED = HEALTHY.replace("optimizer.zero_grad()", "pass").replace("lr=1e-2
 TOO_FEW_OUTPUTS = HEALTHY.replace("LABELS = 3", "LABELS = 2")
 
 
+def run(folder, text, *options):
+    (folder / "train.py").write_text(textwrap.dedent(text))
+    return subprocess.run(
+        [sys.executable, "-m", "diagnostics", "run", *options, "train.py"],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+
+
 @pytest.fixture
 def diagnose(tmp_path):
     """Run `diagnose run OPTIONS train.py` on a text; return the process that ended."""
+    return functools.partial(run, tmp_path)
 
-    def diagnose(text, *options):
-        (tmp_path / "train.py").write_text(textwrap.dedent(text))
-        return subprocess.run(
-            [sys.executable, "-m", "diagnostics", "run", *options, "train.py"],
-            cwd=tmp_path,
-            env={**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=400,
-        )
 
-    return diagnose
+@pytest.fixture(scope="module")
+def never_zeroed(tmp_path_factory):
+    """Run `diagnose run OPTIONS` on a script that never zeroes its gradients, once for the same options."""
+    return functools.cache(lambda *options: run(tmp_path_factory.mktemp("never"), NEVER_ZEROED, *options))
+
+
+# Two runs that several tests read; their options have nothing to do with each other.
+JSON, QUIET = ("--format", "json", "--fail-on", "error"), ("--quiet", "--fail-on", "warning")
 
 
 class TestReport:
@@ -67,8 +78,8 @@ class TestReport:
         assert "Nothing found." in ended.stderr
         assert re.search("forward passes +128, batches of up to 32", ended.stderr)
 
-    def test_on_a_broken_one_the_cause_is_told_and_it_exits_with_1(self, diagnose):
-        ended = diagnose(NEVER_ZEROED)
+    def test_on_a_broken_one_the_cause_is_told_and_it_exits_with_1(self, never_zeroed):
+        ended = never_zeroed()
         assert ended.returncode == 1
         assert "error: gradients-not-zeroed" in ended.stderr
         assert ended.stderr.rstrip().count("error: ") == 1
@@ -111,15 +122,12 @@ class TestReport:
         os.close(write)
         assert (ended.returncode, ended.stdout) == (0, "result\n")
 
-    def test_a_script_may_use_the_library_itself(self, diagnose):
-        ended = diagnose(
-            HEALTHY.replace(
-                "for epoch",
-                "import diagnostics\n    watch = diagnostics.watch(model, optimizer)\n    for epoch",
-            )
-            + "    print(watch.report().title)\n"
+    def test_a_script_may_use_the_library_itself_and_quiet_says_nothing_where_nothing_is_wrong(self, diagnose):
+        text = HEALTHY.replace(
+            "for epoch", "import diagnostics\n    watch = diagnostics.watch(model, optimizer)\n    for epoch"
         )
-        assert ended.returncode == 0
+        ended = diagnose(text + "    print(watch.report().title)\n", "--quiet")
+        assert (ended.returncode, ended.stderr) == (0, "")
         assert ended.stdout.endswith("watched 128 steps of Sequential\n")
 
 
@@ -175,6 +183,7 @@ def test_a_model_that_is_fitted_again_and_again_is_examined_once_and_watched_a_f
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # `nox -s verify` does it with exhibits 01, 02, 04, 09 and 17
 @pytest.mark.parametrize("text", [TRAINER, KERAS], ids=["Trainer", "Keras"])
 class TestFrameworks:
     def test_a_training_is_examined_and_watched(self, diagnose, tmp_path, text):
@@ -198,6 +207,7 @@ class TestFrameworks:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # tests/keras/run/test_data.py fits on generators in its own process
 def test_a_training_on_a_generator_is_examined_by_a_batch_that_it_draws(diagnose, tmp_path):
     text = KERAS.replace("OUTPUTS", "3").replace(
         "model.fit(features, labels, epochs=2, verbose=0)",
@@ -213,8 +223,8 @@ def test_a_training_on_a_generator_is_examined_by_a_batch_that_it_draws(diagnose
 
 
 class TestFormat:
-    def test_json_is_the_whole_of_standard_error(self, diagnose):
-        ended = diagnose(NEVER_ZEROED, "--format", "json")
+    def test_json_is_the_whole_of_standard_error(self, never_zeroed):
+        ended = never_zeroed(*JSON)
         report = json.loads(ended.stderr)
         assert (report["script"], report["exit_code"], report["ok"]) == ("train.py", 0, False)
         assert [finding["rule"] for finding in report["findings"]] == ["gradients-not-zeroed"]
@@ -237,17 +247,18 @@ class TestFormat:
         assert first == f"diagnose: {tmp_path / 'r.json'} cannot be written: Is a directory."
         assert json.loads(rest)["exit_code"] == 0
 
-    def test_quiet_says_nothing_where_nothing_is_wrong(self, diagnose):
-        assert diagnose(HEALTHY, "--quiet").stderr == ""
-
-    def test_quiet_says_what_is_wrong(self, diagnose):
-        assert "error: gradients-not-zeroed" in diagnose(NEVER_ZEROED, "--quiet").stderr
+    def test_quiet_says_what_is_wrong(self, never_zeroed):
+        assert "error: gradients-not-zeroed" in never_zeroed(*QUIET).stderr
 
 
 class TestFailOn:
-    @pytest.mark.parametrize(("fail_on", "code"), [("error", 1), ("warning", 1), ("never", 0)])
-    def test_an_error_fails_unless_nothing_shall(self, diagnose, fail_on, code):
-        assert diagnose(NEVER_ZEROED, "--fail-on", fail_on).returncode == code
+    @pytest.mark.parametrize(
+        ("options", "code"),
+        [(JSON, 1), (QUIET, 1), (("--fail-on", "never"), 0)],
+        ids=["error", "warning", "never"],
+    )
+    def test_an_error_fails_unless_nothing_shall(self, never_zeroed, options, code):
+        assert never_zeroed(*options).returncode == code
 
 
 class TestIgnore:
@@ -269,9 +280,10 @@ FOR_EVER = HEALTHY.replace("range(8)", "range(10**9)")
 
 
 class TestLimits:
-    def test_so_many_steps(self, diagnose):
-        ended = diagnose(FOR_EVER, "--max-steps", "40")
+    def test_so_many_steps_and_the_script_can_tidy_up(self, diagnose):
+        ended = diagnose(_in_try(FOR_EVER, "finally:\n    print('tidied up')"), "--max-steps", "40")
         assert ended.returncode == 0
+        assert ended.stdout.splitlines()[2:] == ["tidied up"]
         assert "Traceback" not in ended.stderr
         assert "stopped after the limit of 40 steps" in ended.stderr
         assert re.search("forward passes +40, batches of up to 32", ended.stderr)
@@ -280,10 +292,6 @@ class TestLimits:
         ended = diagnose(FOR_EVER, "--time-limit", "6")
         assert ended.returncode == 0
         assert "stopped after the limit of 6 s" in ended.stderr
-
-    def test_the_script_can_tidy_up(self, diagnose):
-        ended = diagnose(_in_try(FOR_EVER, "finally:\n    print('tidied up')"), "--max-steps", "5")
-        assert (ended.returncode, ended.stdout) == (0, "tidied up\n")
 
     def test_a_script_that_takes_an_interrupt_for_an_early_end_goes_on_with_what_comes_then(self, diagnose):
         ended = diagnose(
@@ -301,6 +309,7 @@ def _in_try(text, ending):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # half a minute; `test_cpu_rerun.py` runs a script again, `nox -s verify` this exhibit
 class TestReplayOnCpu:
     # The cage of the asynchronous error: its device is simulated where there is no card.
     SCRIPT = str(Path(__file__).resolve().parents[3] / "bugs" / "03_cuda_error" / "train.py")

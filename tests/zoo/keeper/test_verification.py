@@ -20,6 +20,8 @@ outputs = {outputs}
 torch.nn.functional.cross_entropy(torch.zeros(4, outputs), torch.tensor([0, 1, 2, 0]))
 print("eval_accuracy=0." + str(6 + int(os.environ["ZOO_SEED"])))
 """
+# What a solution prints, without the seconds that PyTorch takes to be imported.
+PRINTS = "import os\nprint('eval_accuracy=0.' + str(6 + int(os.environ['ZOO_SEED'])))\n"
 SIGNATURE = {
     "exception": "IndexError",
     "message": "Target 2 is out of bounds",
@@ -65,7 +67,7 @@ class TestVerify:
         assert trials[1]["metrics"] == {"eval_accuracy": 0.6, "loss": "nan", "norm": "inf"}
 
     def test_a_declared_rule_that_nobody_reports_is_a_problem(self, zoo: Any) -> None:
-        add_cage(zoo, rules=["labels-out-of-range", "ragged-batch"])
+        add_cage(zoo, rules=["labels-out-of-range", "ragged-batch"], repaired=PRINTS)
         code, trials = verify(zoo)
         assert code == 1
         assert trials[0]["problems"] == ["not reported: ragged-batch"]
@@ -82,7 +84,7 @@ class TestVerify:
         ]
 
     def test_a_broken_script_that_no_longer_breaks_is_a_problem(self, zoo: Any) -> None:
-        add_cage(zoo, broken=TORCH.format(outputs=3))
+        add_cage(zoo, broken=f"outputs = 3\n{PRINTS}", repaired=PRINTS)
         code, trials = verify(zoo)
         assert code == 1
         assert trials[0]["problems"] == [
@@ -112,7 +114,7 @@ class TestVerify:
 
 class TestTable:
     def test_has_a_row_a_seed_and_a_sum(self, zoo: Any) -> None:
-        add_cage(zoo)
+        add_cage(zoo, repaired=PRINTS)
         done = zoo.bugs("verify", "--seeds", "2", "--jobs", "1")
         lines = done.stdout.splitlines()
         assert lines[:4] == [

@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """\
 import contextlib, io, json, runpy, sys
 
-from diagnostics.running import Run
+from diagnostics.run.observer import ScriptObserver
 
-run = Run()
+run = ScriptObserver()
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -134,9 +134,9 @@ class TestFirstFinding:
 TRAINER_PROGRAM = """\
 import contextlib, io, json, runpy, sys
 
-from diagnostics.running import Run
+from diagnostics.run.observer import ScriptObserver
 
-run = Run()
+run = ScriptObserver()
 with contextlib.redirect_stdout(io.StringIO()):
     script = runpy.run_path(sys.argv[1], run_name="__main__")
     run.close()

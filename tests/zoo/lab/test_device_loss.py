@@ -56,6 +56,7 @@ def child(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         env=os.environ
         | {"ZOO_DEVICE": "simulated", "PYTHONPATH": str(ROOT), "CUDA_LAUNCH_BLOCKING": "0"}
+        | {"TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT": "0"}  # a fork waits ten seconds for threads that it does not have
         | environment,
     )
 
