@@ -144,17 +144,12 @@ class EvaluationHistory:
     Attributes:
         steps: integers (p,), the steps after which it did.
         losses: float64 (p,).
-        accuracies: float64 (p,), the share of right answers of these evaluations, as the script measures it; NaN
-            where it does not, None if it never does.
-        training_accuracies: float64 (p,), the same measured in training, since the evaluation before.
     """
 
     described: ClassVar[str] = "the losses of evaluations"
 
     steps: Array
     losses: Array
-    accuracies: Array | None = None
-    training_accuracies: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -279,6 +274,8 @@ class PredictionFacts:
         evaluation_answers: integers (e, classes), as `answers`, over a part of the passes if there are many.
         evaluation_labels: integers (e, classes), as `labels`.
         evaluation_right: integers (e,), examples whose label is known, and is the answer; None if not counted.
+        evaluation_spread: float64 (e,), how far the shares of right answers in its single passes lie apart, in
+            standard deviations beyond what chance does to shares that are equal; None if not counted.
         last_confusion: integers (classes, classes) of the latest evaluation with known labels: how many of the
             examples with a label (rows) got which answer; None if not counted, as for many classes.
     """
@@ -296,6 +293,7 @@ class PredictionFacts:
     evaluation_answers: Array
     evaluation_labels: Array
     evaluation_right: Array | None = None
+    evaluation_spread: Array | None = None
     last_confusion: Array | None = None
 
 

@@ -20,6 +20,7 @@ EXAMPLES = 100  # of an evaluation, and of the sampled training batches in the s
 LEARNED = 0.5  # agreement with the labels in training: half of what is above chance
 CHANCE = 0.2  # agreement that evaluations stay below, with two standard errors added
 ERRORS = 2.0  # standard errors
+MIXED = 4.0  # standard deviations that passes lie apart: then they are of several evaluations
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
 CLASSES = 3  # least number whose numbering is judged: of two, answers that are all wrong may be meant
 SAME = 0.7  # share of the examples that another numbering of the classes would make right
@@ -30,7 +31,6 @@ CAUSES: Final = (
     "train-mode-evaluation",
     "constant-predictions",
     "weights-kept-by-reference",
-    "labels-unrelated",
     "examples-mixed",
 )
 """Rules whose findings explain it."""
@@ -73,9 +73,10 @@ class EvaluationAtChance(Rule):
     ## Thresholds
     At least 100 examples with known labels on both sides. In the second half of the training the agreement is
     0.5 or more; in every evaluation after it began, it stays below 0.2 by two standard errors. No class has more
-    than 80% of the labels of the evaluation. A warning if one other numbering of three or more classes makes 70%
-    of the answers right; or if the inputs look alike and a fit to half of the training rows leaves at most 70% of
-    the constant answer's error on the other half. Otherwise a note. The numbers are ours.
+    than 80% of the labels of the evaluation, and its passes differ by no more than chance (otherwise they are of
+    several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
+    makes 70% of the answers right; or if the inputs look alike and a fit to half of the training rows leaves at
+    most 70% of the constant answer's error on the other half. Otherwise a note. The numbers are ours.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
@@ -120,6 +121,8 @@ class EvaluationAtChance(Rule):
         if learned.examples < EXAMPLES or not evaluations:
             raise NotApplicable(f"needs the labels of {EXAMPLES} examples, in training and in an evaluation")
         if learned.kappa < LEARNED or any(one.kappa + ERRORS * one.error > CHANCE for _, one in evaluations):
+            return None
+        if answers.evaluation_spread is not None and (answers.evaluation_spread > MIXED).any():
             return None
         if verdicts.found.intersection(CAUSES):
             return None

@@ -246,6 +246,13 @@ class TestLabelsOfEvaluations:
         assert facts.last_confusion is None
 
 
+def test_passes_of_one_evaluation_that_differ_have_a_spread():
+    one = predictions._Evaluation(np.zeros(2, np.int64), np.array([200, 200]), 200, 4, 2 * 100**2 / 100)
+    assert one.spread == pytest.approx((400 - 3) / 6**0.5)
+    one.squares = 4 * 50**2 / 100
+    assert one.spread < 0
+
+
 class Normed(nn.Module):
     def __init__(self):
         super().__init__()

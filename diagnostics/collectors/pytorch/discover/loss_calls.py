@@ -265,7 +265,8 @@ class EvaluationCalls:
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         given = dict(zip(_PARAMETERS[name], arguments, strict=False)) | options
-        prediction, target = given.get("input"), given.get("target")
+        prediction: Any = given.get("input")
+        target: Any = given.get("target")
         if type(prediction) is Tensor and type(target) is Tensor and prediction.ndim:
             for listener in list(self._listeners):
                 listener(prediction, target)

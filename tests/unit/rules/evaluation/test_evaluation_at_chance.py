@@ -94,8 +94,9 @@ class TestSilent:
             evaluated([[130, 70], [70, 130]], CHANCE),
             evaluated(CHANCE, right=20),
             evaluated([[28, 27], [27, 28]]),
+            evaluated(CHANCE, evaluation_spread=np.array([9.0])),
         ],
-        ids=["overfitting", "better before", "not learned", "too few to tell"],
+        ids=["overfitting", "better before", "not learned", "too few to tell", "several evaluations"],
     )
     def test_where_the_evaluation_or_the_training_says_otherwise(self, seen):
         assert judge(RULE.from_answers, RUN, seen, VERDICTS, targets(0.1), inputs()) is None

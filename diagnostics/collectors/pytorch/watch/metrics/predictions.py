@@ -7,6 +7,7 @@ logit counts as two, the first of them 0, as in binary cross entropy.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,18 @@ class _Evaluation:
     answers: Array
     labels: Array
     right: int = 0
+    passes: int = 0
+    squares: float = 0.0  # of the right answers in a pass, over its labels; summed
+
+    @property
+    def spread(self) -> float:
+        """How far the shares of right answers in the passes lie apart, in standard deviations (chi squared)."""
+        examples, freedom = int(self.labels.sum()), self.passes - 1
+        variance = self.right * (examples - self.right)
+        if freedom < 1 or not variance:
+            return 0.0
+        chi_squared = (self.squares - self.right**2 / examples) * examples**2 / variance
+        return float((chi_squared - freedom) / math.sqrt(2 * freedom))
 
 
 @dataclass
@@ -191,6 +204,7 @@ class Predictions:
             evaluation_answers=np.array(answers, np.int64).reshape(-1, self._num_outputs),
             evaluation_labels=np.array(labels, np.int64).reshape(-1, self._num_outputs),
             evaluation_right=np.array([one.right for _, one in evaluations], np.int64),
+            evaluation_spread=np.array([one.spread for _, one in evaluations], np.float64),
             last_confusion=None if self._confused is None else self._confused[1],
         )
 
@@ -237,7 +251,11 @@ class Predictions:
         if usable is not None:
             known = (usable >= 0) & (answers >= 0)
             one.labels += np.bincount(usable[known], minlength=width)
-            one.right += int((usable == answers)[known].sum())
+            right, count = int((usable == answers)[known].sum()), int(known.sum())
+            one.right += right
+            if count:
+                one.passes += 1
+                one.squares += right**2 / count
             self._confuse(step, usable[known], answers[known], width)
         while len(self._evaluations) > EVALUATIONS:
             del self._evaluations[next(iter(self._evaluations))]
