@@ -60,7 +60,8 @@ class TrainModeEvaluation(Rule):
 
     Functional dropout counts if it is called without its argument `training`, or with one that is true in
     evaluation mode, and changes the answers. A warning if the argument is left out, and passes in evaluation mode
-    were made, each with another input; otherwise a note. `training=True`, written out, is taken for intended.
+    were made, each with another input; otherwise a note. `training=True`, written out, is taken for intended,
+    and so is dropout of the model's own inputs, as a denoising autoencoder has it.
 
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty; as the same inputs pass

@@ -12,18 +12,18 @@ from diagnostics.collectors.pytorch.dependence.subject import Subject
 
 
 class Model(nn.Module):
-    def __init__(self, drop):
+    def __init__(self, drop, corrupt):
         super().__init__()
-        self.linear, self.drop, self.p = nn.Linear(6, 6), drop, 0.25
+        self.linear, self.drop, self.corrupt = nn.Linear(6, 6), drop, corrupt
 
     def forward(self, x):
-        return self.drop(self, self.linear(x))
+        return self.drop(self, self.linear(self.corrupt(x)))
 
 
-def found(drop):
+def found(drop, corrupt=lambda x: x):
     torch.manual_seed(0)
     subject = Subject(
-        model=Model(drop), call=lambda model, given: model(given["x"]), inputs={"x": torch.randn(32, 6)}
+        model=Model(drop, corrupt), call=lambda model, given: model(given["x"]), inputs={"x": torch.randn(32, 6)}
     )
     return measure(subject)
 
@@ -60,8 +60,9 @@ def test_dropout_that_stays_on_is_found(drop, told):
         lambda self, x: attention(self, x, dropout_p=0.25 if self.training else 0.0),
         lambda self, x: x + torch.randn_like(x),
         lambda self, x: nn.Dropout(0.25).eval()(x),
+        "inputs",
     ],
 )
-def test_other_noise_and_dropout_that_is_off_are_not(drop):
-    facts = found(drop)
+def test_other_noise_corrupted_inputs_and_dropout_that_is_off_are_not(drop):
+    facts = found(lambda self, x: x, lambda x: F.dropout(x, 0.3)) if drop == "inputs" else found(drop)
     assert (facts.dropout, facts.noise) == ((), 0.0)

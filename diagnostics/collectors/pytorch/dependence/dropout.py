@@ -6,6 +6,7 @@ import ast
 import linecache
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import CodeType
@@ -13,7 +14,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.isolation.python_state import is_installed_module
@@ -21,7 +22,7 @@ from diagnostics.facts.dependence import ActiveDropout, Told
 from diagnostics.facts.where import Where
 
 from .examples import Unclear
-from .subject import Subject, largest_change
+from .subject import Inputs, Subject, largest_change
 
 # Position and name of the rate, and of the argument that says whether the model trains; None: it has none.
 FUNCTIONS: dict[Any, tuple[tuple[int, str], tuple[int, str] | None]] = {
@@ -45,8 +46,14 @@ def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
         Unclear: the shape of the answers is random.
         OutOfTime: the time is over.
     """
-    with _Recorder() as recorder:
-        first = subject.ask(subject.inputs)
+    recorder = _Recorder()
+
+    def call(model: nn.Module, given: Inputs) -> Any:
+        recorder.inputs = tuple(given.values())
+        return subject.call(model, given)
+
+    with recorder:
+        first = replace(subject, call=call).ask(subject.inputs)
     if not recorder.seen:
         return (), 0.0
     change = largest_change(first, subject.ask(subject.inputs, seed=1))
@@ -56,10 +63,16 @@ def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
 
 
 class _Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow torch
-    """Records calls of dropout that drop; `seen` is by file, line and function."""
+    """Records calls of dropout that drop, but for those that corrupt the model's inputs, as to denoise them.
+
+    Attributes:
+        seen: by file, line and function.
+        inputs: of the model.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.inputs: tuple[Tensor, ...] = ()
         self.seen: dict[tuple[str, int, str], ActiveDropout] = {}
 
     def __torch_function__(
@@ -75,7 +88,8 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follo
         rate, mode = FUNCTIONS[function]
         share = _argument(args, options, rate, 0.0 if mode is None else 0.5)
         on = mode is None or _argument(args, options, mode, DEFAULTS.get(function, True))
-        if not on or isinstance(share, Tensor) or not share > 0:
+        dropped = args[0] if args else options.get("input")
+        if not on or isinstance(share, Tensor) or not share > 0 or any(dropped is t for t in self.inputs):
             return
         name = function.__name__
         where, told = _caller(name, mode)
