@@ -39,6 +39,31 @@ class ClipFacts:
 
 
 @dataclass(frozen=True)
+class ScaledClipFacts:
+    """The steps of a loss scaler whose gradients were clipped between the backward pass and the step.
+
+    Attributes:
+        function: that clips: ``clip_grad_norm_`` or ``clip_grad_value_``; of several the latest.
+        limit: its maximum.
+        steps: of the scaler.
+        scaled: those at which the gradients had been clipped while they were scaled, without ``unscale_``.
+        norms: float64 (k,), norms of the scaled gradients, before they were clipped; NaN where not known.
+        scales: float64 (k,), the factors of these.
+        where: the line of the first call; None if it is not known.
+    """
+
+    described: ClassVar[str] = "gradients of a scaled loss that were clipped"
+
+    function: str
+    limit: float
+    steps: int
+    scaled: int
+    norms: Array
+    scales: Array
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
 class StepOrderFacts:
     """Whether the steps of the loop's optimizers came after a backward pass, with its gradients.
 

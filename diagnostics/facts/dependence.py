@@ -15,6 +15,27 @@ Mixer = Literal["softmax", "reshape", "recurrent", "attention"]
 """An operation along the axis that counts the examples of a batch."""
 
 
+Told = Literal["nothing", "something", "always", "unknown"]
+"""What a call of dropout is told of the model's mode: it leaves the argument out, gives it, or gives True."""
+
+
+@dataclass(frozen=True)
+class ActiveDropout:
+    """A call of dropout that drops in evaluation mode.
+
+    Attributes:
+        function: ``dropout``, ``scaled_dot_product_attention``, …
+        rate: that it drops.
+        told: what the call says of the mode.
+        where: the line of the user's code that calls it; None if not known.
+    """
+
+    function: str
+    rate: float
+    told: Told
+    where: Where | None = None
+
+
 @dataclass(frozen=True)
 class MixingFacts:
     """One operation that combines the examples of a batch.
@@ -75,7 +96,10 @@ class DependenceFacts:
         future: of a language model that predicts the next token.
         inputs: by the name of each input that could be tested, the largest change of any answer when it alone is
             replaced by that of other examples: in evaluation mode, in training mode, and with other weights.
-        why_not: why a part could not be measured, by ``examples``, ``future`` and ``inputs``.
+        dropout: the dropout that is on in evaluation mode; empty if none is, or not known.
+        noise: with the same inputs and other random numbers, the largest change of any answer; 0 where no dropout
+            is on, None if not known.
+        why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs`` and ``dropout``.
         trained: whether the model was the one at the run's end.
     """
 
@@ -91,5 +115,7 @@ class DependenceFacts:
     shuffled: bool | None = None
     future: FutureFacts | None = None
     inputs: Mapping[str, float] = field(default_factory=dict)
+    dropout: tuple[ActiveDropout, ...] = ()
+    noise: float | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
     trained: bool = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from .calls import ClipFacts, RestoreFacts, StepOrderFacts
+from .calls import ClipFacts, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from .inputs import InputFacts
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
@@ -167,6 +167,7 @@ class NoGradHistory:
         last_in_training_mode: whether these ran in training mode.
         repeated: whether some of those in training mode had the same input within a round, as where predictions
             are averaged over dropout; None if not known.
+        repeated_in_evaluation: the same of the passes in evaluation mode.
     """
 
     described: ClassVar[str] = "the forward passes without gradients"
@@ -179,6 +180,7 @@ class NoGradHistory:
     last_passes: int = 0
     last_in_training_mode: bool = False
     repeated: bool | None = None
+    repeated_in_evaluation: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -271,6 +273,11 @@ class PredictionFacts:
         evaluation_steps: integers (e,), optimizer steps made before each series of passes without gradients.
         evaluation_answers: integers (e, classes), as `answers`, over a part of the passes if there are many.
         evaluation_labels: integers (e, classes), as `labels`.
+        evaluation_right: integers (e,), examples whose label is known, and is the answer; None if not counted.
+        evaluation_spread: float64 (e,), how far the shares of right answers in its single passes lie apart, in
+            standard deviations beyond what chance does to shares that are equal; None if not counted.
+        last_confusion: integers (classes, classes) of the latest evaluation with known labels: how many of the
+            examples with a label (rows) got which answer; None if not counted, as for many classes.
     """
 
     described: ClassVar[str] = "the predictions of a classifier"
@@ -285,6 +292,9 @@ class PredictionFacts:
     evaluation_steps: Array
     evaluation_answers: Array
     evaluation_labels: Array
+    evaluation_right: Array | None = None
+    evaluation_spread: Array | None = None
+    last_confusion: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -444,6 +454,7 @@ WATCHED = (
     UnderflowFacts,
     RecurrenceFacts,
     ClipFacts,
+    ScaledClipFacts,
     RestoreFacts,
     RoundingFacts,
     StepOrderFacts,

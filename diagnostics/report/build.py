@@ -121,6 +121,7 @@ def extended(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
         judged=report.judged | evaluator.judged,
         not_applicable={name: why for name, why in reasons.items() if name not in evaluator.judged},
         faults=(*report.faults, *evaluator.faults),
+        facts=(*report.facts, *facts),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.dependence import ActiveDropout, DependenceFacts
 from diagnostics.facts.training import (
     EvaluationHistory,
     NoGradHistory,
@@ -24,7 +26,8 @@ class TrainModeEvaluation(Rule):
 
     ## What it does
     In a watched run: checks the mode of the forward passes without gradients between training steps, as an
-    evaluation makes them.
+    evaluation makes them. After the run, a copy of the model in evaluation mode is asked twice with the same
+    inputs: functions such as `F.dropout` do not know the mode of the model, and are on unless the call says so.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
@@ -43,6 +46,8 @@ class TrainModeEvaluation(Rule):
     with torch.no_grad():
         accuracy = evaluate(model, validation)
     model.train()
+
+    F.dropout(x, 0.5, training=self.training)   # within the model, or nn.Dropout(0.5)
     ```
 
     ## Thresholds
@@ -53,6 +58,11 @@ class TrainModeEvaluation(Rule):
     single pass of at most one training batch: that is how samples of a generator are drawn, often in training
     mode. All limits are ours.
 
+    Functional dropout counts if it is called without its argument `training`, or with one that is true in
+    evaluation mode, and changes the answers. A warning if the argument is left out, and passes in evaluation mode
+    were made, each with another input; otherwise a note. `training=True`, written out, is taken for intended,
+    and so is dropout of the model's own inputs, as a denoising autoencoder has it.
+
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty; as the same inputs pass
     several times, that is a note without batch norm. All passes without gradients count as evaluation; passes that
@@ -60,7 +70,8 @@ class TrainModeEvaluation(Rule):
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each
-    other); Gal and Ghahramani, "Dropout as a Bayesian Approximation" (2016).
+    other), and its documentation of `torch.nn.functional.dropout` and `scaled_dot_product_attention`; Gal and
+    Ghahramani, "Dropout as a Bayesian Approximation" (2016).
     """
 
     severity = "warning"
@@ -99,6 +110,37 @@ class TrainModeEvaluation(Rule):
             "warning" if (certain and not samples) or handed_over else "note",
         )
 
+    @check
+    def from_functions(
+        self, dependence: DependenceFacts, no_grad: NoGradHistory, verdicts: Verdicts
+    ) -> Finding | None:
+        """Look for functional dropout that is on in evaluation mode."""
+        if dependence.noise is None:
+            raise NotApplicable(dependence.why_not.get("dropout", "needs a copy of the model that can be run"))
+        active = [one for one in dependence.dropout if one.told != "always"]
+        if not active or not dependence.noise or self.name in verdicts.found:
+            return None
+        untold = [one for one in active if one.told == "nothing"]
+        one = (untold or active)[0]
+        others = len(active) - 1
+        evaluated = no_grad.passes - no_grad.passes_in_training_mode
+        passes = f", as in {evaluated:,} of the script's forward passes without gradients," if evaluated else ""
+        certain = bool(untold) and evaluated and no_grad.repeated_in_evaluation is False
+        return self.found(
+            f"In evaluation mode{passes} the model still drops {one.rate:.0%} at `{one.function}`"
+            f"{f' and {others} more' if others else ''}: the same inputs give answers that differ by up to "
+            f"{dependence.noise:.2g} from call to call. {_why(one)}",
+            fix=_FIXES.get(one.function, f"F.{one.function}(x, p, training=self.training), or an nn.Dropout"),
+            evidence={
+                "functions": [one.function for one in active],
+                "rates": [one.rate for one in active],
+                "change": dependence.noise,
+                "passes_in_evaluation_mode": evaluated,
+            },
+            where=one.where,
+            severity="warning" if certain else "note",
+        )
+
     def _after_the_last_step(self, no_grad: NoGradHistory, modes: TrainModeFacts) -> Finding:
         passes = no_grad.last_passes
         certain = any(modes.keeps_statistics) or no_grad.repeated is False
@@ -130,6 +172,21 @@ class TrainModeEvaluation(Rule):
             },
             severity=severity,
         )
+
+
+_FIXES = {
+    "scaled_dot_product_attention": (
+        "F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout if self.training else 0.0)"
+    ),
+}
+
+
+def _why(one: ActiveDropout) -> str:
+    if one.function == "scaled_dot_product_attention":
+        return "This function drops at `dropout_p` in every mode."
+    if one.told == "nothing":
+        return "The function does not know the mode of the model, and drops unless the call says otherwise."
+    return "What the call says of the mode is true here: is it a part that model.eval() does not reach?"
 
 
 def _is_final(no_grad: NoGradHistory, steps: StepHistory) -> bool:

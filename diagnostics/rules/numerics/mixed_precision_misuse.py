@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.calls import ScaledClipFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import MixedPrecisionMisused
+
+STEPS = 3  # with clipped gradients: fewer may be a test
+MOSTLY = 0.9  # of these steps
+SMALL = 0.01  # of the scale: a limit that was multiplied by the scale by hand is not that small
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "half parameters": (
@@ -43,15 +50,17 @@ SEEN: dict[str, tuple[str, Fix]] = {
 
 
 class MixedPrecisionMisuse(Rule):
-    """The gradient scaler or autocast is used in a way that PyTorch refuses.
+    """The gradient scaler or autocast is used wrongly: PyTorch refuses, or scaled gradients are clipped.
 
     ## What it does
-    Recognises the errors of `GradScaler` and of autocast, and says which rule of mixed precision is broken.
+    Recognises the errors of `GradScaler` and of autocast, and says which rule of mixed precision is broken. In a
+    watched run: checks whether gradients are clipped before `scaler.unscale_`.
 
     ## Why it is bad
     float16 holds no number below 6e-8, so gradients are scaled up before the backward pass and divided again
     before the step. That works only if the parameters, and with them the gradients, are float32, if the loss was
-    scaled, and if each step is unscaled once.
+    scaled, and if each step is unscaled once. A limit that is meant for the gradients themselves, such as 1.0, is
+    far below all scaled ones: clipped before they are divided, they end at a 65,536th of it.
 
     ## Example
     ```python
@@ -66,10 +75,11 @@ class MixedPrecisionMisuse(Rule):
     ```
 
     ## Thresholds
-    None: it is found only after PyTorch has refused.
+    None where PyTorch has refused. Of at least 3 steps of the scaler with clipped gradients, 90% were clipped
+    while scaled, to a limit below 1% of the scale that they exceeded. That is a warning. The limits are ours.
 
     ## Known problems
-    None known.
+    Gradients clipped by hand, as with `p.grad.clamp_()`, are not heard.
 
     ## Sources
     PyTorch's "Automatic mixed precision package" and "Automatic mixed precision examples" (gradient clipping,
@@ -83,3 +93,39 @@ class MixedPrecisionMisuse(Rule):
         """Say which rule of mixed precision is broken."""
         message, fix = SEEN[symptom.kind]
         return self.found(message, fix=fix, evidence={"kind": symptom.kind}, where=crash.where)
+
+    @check
+    def from_clips(self, clips: ScaledClipFacts) -> Finding | None:
+        """Check whether gradients were clipped before they were divided by the scale."""
+        if clips.steps < STEPS:
+            raise NotApplicable(f"needs {STEPS} steps with clipped gradients of a scaled loss")
+        if clips.scaled < MOSTLY * clips.steps:
+            return None
+        scale = float(np.median(clips.scales))
+        known = np.isfinite(clips.norms)
+        clipped = clips.norms[known] > clips.limit
+        if clips.limit > SMALL * scale or (known.any() and clipped.mean() < MOSTLY):
+            return None
+        norm = float(np.median(clips.norms[known])) if known.any() else None
+        found = (
+            f" Their norm was {norm:.3g}, which is {norm / scale:.3g} without the scale: all were cut down to "
+            f"{clips.limit / scale:.2g}."
+            if norm is not None
+            else f" No number above {clips.limit / scale:.2g} is left of them."
+        )
+        return self.found(
+            f"`{clips.function}` was called {clips.scaled:,} times on gradients that the loss scaler had "
+            f"multiplied by {scale:,.0f}, with a limit of {clips.limit:g} that is meant for the gradients "
+            f"themselves.{found}",
+            fix=f"scaler.unscale_(optimizer)  # before {clips.function}",
+            evidence={
+                "function": clips.function,
+                "limit": clips.limit,
+                "steps": clips.steps,
+                "clipped_while_scaled": clips.scaled,
+                "scale": scale,
+                "scaled_norm": norm,
+            },
+            where=clips.where,
+            severity="warning",
+        )

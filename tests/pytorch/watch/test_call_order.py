@@ -10,7 +10,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from diagnostics.collectors.pytorch.watch.record import call_order
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
-from diagnostics.facts.calls import ClipFacts, RestoreFacts, StepOrderFacts
+from diagnostics.facts.calls import ClipFacts, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.pipeline import OptimizerFacts
 from tests.pytorch.watched import batch, mlp
 
@@ -84,6 +84,49 @@ class TestClips:
 
     def test_of_another_model_do_not_count(self):
         assert ClipFacts not in watched(after_step=lambda _: clips(mlp()))
+
+
+def scaled(*, unscales=False, enabled=True, steps=6, clip=clips):
+    """Train with a loss scaler and clipped gradients; return the facts on them."""
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=enabled)
+    watch = TorchWatcher(model, [optimizer], 2)
+    for step in range(steps):
+        inputs, labels = batch(step)
+        optimizer.zero_grad()
+        scaler.scale(nn.functional.cross_entropy(model(inputs), labels)).backward()
+        if unscales:
+            scaler.unscale_(optimizer)
+        clip(model)
+        scaler.step(optimizer)
+        scaler.update()
+    watch.close()
+    facts = {type(fact): fact for fact in watch.course()}
+    assert watch.faults == {}
+    return facts.get(ScaledClipFacts)
+
+
+class TestScaledClips:
+    def test_before_the_gradients_are_divided(self):
+        facts = scaled()
+        assert (facts.function, facts.limit, facts.steps, facts.scaled) == ("clip_grad_norm_", 0.1, 6, 6)
+        assert facts.scales.tolist() == [1024.0] * 6
+        assert bool((facts.norms > 100).all())
+        assert facts.where.file == "tests/pytorch/watch/test_call_order.py"
+
+    def test_of_single_values(self):
+        facts = scaled(clip=lambda model: torch.nn.utils.clip_grad_value_(model.parameters(), 0.01))
+        assert (facts.function, facts.scaled, len(facts.norms)) == ("clip_grad_value_", 6, 6)
+
+    def test_after_they_were_divided(self):
+        facts = scaled(unscales=True)
+        assert (facts.steps, facts.scaled) == (6, 0)
+
+    def test_without_a_scaler_or_clipping(self):
+        assert scaled(enabled=False) is None
+        assert scaled(clip=lambda model: None) is None
 
 
 @pytest.fixture

@@ -201,6 +201,58 @@ class TestEvaluations:
         assert facts.evaluation_labels.tolist() == labels_of([7])
 
 
+class TestLabelsOfEvaluations:
+    def evaluated(self, loss, model=None, target=lambda labels: labels):
+        code = cross_entropy.__code__
+        model = model or mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        with diagnostics.watch(model, optimizer, every=4) as watch:
+            for step in range(6):
+                inputs, labels = batch(step)
+                optimizer.zero_grad()
+                loss(model(inputs), target(labels)).backward()
+                assert cross_entropy.__code__ is code
+                optimizer.step()
+                with torch.no_grad():
+                    loss(model(batch(50 + step)[0]), target(batch(50 + step)[1]))
+        assert watch.report().faults == ()
+        assert cross_entropy.__code__ is code
+        return answers(watch._probe)
+
+    def test_are_those_that_the_loss_gets(self):
+        facts = self.evaluated(nn.CrossEntropyLoss())
+        assert facts.evaluation_steps.tolist() == [1, 2, 3, 4, 5, 6]
+        assert facts.evaluation_labels.tolist() == labels_of(range(50, 56))
+        assert facts.last_confusion.sum(axis=1).tolist() == labels_of([55])[0]
+        assert facts.last_confusion.sum(axis=0).tolist() == facts.evaluation_answers[-1].tolist()
+        assert facts.evaluation_right[-1] == np.trace(facts.last_confusion)
+
+    def test_are_those_of_a_binary_loss_of_a_view(self):
+        model = nn.Sequential(nn.Linear(8, 1))
+        facts = self.evaluated(
+            lambda output, labels: binary_cross_entropy_with_logits(output.squeeze(1), labels),
+            model,
+            lambda labels: (labels > 0).float(),
+        )
+        ones = [int((batch(50 + step)[1] > 0).sum()) for step in range(6)]
+        assert facts.evaluation_labels[:, 1].tolist() == ones
+
+    def test_are_not_those_of_another_prediction(self):
+        other = torch.zeros(16, 3)
+        facts = self.evaluated(
+            lambda output, labels: cross_entropy(output if output.requires_grad else other, labels)
+        )
+        assert (facts.evaluation_labels == 0).all()
+        assert facts.last_confusion is None
+
+
+def test_passes_of_one_evaluation_that_differ_have_a_spread():
+    one = predictions._Evaluation(np.zeros(2, np.int64), np.array([200, 200]), 200, 4, 2 * 100**2 / 100)
+    assert one.spread == pytest.approx((400 - 3) / 6**0.5)
+    one.squares = 4 * 50**2 / 100
+    assert one.spread < 0
+
+
 class Normed(nn.Module):
     def __init__(self):
         super().__init__()

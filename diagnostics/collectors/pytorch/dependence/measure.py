@@ -8,12 +8,13 @@ from typing import Any
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.facts.dependence import DependenceFacts
 
+from .dropout import active_dropout
 from .examples import Unclear, axes, compare_examples
 from .future import compare_future
 from .inputs import compare_inputs
 from .subject import OutOfTime, Subject
 
-PARTS = ("examples", "inputs", "future")
+PARTS = ("examples", "inputs", "future", "dropout")
 NO_TIME = "the time for it was over"
 
 
@@ -32,7 +33,8 @@ def measure(subject: Subject) -> DependenceFacts:
             inputs = _part(why_not, "inputs", compare_inputs, subject, found[0])
             facts = replace(facts, inputs=inputs or {})
         future = _part(why_not, "future", compare_future, subject)
-    return replace(facts, future=future, why_not=why_not)
+        dropout, noise = _part(why_not, "dropout", active_dropout, subject) or ((), None)
+    return replace(facts, future=future, dropout=dropout, noise=noise, why_not=why_not)
 
 
 def _part(why_not: dict[str, str], name: str, work: Any, *arguments: Any) -> Any:

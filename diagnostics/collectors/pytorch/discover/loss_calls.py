@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import threading
 import types
 import weakref
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.collectors.pytorch.activations import last_function
 from diagnostics.collectors.shared.arrays import to_array
@@ -198,6 +200,7 @@ class LossCalls:
 
     def open(self, is_mine: Callable[[], bool]) -> None:
         """Record the calls for which `is_mine` returns true."""
+        evaluation_calls.close()
         if not self._open:
             self._open = [_listen(function, self._hear, is_mine, self._guard) for function in _FUNCTIONS.values()]
 
@@ -215,6 +218,61 @@ class LossCalls:
             self._before(call)
             self.heard.append(call)
         return call
+
+
+OF_CLASSES = ("cross_entropy", "nll_loss", "binary_cross_entropy_with_logits")
+
+
+class EvaluationCalls:
+    """Hears the predictions and targets of losses of classes that are computed without gradients.
+
+    It listens from the first pass of an evaluation until the training goes on, while no `LossCalls` do.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[Tensor, Tensor], None]] = []
+        self._open: list[Callable[[], None]] = []
+        self._thread = 0
+        self._guard = FaultGuard(on_fault=lambda fault: self.close())
+
+    def join(self, listener: Callable[[Tensor, Tensor], None]) -> None:
+        """Tell a listener of the calls in this thread; nothing where the functions are recorded already."""
+        if listener in self._listeners:
+            return
+        functions = [_FUNCTIONS[name] for name in OF_CLASSES]
+        if not self._open:
+            if any(hasattr(function, "__wrapped__") for function in functions):
+                return
+            self._thread = threading.get_ident()
+            self._open = [_listen(function, self._hear, self._is_mine, self._guard) for function in functions]
+        self._listeners.append(listener)
+
+    def leave(self, listener: Callable[[Tensor, Tensor], None]) -> None:
+        """Tell it no more; restore the functions if nobody listens."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+            if not self._listeners:
+                self.close()
+
+    def close(self) -> None:
+        """Restore the functions, and tell nobody any more."""
+        self._listeners.clear()
+        while self._open:
+            self._open.pop()()
+
+    def _is_mine(self) -> bool:
+        return not torch.is_grad_enabled() and self._thread == threading.get_ident() and not is_own_run()
+
+    def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        given = dict(zip(_PARAMETERS[name], arguments, strict=False)) | options
+        prediction: Any = given.get("input")
+        target: Any = given.get("target")
+        if type(prediction) is Tensor and type(target) is Tensor and prediction.ndim:
+            for listener in list(self._listeners):
+                listener(prediction, target)
+
+
+evaluation_calls = EvaluationCalls()
 
 
 def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:

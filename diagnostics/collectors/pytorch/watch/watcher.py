@@ -50,7 +50,7 @@ from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import what
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import OptimizerFacts
-from diagnostics.facts.training import RangeFacts, TraceFacts, TrainingHistory
+from diagnostics.facts.training import PredictionFacts, RangeFacts, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .skipped_steps import SkippedSteps
@@ -58,6 +58,7 @@ from .skipped_steps import SkippedSteps
 OUTPUTS = 4  # of the model's output tensors, those with a hook for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always recorded; later only in sampled ones
 EVALUATIONS = 4096  # evaluation losses kept
+POOR = 0.7  # share of right answers in evaluations, below which they may be at chance
 
 
 class TorchWatcher:
@@ -152,6 +153,7 @@ class TorchWatcher:
         if self._closed:
             return
         self._closed = True
+        self._predictions.training_goes_on()
         self._detach_from_model()
         self._calls.close()
         while self._handles:
@@ -258,15 +260,17 @@ class TorchWatcher:
         self._safely("rounding", self._rounding.read)
         self._safely("layers", self._look_at_layers)
         self._safely("targets", self._targets.read)
+        predictions = self._predictions.facts()
         others: list[Any] = [
-            self._predictions.facts(),
+            predictions,
             self._inputs.facts(),
             self._modes.facts(),
             self._graphs.facts(),
             self._rounding.facts(),
             self._replaced,
         ]
-        self._safely("targets", lambda: others.append(self._targets.facts(self.history().losses)))
+        fits = predictions is not None and _is_poor(predictions)  # the reason may be wanted
+        self._safely("targets", lambda: others.append(self._targets.facts(self.history().losses, fits)))
         self._safely("targets", lambda: others.append(self._targets.drawn()))
         self._safely("equal units", lambda: others.append(self._equal_units.facts()))
         seen = (*others, *self._samples.facts(), *self._calls.facts())
@@ -323,6 +327,7 @@ class TorchWatcher:
             self._safely("inputs", self._inputs.evaluation, self.steps, args, kwargs)
             return
         self._thread = threading.current_thread()
+        self._predictions.training_goes_on()
         if not self.forwards:
             self.uncovered.pop("forward passes", None)
         self.forwards += 1
@@ -503,3 +508,9 @@ def _given(loss: Any) -> str:
 def _is_recorded() -> bool:
     """Whether torch.compile, export or jit.trace is recording this pass, hooks included."""
     return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
+
+
+def _is_poor(predictions: PredictionFacts) -> bool:
+    """Whether the evaluations may be at chance."""
+    right, labels = predictions.evaluation_right, int(predictions.evaluation_labels.sum())
+    return right is not None and bool(labels) and int(right.sum()) < POOR * labels

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.dependence import ActiveDropout, DependenceFacts
 from diagnostics.facts.training import TrainModeFacts
+from diagnostics.facts.where import Where
 from diagnostics.rules.model.train_mode_evaluation import TrainModeEvaluation
 from tests.support.courses import answers, history, judge
 
@@ -89,3 +92,47 @@ class TestSilent:
 def test_not_applicable_before_there_was_an_evaluation_or_two(known):
     with pytest.raises(NotApplicable, match="needs 20 steps, and passes without gradients after 2 of them"):
         judge(RULE.from_modes, run(**known), NORM)
+
+
+class TestFunctionalDropout:
+    VERDICTS = Verdicts(frozenset(), frozenset())
+
+    def judged(self, *dropout, noise=0.4, verdicts=VERDICTS, repeated=False, why=None):
+        dependence = DependenceFacts(dropout=dropout, noise=noise, why_not=why or {})
+        course = run(20, 0, 4, no_grad_repeated_in_evaluation=repeated)
+        return judge(RULE.from_functions, dependence, course, verdicts)
+
+    def test_that_does_not_know_the_mode_is_found(self):
+        finding = self.judged(ActiveDropout("dropout", 0.5, "nothing", Where("net.py", 7, "forward")))
+        assert (finding.severity, finding.where.line) == ("warning", 7)
+        assert finding.message == (
+            "In evaluation mode, as in 20 of the script's forward passes without gradients, the model still drops "
+            "50% at `dropout`: the same inputs give answers that differ by up to 0.4 from call to call. The "
+            "function does not know the mode of the model, and drops unless the call says otherwise."
+        )
+        assert finding.fix == "F.dropout(x, p, training=self.training), or an nn.Dropout"
+
+    def test_in_attention_is_found(self):
+        finding = self.judged(
+            ActiveDropout("scaled_dot_product_attention", 0.1, "nothing"), ActiveDropout("dropout", 0.1, "nothing")
+        )
+        assert "drops 10% at `scaled_dot_product_attention` and 1 more:" in finding.message
+        assert "drops at `dropout_p` in every mode." in finding.message
+        assert "dropout_p=self.dropout if self.training else 0.0" in finding.fix
+
+    def test_is_a_note_where_passes_repeat_or_the_mode_is_given(self):
+        assert self.judged(ActiveDropout("dropout", 0.5, "nothing"), repeated=True).severity == "note"
+        assert self.judged(ActiveDropout("dropout", 0.5, "something")).severity == "note"
+
+    def test_is_left_alone_where_it_is_meant_or_changes_nothing(self):
+        assert self.judged(ActiveDropout("dropout", 0.5, "always")) is None
+        assert self.judged(ActiveDropout("dropout", 0.5, "nothing"), noise=0.0) is None
+        assert self.judged(noise=0.0) is None
+
+    def test_gives_way_to_an_evaluation_in_training_mode(self):
+        found = Verdicts(frozenset({"train-mode-evaluation"}), frozenset())
+        assert self.judged(ActiveDropout("dropout", 0.5, "nothing"), verdicts=found) is None
+
+    def test_is_not_applicable_where_the_model_was_not_run(self):
+        with pytest.raises(NotApplicable, match="its model cannot be copied"):
+            self.judged(noise=None, why={"dropout": "its model cannot be copied"})

@@ -1,9 +1,17 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.calls import ScaledClipFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import MixedPrecisionMisused
+from diagnostics.facts.where import Where
 from diagnostics.rules.numerics.mixed_precision_misuse import SEEN, MixedPrecisionMisuse
+from tests.support.courses import judge
 
+RULE = MixedPrecisionMisuse()
 CRASH = CrashFacts("ValueError", "", (), live=False)
 
 
@@ -21,3 +29,37 @@ class TestFromCrash:
     def test_each_kind_has_a_sentence_of_its_own(self, kind):
         finding = MixedPrecisionMisuse().from_crash(CRASH, MixedPrecisionMisused(kind))
         assert (finding.message, finding.evidence) == (SEEN[kind][0], {"kind": kind})
+
+
+class TestScaledGradientsClipped:
+    CLIPS = ScaledClipFacts(
+        "clip_grad_norm_", 1.0, 20, 20, np.full(20, 131072.0), np.full(20, 65536.0), Where("t.py", 9, "main")
+    )
+
+    def test_are_found(self):
+        finding = judge(RULE.from_clips, self.CLIPS)
+        assert (finding.rule, finding.severity, finding.where.line) == ("mixed-precision-misuse", "warning", 9)
+        assert finding.message == (
+            "`clip_grad_norm_` was called 20 times on gradients that the loss scaler had multiplied by 65,536, "
+            "with a limit of 1 that is meant for the gradients themselves. Their norm was 1.31e+05, which is 2 "
+            "without the scale: all were cut down to 1.5e-05."
+        )
+        assert finding.fix == "scaler.unscale_(optimizer)  # before clip_grad_norm_"
+
+    def test_of_single_values_too(self):
+        finding = judge(
+            RULE.from_clips, replace(self.CLIPS, function="clip_grad_value_", norms=np.full(20, np.nan))
+        )
+        assert finding.message.endswith("No number above 1.5e-05 is left of them.")
+
+    @pytest.mark.parametrize(
+        "known",
+        [{"scaled": 0}, {"limit": 65536.0}, {"norms": np.full(20, 0.5)}, {"scales": np.full(20, 1.0)}],
+        ids=["unscaled before", "limit scaled too", "nothing clipped", "a scale of 1"],
+    )
+    def test_are_left_alone(self, known):
+        assert judge(RULE.from_clips, replace(self.CLIPS, **known)) is None
+
+    def test_are_not_judged_after_two_steps(self):
+        with pytest.raises(NotApplicable, match="needs 3 steps with clipped gradients of a scaled loss"):
+            judge(RULE.from_clips, replace(self.CLIPS, steps=2, scaled=2))

@@ -11,7 +11,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
 from diagnostics.facts.training import NoGradHistory
 
-PASSES = 64  # in training mode whose inputs are compared with each other
+PASSES = 64  # in one mode whose inputs are compared with each other
 NUMBERS = 16  # of an input, for that
 
 
@@ -24,7 +24,7 @@ class NoGradPasses:
         self._last_step = -1
         self._last_passes = 0
         self._last_training = False
-        self._samples: list[tuple[int, Tensor]] = []
+        self._samples: dict[bool, list[tuple[int, Tensor]]] = {True: [], False: []}  # by mode
 
     def add(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
         """Count a pass, before which there were so many steps."""
@@ -36,15 +36,14 @@ class NoGradPasses:
         if training != self._last_training:
             self._last_training, self._last_passes = training, 0
         self._last_passes += 1
-        if not training:
-            return
-        self._in_training += 1
+        self._in_training += training
         given = [tensor for tensor in tensors((args, kwargs))[:1] if tensor.ndim]
         if given:
-            self._examples = max(self._examples, len(given[0]))
+            if training:
+                self._examples = max(self._examples, len(given[0]))
             plain = type(given[0]) is Tensor and given[0].layout is torch.strided and not given[0].is_nested
-            if plain and given[0].numel() and len(self._samples) < PASSES:
-                self._samples.append((step, _sample(given[0])))
+            if plain and given[0].numel() and len(self._samples[training]) < PASSES:
+                self._samples[training].append((step, _sample(given[0])))
 
     def _recalibrates(self) -> bool:
         """Whether batch norm averages over all passes, as `torch.optim.swa_utils.update_bn` lets it."""
@@ -60,11 +59,12 @@ class NoGradPasses:
             self._last_step,
             self._last_passes,
             self._last_training,
-            self._repeats(),
+            self._repeats(training=True),
+            self._repeats(training=False),
         )
 
-    def _repeats(self) -> bool | None:
-        samples = self._samples[:]  # another thread may be appending
+    def _repeats(self, training: bool) -> bool | None:
+        samples = self._samples[training][:]  # another thread may be appending
         if not samples:
             return None
         host = to_host({place: sample for place, (_, sample) in enumerate(samples)})

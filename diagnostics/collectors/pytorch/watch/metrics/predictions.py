@@ -7,6 +7,7 @@ logit counts as two, the first of them 0, as in binary cross entropy.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.pytorch.discover.loss_calls import evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
@@ -27,6 +29,7 @@ MOST_CLASSES = 1024  # of a wider output nothing is kept
 KEPT = 256  # training passes remembered in full, and as many of those before
 PASSES = 64  # of one evaluation in a row; then every second, every fourth …
 EVALUATIONS = 256  # remembered, the latest
+CONFUSED = 64  # classes at most, of which it is counted which one is taken for which
 TOLERANCE = 1e-3  # of a gradient against the form that it should have
 SMALLEST = 1e-30  # of a probability
 HALF = 0.02  # the same where it was computed in half precision, with eight bits to the number
@@ -35,13 +38,38 @@ TOGETHER_BYTES = 8 * 2**20
 
 
 @dataclass
+class _Evaluation:
+    """Counts (classes,) of answers and labels of one evaluation, and of the answers that were right."""
+
+    answers: Array
+    labels: Array
+    right: int = 0
+    passes: int = 0
+    squares: float = 0.0  # of the right answers in a pass, over its labels; summed
+
+    @property
+    def spread(self) -> float:
+        """How far the shares of right answers in the passes lie apart, in standard deviations (chi squared)."""
+        examples, freedom = int(self.labels.sum()), self.passes - 1
+        variance = self.right * (examples - self.right)
+        if freedom < 1 or not variance:
+            return 0.0
+        chi_squared = (self.squares - self.right**2 / examples) * examples**2 / variance
+        return float((chi_squared - freedom) / math.sqrt(2 * freedom))
+
+
+@dataclass
 class _Look:
-    """One pass: scores (rows, classes) or predictions (rows,), labels (rows,), gradient of the scores."""
+    """One pass: scores (rows, classes) or predictions (rows,), labels (rows,), gradient of the scores.
+
+    Labels of an evaluation may be numbers 0.0 and 1.0, as binary cross entropy takes them.
+    """
 
     step: int
     scores: Tensor
     labels: Tensor | None
     gradient: Tensor | None = None
+    output: int = 0  # address of the output
 
 
 class Predictions:
@@ -55,9 +83,11 @@ class Predictions:
         self._pending_bytes = 0
         self._passes = 0
         self._stride = 1
+        self._unlabelled: _Look | None = None  # of the latest pass of an evaluation
         self._num_outputs: int | None = None
         self._rows: History | None = None
-        self._evaluations: dict[int, tuple[Array, Array]] = {}
+        self._evaluations: dict[int, _Evaluation] = {}
+        self._confused: tuple[int, Array] | None = None  # of the latest evaluation: its step
         self._softmax: bool | None = None
         self._plain: bool | None = None
 
@@ -82,13 +112,35 @@ class Predictions:
         if self._evaluation != step:
             self._evaluation, self._passes, self._stride = step, 0, 1
         self._passes += 1
+        self._unlabelled = None
         if self._passes > PASSES * self._stride * 2:
             self._stride *= 2
         if self._passes % self._stride:
             return
         scores = _scores(output)
         if scores is not None:
-            self._evaluated.append(_Look(step, _answers(scores[:ROWS]), _label_copy(labels, len(scores))))
+            given = _label_copy(labels, len(scores))
+            look = _Look(step, _answers(scores[:ROWS]), given, output=scores.data_ptr())
+            self._evaluated.append(look)
+            if given is None:
+                self._unlabelled = look
+                evaluation_calls.join(self.heard)
+
+    def heard(self, prediction: Tensor, target: Tensor) -> None:
+        """Take the labels that a loss got for the latest output of an evaluation."""
+        look = self._unlabelled
+        if look is None or look.output != prediction.data_ptr():
+            return
+        self._unlabelled = None
+        if prediction.ndim == 2 and prediction.shape[1] > 1:
+            look.labels = _label_copy(target, len(prediction))
+        elif target.numel() == prediction.numel() == len(prediction):
+            look.labels = _copy(target.reshape(-1))
+
+    def training_goes_on(self) -> None:
+        """Hear no more losses of an evaluation."""
+        self._unlabelled = None
+        evaluation_calls.leave(self.heard)
 
     def labels(self, step: int, labels: Any) -> None:
         """Record the labels that the loop passes for a step."""
@@ -138,8 +190,8 @@ class Predictions:
             return None
         rows = self._rows.arrays()
         evaluations = sorted(self._evaluations.items())
-        answers = [counts for _, (counts, _) in evaluations]
-        right = [labels for _, (_, labels) in evaluations]
+        answers = [one.answers for _, one in evaluations]
+        labels = [one.labels for _, one in evaluations]
         return PredictionFacts(
             steps=rows["steps"],
             answers=rows["answers"],
@@ -150,7 +202,10 @@ class Predictions:
             plain_loss=bool(self._plain),
             evaluation_steps=np.array([step for step, _ in evaluations], np.int64),
             evaluation_answers=np.array(answers, np.int64).reshape(-1, self._num_outputs),
-            evaluation_labels=np.array(right, np.int64).reshape(-1, self._num_outputs),
+            evaluation_labels=np.array(labels, np.int64).reshape(-1, self._num_outputs),
+            evaluation_right=np.array([one.right for _, one in evaluations], np.int64),
+            evaluation_spread=np.array([one.spread for _, one in evaluations], np.float64),
+            last_confusion=None if self._confused is None else self._confused[1],
         )
 
     def _learned(self, passes: list[tuple[int, Array, Array | None, Array, float]]) -> None:
@@ -190,13 +245,27 @@ class Predictions:
         width = self._num_outputs
         if not width or answers.max(initial=0) >= width:
             return  # before the first step, or of another output than the one that learns
-        counts, known = self._evaluations.setdefault(step, (np.zeros(width, np.int64), np.zeros(width, np.int64)))
-        counts += np.bincount(answers[answers >= 0], minlength=width)
-        usable = _usable(labels, len(answers), width)
+        one = self._evaluations.setdefault(step, _Evaluation(np.zeros(width, np.int64), np.zeros(width, np.int64)))
+        one.answers += np.bincount(answers[answers >= 0], minlength=width)
+        usable = _usable(_as_classes(labels), len(answers), width)
         if usable is not None:
-            known += np.bincount(usable[usable >= 0], minlength=width)
+            known = (usable >= 0) & (answers >= 0)
+            one.labels += np.bincount(usable[known], minlength=width)
+            right, count = int((usable == answers)[known].sum()), int(known.sum())
+            one.right += right
+            if count:
+                one.passes += 1
+                one.squares += right**2 / count
+            self._confuse(step, usable[known], answers[known], width)
         while len(self._evaluations) > EVALUATIONS:
             del self._evaluations[next(iter(self._evaluations))]
+
+    def _confuse(self, step: int, labels: Array, answers: Array, width: int) -> None:
+        if width > CONFUSED:
+            return
+        if self._confused is None or self._confused[0] != step:
+            self._confused = step, np.zeros((width, width), np.int64)
+        np.add.at(self._confused[1], (labels, answers), 1)
 
     def _same_width(self, scores: Array) -> bool:
         """Whether the output is as wide as the first that was seen, and finite."""
@@ -246,6 +315,13 @@ def _usable(labels: Array | None, rows: int, width: int) -> Array | None:
     if labels is None or len(labels) != rows or (labels >= width).any():
         return None
     return np.where(labels < 0, -1, labels).astype(np.int64)
+
+
+def _as_classes(labels: Array | None) -> Array | None:
+    """Read the numbers 0.0 and 1.0 as classes; None if there are others."""
+    if labels is None or labels.dtype.kind != "f":
+        return labels
+    return labels.astype(np.int64) if bool(((labels == 0) | (labels == 1)).all()) else None
 
 
 def _as_logits(values: Array, negate: bool = False) -> Array:

@@ -147,8 +147,13 @@ class Targets:
         rows = [row.tobytes() for inputs in kept for row in inputs]
         return DrawnRows(len(rows), len(set(rows)), len(kept))
 
-    def facts(self, losses: LossHistory | None) -> TargetHistory | None:
-        """Return the targets, if a formula gives the losses of the run; None otherwise."""
+    def facts(self, losses: LossHistory | None, fits: bool = False) -> TargetHistory | None:
+        """Return the targets, if a formula gives the losses of the run; None otherwise.
+
+        Args:
+            losses: of the run.
+            fits: whether to try a fit also where the model did learn.
+        """
         if losses is None:
             return None
         recorded = dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
@@ -164,11 +169,11 @@ class Targets:
                 and abs(readings[name].loss - recorded[one.step]) <= AGREES * abs(recorded[one.step]) + 1e-9
             ]
             if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
-                return _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing])
+                return _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
         return None
 
 
-def _history(name: str, seen: list[_Seen], of: list[_Moments]) -> TargetHistory | None:
+def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> TargetHistory | None:
     if len({one.mean.shape for one in of}) > 1:
         return None
     sizes = np.array([one.examples for one in seen], float)
@@ -181,7 +186,7 @@ def _history(name: str, seen: list[_Seen], of: list[_Moments]) -> TargetHistory 
     losses = np.array([one.loss for one in of])
     late = len(seen) // 2
     fit = None
-    if constant[late:].sum() > 0 and losses[late:].sum() >= NOT_LEARNED * constant[late:].sum():
+    if constant[late:].sum() > 0 and (fits or losses[late:].sum() >= NOT_LEARNED * constant[late:].sum()):
         of_classes = formula.kind == "cross_entropy" or (formula.kind == "binary_cross_entropy" and width == 1)
         fit = _fit(seen, of, of_classes)
     steps = np.array([one.step for one in seen])

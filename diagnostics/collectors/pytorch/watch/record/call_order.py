@@ -28,10 +28,11 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.facts.calls import ClipFacts, RestoredWeights, RestoreFacts, StepOrderFacts
+from diagnostics.facts.calls import ClipFacts, RestoredWeights, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.where import Where
 
 from .norms import to_host
+from .scaled_clips import ScaledClips
 
 NORMS = 256  # of useless calls, remembered
 STALE = 16  # loads of stale weights, remembered
@@ -107,6 +108,7 @@ class CallOrder:
         self._norms: deque[float | Tensor] = deque(maxlen=NORMS)
         self._read: list[float] = []
         self._clipped_at: Where | None = None
+        self._scaled = ScaledClips()
         self._loads = self._num_stale = 0
         self._stale: list[RestoredWeights] = []
         _calls.join(self)
@@ -149,17 +151,27 @@ class CallOrder:
         """Whether a parameter is one of the model's."""
         return id(parameter) in self._owned
 
-    def clips(self, parameter: Any) -> bool:
-        """Record a call that clips; return whether it comes too late, or too early."""
+    def clips(self, parameter: Any, function: str, limit: float, norm: float | Tensor | None) -> bool:
+        """Record a call that clips to a limit; return whether it comes too late, or too early."""
         number = self._optimizer_of.get(id(parameter))
         if number is None:
             return False
         if _calls.passes > self._passes[number]:
+            if not self._in_time:
+                self._scaled.where = _own_line()
             self._in_time += 1
+            self._scaled.clipped(number, function, limit, norm)
             return False
         if self._clipped_at is None:
             self._clipped_at = _own_line()
         return True
+
+    def scaler_steps(self, scaler: Any, optimizer: Any) -> None:
+        """Record that a loss scaler is about to make a step with an optimizer."""
+        groups = getattr(optimizer, "param_groups", None)
+        for number, own in enumerate(self._groups):
+            if own is groups:
+                self._scaled.steps(number, scaler, optimizer)
 
     def used(self) -> None:
         """Record that gradients were clipped before a step after all."""
@@ -191,9 +203,9 @@ class CallOrder:
             if len(self._stale) < STALE:
                 self._stale.append(stale)
 
-    def facts(self) -> tuple[ClipFacts | RestoreFacts | StepOrderFacts, ...]:
+    def facts(self) -> tuple[ClipFacts | RestoreFacts | ScaledClipFacts | StepOrderFacts, ...]:
         """Return what was heard, with the norms that were read."""
-        found: list[ClipFacts | RestoreFacts | StepOrderFacts] = []
+        found: list[ClipFacts | RestoreFacts | ScaledClipFacts | StepOrderFacts] = []
         if self._groups:
             passes, moved = (
                 _calls.passes - self._began if self._passes_end is None else self._passes_end,
@@ -208,6 +220,8 @@ class CallOrder:
             found.append(ClipFacts(self._function, self._limit, *counts, norms, cleared, self._clipped_at))
         if self._loads:
             found.append(RestoreFacts(self._loads, tuple(self._stale), self._num_stale))
+        if (scaled := self._scaled.facts()) is not None:
+            found.append(scaled)
         return tuple(found)
 
 
@@ -284,6 +298,7 @@ class _Calls:
         self._patches.before(nn.Module, "load_state_dict", self._loads)
         self._patches.before(nn.Module, "zero_grad", self._zeroes_module)
         self._patches.before(torch.optim.Optimizer, "zero_grad", self._zeroes)
+        self._patches.before(torch.amp.GradScaler, "step", self._scaler_steps)
 
     def _detach(self) -> None:
         if not self._listeners and not self._holders and self._handle is not None:
@@ -337,6 +352,10 @@ class _Calls:
             if module is None or (first is not None and first is listener.first):
                 listener.zeroes(groups)
 
+    def _scaler_steps(self, scaler: Any, optimizer: Any = None, *_: Any, **__: Any) -> None:
+        for listener in self._listeners:
+            self._safely(listener.scaler_steps, scaler, optimizer)
+
     def _clips_norm(
         self, parameters: Any, max_norm: Any = math.inf, total_norm: Any = None, *_: Any, **__: Any
     ) -> None:
@@ -369,9 +388,9 @@ class _Calls:
             first = parameters[0]
         if first is None or not math.isfinite(float(limit)):  # a norm that is only measured
             return
+        kept = norm.item() if isinstance(norm, Tensor) and norm.is_cpu else norm
         for listener in self._listeners:
-            if listener.clips(first):
-                kept = norm.item() if isinstance(norm, Tensor) and norm.is_cpu else norm
+            if listener.clips(first, function, float(limit), kept):
                 self._pending.append((listener, function, float(limit), kept, first.grad is None))
 
     def _takes(self, module: nn.Module, *arguments: Any, result: Any, **options: Any) -> None:

@@ -1,0 +1,70 @@
+"""Hears which gradients are clipped while a loss scaler still holds them scaled up."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from diagnostics.facts.calls import ScaledClipFacts
+from diagnostics.facts.where import Where
+
+from .norms import to_host
+
+NORMS = 256  # of such calls, remembered
+
+
+class ScaledClips:
+    """The calls of one loop that clip gradients, each with the step of a scaler that follows.
+
+    Attributes:
+        where: the line of the first call; None before that, or if it is not known.
+    """
+
+    def __init__(self) -> None:
+        self.where: Where | None = None
+        self._latest: dict[int, tuple[str, float, float | Tensor | None]] = {}  # by optimizer
+        self._steps = self._scaled = 0
+        self._function, self._limit = "", 0.0
+        self._seen: deque[tuple[float | Tensor | None, Tensor]] = deque(maxlen=NORMS)
+
+    def clipped(self, number: int, function: str, limit: float, norm: float | Tensor | None) -> None:
+        """Record a call that clips the gradients of an optimizer to a limit; `norm`: that it found."""
+        self._latest[number] = function, limit, norm
+
+    def steps(self, number: int, scaler: Any, optimizer: Any) -> None:
+        """Record `scaler.step(optimizer)`, before it: then it divides gradients that were not divided yet."""
+        clipped = self._latest.pop(number, None)
+        if clipped is None or not scaler.is_enabled() or not isinstance(scaler._scale, Tensor):
+            return
+        self._steps += 1
+        if scaler._per_optimizer_states[id(optimizer)]["stage"].name != "READY":
+            return  # unscale_ was called
+        self._scaled += 1
+        self._function, self._limit, norm = clipped
+        self._seen.append((norm, scaler._scale.detach().clone()))
+
+    def facts(self) -> ScaledClipFacts | None:
+        """Return what was heard, read from the device; None if no clipped gradients went to a scaler."""
+        if not self._steps:
+            return None
+        seen = list(self._seen)
+        there = {place: value for place, pair in enumerate(seen) for value in pair[1:]}
+        there |= {len(seen) + place: norm for place, (norm, _) in enumerate(seen) if isinstance(norm, Tensor)}
+        host = to_host(there)
+        norms = [
+            float(host[len(seen) + place].mean()) if isinstance(norm, Tensor) else np.nan if norm is None else norm
+            for place, (norm, _) in enumerate(seen)
+        ]
+        scales = [float(host[place].mean()) for place in range(len(seen))]
+        return ScaledClipFacts(
+            self._function,
+            self._limit,
+            self._steps,
+            self._scaled,
+            np.array(norms, float),
+            np.array(scales),
+            self.where,
+        )

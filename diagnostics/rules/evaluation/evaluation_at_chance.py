@@ -1,0 +1,250 @@
+"""See `EvaluationAtChance`."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import PredictionFacts, StepHistory
+from diagnostics.rules.shared.input_shift import distance, moments
+from diagnostics.text.join import listed
+
+EXAMPLES = 100  # of an evaluation, and of the sampled training batches in the second half of the run
+LEARNED = 0.5  # agreement with the labels in training: half of what is above chance
+CHANCE = 0.2  # agreement that evaluations stay below, with two standard errors added
+ERRORS = 2.0  # standard errors
+MIXED = 4.0  # standard deviations that passes lie apart: then they are of several evaluations
+MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
+CLASSES = 3  # least number whose numbering is judged: of two, answers that are all wrong may be meant
+SAME = 0.7  # share of the examples that another numbering of the classes would make right
+LEARNABLE = 0.7  # of the constant answer's error, left by a fit on rows that it was not given
+
+CAUSES: Final = (
+    "evaluation-mismatch",
+    "train-mode-evaluation",
+    "constant-predictions",
+    "weights-kept-by-reference",
+    "examples-mixed",
+)
+"""Rules whose findings explain it."""
+
+EXCLUDES: Final = {
+    "evaluation-mismatch": "evaluation inputs have the scale of training inputs",
+    "train-mode-evaluation": "evaluation runs in evaluation mode",
+    "leaked-evaluation-rows": "training rows are not among the evaluation rows",
+    "repeated-batch": "training batches differ",
+}
+
+
+class EvaluationAtChance(Rule):
+    """The model learned its training examples, and answers evaluation examples as if it had seen no labels.
+
+    ## What it does
+    Compares the predicted classes with the labels, in training and in each evaluation, beyond what answers and
+    labels with these shares would agree in by chance (Cohen's kappa). Where the evaluation is at chance and no
+    other rule says why, it looks for the reason: whether another numbering of the classes would make the answers
+    right, whether the inputs of both sides look alike, and whether a linear or radial fit to some training rows
+    predicts others.
+
+    ## Why it is bad
+    A model that merely overfits is still better than chance. At chance, the evaluation measures something else
+    than the training taught: labels in another order than their rows, classes numbered otherwise, inputs prepared
+    otherwise. Or there was nothing to learn but the examples themselves.
+
+    ## Example
+    ```python
+    train = ImageFolder("data/train")       # cat, dog, fox
+    test = MyTestSet("data/test", classes=["dog", "fox", "cat"])
+    ```
+
+    ## Instead
+    ```python
+    train = ImageFolder("data/train")
+    test = MyTestSet("data/test", classes=train.classes)
+    ```
+
+    ## Thresholds
+    At least 100 examples with known labels on both sides. In the second half of the training the agreement is
+    0.5 or more; in every evaluation after it began, it stays below 0.2 by two standard errors. No class has more
+    than 80% of the labels of the evaluation, and its passes differ by no more than chance (otherwise they are of
+    several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
+    makes 70% of the answers right; or if the inputs look alike and a fit to half of the training rows leaves at
+    most 70% of the constant answer's error on the other half. Otherwise a note. The numbers are ours.
+
+    ## Known problems
+    Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
+    note. The labels of an evaluation are known where the script computes a cross entropy there, or hands them to
+    the model.
+
+    ## Sources
+    Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), for labels that can only
+    be memorised; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960).
+    """
+
+    severity = "warning"
+    causes = ("overfitting",)
+
+    @check
+    def from_answers(
+        self,
+        steps: StepHistory,
+        answers: PredictionFacts,
+        verdicts: Verdicts,
+        targets: TargetHistory | None = None,
+        inputs: InputFacts | None = None,
+    ) -> Finding | None:
+        """Compare how far answers and labels agree, in training and in evaluation."""
+        if not answers.softmax_loss or answers.evaluation_right is None:
+            raise NotApplicable("needs a classifier, and the labels of its evaluations")
+        late = answers.steps >= steps.total_steps / 2
+        learned = _Agreement.of(
+            answers.answers[late].sum(0), answers.labels[late].sum(0), answers.right[late].sum()
+        )
+        evaluations = [
+            (int(step), _Agreement.of(given, labels, right))
+            for step, given, labels, right in zip(
+                answers.evaluation_steps,
+                answers.evaluation_answers,
+                answers.evaluation_labels,
+                answers.evaluation_right,
+                strict=True,
+            )
+            if step and labels.sum() >= EXAMPLES and labels.max() <= MOST_FREQUENT * labels.sum()
+        ]
+        if learned.examples < EXAMPLES or not evaluations:
+            raise NotApplicable(f"needs the labels of {EXAMPLES} examples, in training and in an evaluation")
+        if learned.kappa < LEARNED or any(one.kappa + ERRORS * one.error > CHANCE for _, one in evaluations):
+            return None
+        if answers.evaluation_spread is not None and (answers.evaluation_spread > MIXED).any():
+            return None
+        if verdicts.found.intersection(CAUSES):
+            return None
+        step, last = evaluations[-1]
+        fit = None if targets is None else targets.fit
+        alike = _alike(inputs)
+        renumbered = _renumbered(answers.last_confusion)
+        proved = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
+        return self.found(
+            f"In training {learned.right / learned.examples:.0%} of the answers are right, in the evaluation "
+            f"after {step:,} steps {last.right / last.examples:.0%} of {last.examples:,}, where chance would give "
+            f"{last.by_chance:.0%}. {_reason(renumbered, fit, alike, last)} {_differential(verdicts)}".rstrip(),
+            fix=_experiments(renumbered, fit),
+            severity=None if proved else "note",
+            evidence={
+                "training_accuracy": learned.right / learned.examples,
+                "training_agreement": learned.kappa,
+                "evaluation_accuracy": last.right / last.examples,
+                "evaluation_agreement": last.kappa,
+                "evaluation_examples": last.examples,
+                "by_chance": last.by_chance,
+                "other_numbering": renumbered,
+                "inputs_alike": alike,
+                "fit_error": None if fit is None else fit.error,
+                "fit_constant_error": None if fit is None else fit.constant_error,
+            },
+            step=step,
+        )
+
+
+class _Agreement:
+    """How far answers agree with labels, and would by chance; shares from 0 to 1."""
+
+    def __init__(self, examples: int, right: int, by_chance: float) -> None:
+        self.examples, self.right, self.by_chance = examples, right, by_chance
+        left = max(1 - by_chance, 1e-9)
+        self.kappa = (right / examples - by_chance) / left if examples else 0.0
+        self.error = math.sqrt(by_chance * (1 - by_chance) / examples) / left if examples else math.inf
+
+    @classmethod
+    def of(cls, answers: Array, labels: Array, right: int) -> _Agreement:
+        """Build it from counts (classes,) of answers and labels."""
+        examples = int(labels.sum())
+        by_chance = float(answers @ labels) / max(1, int(answers.sum())) / max(1, examples)
+        return cls(examples, int(right), by_chance)
+
+    @property
+    def is_below(self) -> bool:
+        """Whether fewer are right than by chance."""
+        return self.kappa < -ERRORS * self.error
+
+
+def _renumbered(confusion: Array | None) -> list[int] | None:
+    """Return for each class (label) the one that is answered, where another numbering makes the answers right."""
+    if confusion is None:
+        return None
+    there = np.flatnonzero(confusion.sum(axis=1))
+    answered = confusion[there].argmax(axis=1)
+    if len(there) < CLASSES or len(set(answered.tolist())) < len(there) or (answered == there).all():
+        return None
+    if confusion[there, answered].sum() < SAME * confusion.sum():
+        return None
+    numbering = np.full(len(confusion), -1)
+    numbering[there] = answered
+    return [int(number) for number in numbering]
+
+
+def _alike(inputs: InputFacts | None) -> bool | None:
+    """Whether the inputs of both sides look alike; None if not known."""
+    if inputs is None or not inputs.training:
+        return None
+    pairs = [
+        (sample, inputs.evaluation[name]) for name, sample in inputs.training.items() if name in inputs.evaluation
+    ]
+    close = [_are_close(one, other) for one, other in pairs]
+    return None if None in close or not close else all(close)
+
+
+def _are_close(one: InputSample, other: InputSample) -> bool | None:
+    if one.batches[0].shape[1] != other.batches[0].shape[1]:
+        return False
+    apart = distance(moments(one.numbers()), moments(other.numbers()))
+    return None if apart is None else apart.is_close()
+
+
+def _is_learnable(fit: SimpleFit | None) -> bool:
+    return fit is not None and fit.error <= LEARNABLE * fit.constant_error
+
+
+def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | None, last: _Agreement) -> str:
+    if renumbered is not None:
+        moved = [f"{label} as {given}" for label, given in enumerate(renumbered) if given not in (-1, label)]
+        answered = listed(moved, most=4)
+        return f"The classes are numbered otherwise in the evaluation: the model answers label {answered}."
+    if fit is None:
+        return "Whether there was more to learn than the examples themselves is not known."
+    kind = "linear" if fit.linear else "radial"
+    if not _is_learnable(fit):
+        return (
+            f"Neither a linear nor a radial fit to {fit.fitted} of the training rows predicts {fit.predicted} "
+            "others: the model may have memorised its examples, as it would with labels that tell nothing of "
+            "their rows."
+        )
+    start = (
+        f"Rows like those of training can be predicted: a {kind} fit to {fit.fitted} of them leaves "
+        f"{fit.error / fit.constant_error:.0%} of the constant answer's error on {fit.predicted} others."
+    )
+    if last.is_below:
+        return f"{start} The evaluation is below chance, as where it is meant to mislead the model."
+    if alike:
+        return f"{start} The evaluation inputs look like them, so their labels may belong to other rows."
+    return f"{start} The evaluation inputs {'differ' if alike is False else 'may differ'} from them."
+
+
+def _differential(verdicts: Verdicts) -> str:
+    out = [text for rule, text in EXCLUDES.items() if rule in verdicts.judged - verdicts.found]
+    return f"Ruled out: {listed(out)}." if out else ""
+
+
+def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[str, ...]:
+    if renumbered is not None:
+        return ("number the classes of both datasets by one list, such as train.classes or class_to_idx",)
+    rows = "print ten evaluation rows with their labels, as the model gets them: do they belong together?"
+    same = "evaluate on the training rows with the same function: if that is at chance, too, the fault is in it"
+    return (rows, same) if _is_learnable(fit) else (same, rows)

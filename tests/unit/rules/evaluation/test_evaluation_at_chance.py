@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.rules.evaluation.evaluation_at_chance import EvaluationAtChance
+from tests.support.courses import answers, history, judge
+
+RULE = EvaluationAtChance()
+RUN = history([0.1] * 400)
+VERDICTS = Verdicts(frozenset(), frozenset({"evaluation-mismatch", "repeated-batch"}))
+
+
+def targets(error):
+    fit = SimpleFit(300, 300, 0.5, error, True, True)
+    return TargetHistory("cross_entropy", np.arange(4), np.ones(4), np.ones(4), 400, 2, fit)
+
+
+def inputs(shift=0.0):
+    rows = np.random.default_rng(0).normal(size=(64, 8, 1)).astype(np.float32)
+    return InputFacts({"0": InputSample((rows,), 8)}, {"0": InputSample((rows[::-1] + shift,), 8)}, 5)
+
+
+def evaluated(*confusions, right=30, **known):
+    """Train to `right` of 32 answers right, with these evaluations: counts (labels, answers)."""
+    counts = np.array(confusions)
+    of_evaluations = {
+        "evaluation_steps": 80 * np.arange(1, len(counts) + 1),
+        "evaluation_answers": counts.sum(axis=1),
+        "evaluation_labels": counts.sum(axis=2),
+        "evaluation_right": np.array([np.trace(one) for one in counts]),
+        "last_confusion": counts[-1],
+    }
+    labels = (16, 16) if counts.shape[1] == 2 else (12, 10, 10)
+    return answers([0.1] * 20, labels, right=right, **(of_evaluations | known))
+
+
+CHANCE = [[100, 100], [100, 100]]
+SHIFTED = [[5, 90, 5], [5, 5, 90], [90, 5, 5]]
+
+
+class TestFires:
+    def test_on_labels_that_may_belong_to_other_rows(self):
+        finding = judge(RULE.from_answers, RUN, evaluated(CHANCE, CHANCE), VERDICTS, targets(0.1), inputs())
+        assert (finding.rule, finding.severity, finding.step) == ("evaluation-at-chance", "warning", 160)
+        assert finding.message == (
+            "In training 94% of the answers are right, in the evaluation after 160 steps 50% of 400, where chance "
+            "would give 50%. Rows like those of training can be predicted: a linear fit to 300 of them leaves 20% "
+            "of the constant answer's error on 300 others. The evaluation inputs look like them, so their labels "
+            "may belong to other rows. Ruled out: evaluation inputs have the scale of training inputs and "
+            "training batches differ."
+        )
+        assert finding.fix.startswith("print ten evaluation rows with their labels")
+
+    def test_on_classes_that_are_numbered_otherwise(self):
+        finding = judge(RULE.from_answers, RUN, evaluated(SHIFTED), VERDICTS)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "In training 94% of the answers are right, in the evaluation after 80 steps 5% of 300, where chance "
+            "would give 33%. The classes are numbered otherwise in the evaluation: the model answers label 0 as "
+            "1, 1 as 2 and 2 as 0. Ruled out: evaluation inputs have the scale of training inputs and "
+            "training batches differ."
+        )
+        assert finding.evidence["other_numbering"] == [1, 2, 0]
+
+    @pytest.mark.parametrize(
+        ("facts", "told"),
+        [
+            ((targets(0.5), inputs()), "the model may have memorised its examples"),
+            ((), "Whether there was more to learn than the examples themselves is not known."),
+            ((targets(0.1), inputs(9.0)), "The evaluation inputs differ from them."),
+            ((targets(0.1),), "The evaluation inputs may differ from them."),
+        ],
+        ids=["nothing to learn", "not known", "another domain", "inputs not known"],
+    )
+    def test_as_a_note_where_it_may_be_meant(self, facts, told):
+        finding = judge(RULE.from_answers, RUN, evaluated(CHANCE), VERDICTS, *facts)
+        assert finding.severity == "note"
+        assert told in finding.message
+
+    def test_as_a_note_on_two_classes_that_are_all_mistaken(self):
+        wrong = [[20, 180], [180, 20]]
+        finding = judge(RULE.from_answers, RUN, evaluated(wrong), VERDICTS, targets(0.1), inputs())
+        assert finding.severity == "note"
+        assert "below chance, as where it is meant to mislead the model" in finding.message
+
+
+class TestSilent:
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            evaluated([[130, 70], [70, 130]]),
+            evaluated([[130, 70], [70, 130]], CHANCE),
+            evaluated(CHANCE, right=20),
+            evaluated([[28, 27], [27, 28]]),
+            evaluated(CHANCE, evaluation_spread=np.array([9.0])),
+        ],
+        ids=["overfitting", "better before", "not learned", "too few to tell", "several evaluations"],
+    )
+    def test_where_the_evaluation_or_the_training_says_otherwise(self, seen):
+        assert judge(RULE.from_answers, RUN, seen, VERDICTS, targets(0.1), inputs()) is None
+
+    def test_where_another_rule_names_the_cause(self):
+        found = Verdicts(frozenset({"evaluation-mismatch"}), frozenset())
+        assert judge(RULE.from_answers, RUN, evaluated(CHANCE), found) is None
+
+
+class TestNotApplicable:
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            evaluated([[190, 190], [10, 10]]),
+            evaluated([[20, 20], [20, 20]]),
+            evaluated(CHANCE, evaluation_right=None),
+            answers([0.1] * 20, right=30, softmax=False),
+        ],
+        ids=["placeholders", "few", "labels not known", "no classifier"],
+    )
+    def test_without_labels_that_tell(self, seen):
+        with pytest.raises(NotApplicable, match="the labels of"):
+            judge(RULE.from_answers, RUN, seen, VERDICTS)
