@@ -16,7 +16,7 @@ from diagnostics.facts.crash import (
     TokenBeyondEmbedding,
 )
 from diagnostics.facts.crash.processes import InstallationCrash, LauncherTail, WorkerCrash
-from diagnostics.facts.crash.setup import StateOfOtherBatch, UnbatchableExample
+from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnbatchableExample
 from diagnostics.facts.crash.shapes import AxesMisfit, OperandsMisfit, ReshapeMisfit
 from diagnostics.facts.crash.usage import DtypesDiffer
 
@@ -39,6 +39,19 @@ _STATE = re.compile(r"Expected hidden(?:\[[01]\])? size \((?P<wanted>[\d, ]+)\),
 def _state(crash: Crash) -> StateOfOtherBatch | None:
     found = _STATE.search(crash.facts.message)
     return None if found is None else StateOfOtherBatch(_shape(found["wanted"]), _shape(found["got"]))
+
+
+_SIZES = re.compile(r"size of tensor a \((?P<length>\d+)\) must match the size of tensor b \((?P<rows>\d+)\)")
+_ADDS_POSITIONS = re.compile(r"\+=?\s*(?:self\.)?\w*\bpos(?:ition(?:al)?)?_?(?:emb|enc)\w*|\+=?\s*self\.pe\b")
+
+
+def _positions(crash: Crash) -> PositionsDiffer | None:
+    """Recognise a table of positions by the line that adds it: the input is its first operand."""
+    found = _SIZES.search(crash.facts.message)
+    last = crash.facts.frames[-1] if crash.facts.frames else None
+    if found is None or last is None or _ADDS_POSITIONS.search(last.code or "") is None:
+        return None
+    return PositionsDiffer(int(found["length"]), int(found["rows"]))
 
 
 def _shape(written: str) -> tuple[int, ...]:
@@ -195,6 +208,7 @@ def _launched(crash: Crash) -> LauncherTail | None:
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _unbatchable,
     _state,
+    _positions,
     _dtypes,
     _library,
     _spawned,
