@@ -256,7 +256,8 @@ class ShapeMismatch(Rule):
                 "resize the images to the size that the model was built for"
                 if of_patches
                 else "cut or pad the input to the model's length",
-                "build the model for this size: image_size=..., max_length=...; a trained table can be interpolated",
+                "build the model for this size: image_size=..., max_length=...; a trained table can be "
+                "interpolated",
             ),
             evidence={"length": length, "rows": rows},
             where=crash.where,

@@ -560,7 +560,8 @@ def test_positions_of_an_image_of_another_size():
     ).replace("loss = step(model, batch)", "embeddings = x + self.position_embeddings")
     (finding,) = explain(text).findings
     assert finding.message == (
-        "The input has 5 positions, and the model's table of positions 197. As patches of an image, with one token "
+        "The input has 5 positions, and the model's table of positions 197. As patches of an image, with one "
+        "token "
         "for the class, that is 2 x 2 where the model was built for 14 x 14."
     )
 
