@@ -65,7 +65,8 @@ _PYTHON = {
 _SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
 """What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
 _PYTHONS_OWN = re.compile(
-    r"^(?:list|tuple|string|range object|pop) ?\w* (?:index )?out of range|positional arguments? |required positional"
+    r"^(?:list|tuple|string|range object|pop) ?\w* (?:index )?out of range|positional arguments? "
+    r"|required positional"
     r"|unexpected keyword argument|object is not (?:subscriptable|iterable|callable)|unsupported operand type"
     r"|invalid literal for int|could not convert string to float|values to unpack|object does not support|^$"
 )
