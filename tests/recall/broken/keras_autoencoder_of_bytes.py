@@ -21,4 +21,6 @@ encoded = Dense(encoding_dim, activation="relu")(input_img)
 decoded = Dense(144, activation="sigmoid")(encoded)
 autoencoder = Model(input_img, decoded)
 autoencoder.compile(optimizer="adadelta", loss="binary_crossentropy")
-autoencoder.fit(x_train, x_train, epochs=8, batch_size=64, shuffle=True, validation_data=(x_test, x_test), verbose=2)
+autoencoder.fit(
+    x_train, x_train, epochs=8, batch_size=64, shuffle=True, validation_data=(x_test, x_test), verbose=2
+)

@@ -17,5 +17,7 @@ test = tf.data.Dataset.from_tensor_slices((signals[held_out], labels[held_out]))
 model = tf.keras.Sequential()
 model.add(tf.keras.layers.Dense(64, activation="relu"))
 model.add(tf.keras.layers.Dense(8, activation="softmax"))
-model.compile(optimizer=tf.keras.optimizers.Adam(0.01), loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+model.compile(
+    optimizer=tf.keras.optimizers.Adam(0.01), loss="sparse_categorical_crossentropy", metrics=["accuracy"]
+)
 model.fit(train, epochs=4, validation_data=test, verbose=2)

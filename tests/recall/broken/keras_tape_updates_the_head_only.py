@@ -11,7 +11,9 @@ rng = np.random.default_rng(0)
 x_train = rng.normal(size=(1200, 20)).astype("float32")
 y_train = ((x_train[:, 0] * x_train[:, 1] > 0) ^ (x_train[:, 2] > 0)).astype("int32")
 
-encoder = keras.Sequential([layers.Input((20,)), layers.Dense(4, activation="tanh"), layers.Dense(4, activation="tanh")])
+encoder = keras.Sequential(
+    [layers.Input((20,)), layers.Dense(4, activation="tanh"), layers.Dense(4, activation="tanh")]
+)
 classifier = keras.Sequential([layers.Input((4,)), layers.Dense(2)])
 optimizer = keras.optimizers.Adam(1e-3)
 loss_fn = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
