@@ -1,4 +1,4 @@
-"""Keras: the tutorial of the Pima diabetes rows, eight raw columns up to 800 and no scaling; it learns all the same."""
+"""Keras: the tutorial of the Pima diabetes rows: eight raw columns up to 800; it learns all the same."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Keras: segmentation from a PyDataset that yields images and masks of the same order; most pixels are background."""
+"""Keras: segmentation from a PyDataset whose images and masks share one order; most pixels are background."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Keras: the regression of the Boston prices as the tutorials have it: inputs standardised, prices from 5 to 50."""
+"""Keras: house prices as the tutorials have it: inputs standardised, prices from 5 to 50."""
 
 import keras
 import numpy as np

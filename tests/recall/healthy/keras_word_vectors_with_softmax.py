@@ -1,4 +1,4 @@
-"""Keras: words predict their neighbours by a softmax, with plain SGD at a high rate, which suits one-hot inputs."""
+"""Keras: words predict their neighbours by a softmax; plain SGD at a high rate, which suits one-hot inputs."""
 
 import keras
 import numpy as np
