@@ -3,7 +3,7 @@
 Rewritten from https://github.com/keras-team/keras/pull/7520.
 """
 
-# names: labels-unrelated
+# names: labels-unrelated, not-learning
 import keras
 import numpy as np
 from keras import layers

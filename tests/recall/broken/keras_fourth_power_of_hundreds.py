@@ -3,7 +3,7 @@
 Rewritten from the question behind https://stackoverflow.com/questions/52800582.
 """
 
-# names: unscaled-inputs, learning-rate-too-low, initial-loss-off
+# names: unscaled-inputs, learning-rate-too-low, not-learning
 import keras
 import numpy as np
 from keras.layers import Dense
