@@ -15,11 +15,12 @@ for image, label in zip(images, labels, strict=True):
     image[..., label % 3] += 0.2 + 0.3 * (label == 3)
 
 base = keras.Sequential([Input((20, 20, 3)), Conv2D(16, 3, activation="relu"), Conv2D(16, 3, activation="relu")])
-x = GlobalAveragePooling2D()(base.output)
+inputs = Input((20, 20, 3))
+x = GlobalAveragePooling2D()(base(inputs))
 x = Dense(32, activation="relu")(x)
 x = Dense(4)(x)
 outputs = Activation("softmax")(x)
-model = keras.Model(base.input, outputs)
+model = keras.Model(inputs, outputs)
 for layer in model.layers[:-1]:
     layer.trainable = False
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])

@@ -28,4 +28,4 @@ model.add(Dense(num_classes, activation="softmax"))
 model.compile(
     loss=keras.losses.categorical_crossentropy, optimizer=keras.optimizers.Adadelta(), metrics=["accuracy"]
 )
-model.fit(x[:1000], y[:1000], batch_size=64, epochs=6, verbose=2, validation_data=(x[1000:], y[1000:]))
+model.fit(x[:1000], y[:1000], batch_size=64, epochs=10, verbose=2, validation_data=(x[1000:], y[1000:]))
