@@ -21,5 +21,5 @@ model = keras.Sequential(
         layers.Dense(3, activation="softmax"),
     ]
 )
-model.compile(keras.optimizers.RMSprop(learning_rate=1.0), "sparse_categorical_crossentropy", ["accuracy"])
+model.compile(keras.optimizers.RMSprop(learning_rate=1.0), "sparse_categorical_crossentropy", metrics=["accuracy"])
 model.fit(x, y, epochs=5, batch_size=30, validation_split=0.2, verbose=2)

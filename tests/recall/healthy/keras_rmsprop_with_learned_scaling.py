@@ -20,5 +20,5 @@ model = keras.Sequential(
         layers.Dense(3, activation="softmax"),
     ]
 )
-model.compile("rmsprop", "sparse_categorical_crossentropy", ["accuracy"])
+model.compile("rmsprop", "sparse_categorical_crossentropy", metrics=["accuracy"])
 model.fit(x, y, epochs=6, batch_size=30, validation_split=0.2, verbose=2)
