@@ -11,7 +11,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
 from diagnostics.rules.shared.learnable import is_learnable
-from diagnostics.rules.shared.update_size import update_size, warms_up
+from diagnostics.rules.shared.update_size import largest_update, update_size, warms_up
 from diagnostics.text.join import listed
 
 STEPS = 100  # of the run
@@ -121,6 +121,8 @@ class NotLearning(Rule):
         before = _last_third(losses, steps.total_steps, further=1)
         falling = bool(before.size) and float(before.mean()) - ended > FALLING * overall
         size = update_size(updates, steps.total_steps // 2)
+        if size is not None and size < SMALL and updates is not None and largest_update(updates) > LARGE:
+            size = None  # large first, then small: the rate is not too low
         return self.found(
             f"The run ended no better than a constant answer: over the last third of its steps the "
             f"{_NAMES[targets.kind]} is {ended:.4g}, and one and the same answer for every example would score "
