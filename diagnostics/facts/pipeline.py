@@ -48,6 +48,7 @@ class ModelFacts:
             ``Trainer`` does; None if not known.
         adapters: whether its weights are frozen and small adapters beside them learn, as PEFT does.
         frozen_output: whether the last layer with weights is frozen; None if not known.
+        scales_inputs: whether a layer is there to scale inputs, as Keras' Normalization and Rescaling are.
     """
 
     described: ClassVar[str] = "the model"
@@ -65,6 +66,7 @@ class ModelFacts:
     computes_loss: bool | None = None
     adapters: bool = False
     frozen_output: bool | None = None
+    scales_inputs: bool = False
 
 
 @dataclass(frozen=True)
