@@ -41,7 +41,7 @@ def stretched_difference(loss: Any) -> TracedDifference | None:
         None if there is no such difference. What depends on no weights, but on an argument of the function, is
         the target; what depends on weights is the prediction.
     """
-    waiting, seen = [loss.op], set()
+    waiting, seen = [loss.op], set[Any]()
     while waiting and len(seen) < OPERATIONS:
         operation = waiting.pop()
         if operation in seen:
@@ -57,8 +57,10 @@ def stretched_difference(loss: Any) -> TracedDifference | None:
 
 
 def _stretched(left: Any, right: Any) -> TracedDifference | None:
-    shapes = [None if one.shape.rank is None else tuple(one.shape.as_list()) for one in (left, right)]
-    if None in shapes or sorted(map(len, shapes)) != [1, 2]:
+    if left.shape.rank is None or right.shape.rank is None:
+        return None
+    shapes = [tuple(left.shape.as_list()), tuple(right.shape.as_list())]
+    if sorted(map(len, shapes)) != [1, 2]:
         return None
     column, row = sorted(shapes, key=len, reverse=True)
     if column != (row[0], 1) or row[0] == 1:
@@ -75,7 +77,7 @@ def _stretched(left: Any, right: Any) -> TracedDifference | None:
 def _reaches(tensor: Any) -> tuple[bool, bool]:
     """Say whether a tensor depends on weights, and whether on an argument of the function."""
     captured = {id(one) for one in getattr(tensor.graph, "internal_captures", ())}
-    waiting, seen = [tensor.op], set()
+    waiting, seen = [tensor.op], set[Any]()
     weights = argument = False
     while waiting and len(seen) < OPERATIONS and not weights:
         operation = waiting.pop()
