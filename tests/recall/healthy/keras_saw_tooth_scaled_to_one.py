@@ -6,7 +6,7 @@ from keras.layers import LSTM, Dense
 from keras.models import Sequential
 
 keras.utils.set_random_seed(0)
-saw = (np.arange(2500) % 10 + 1.0) / 10
+saw = (np.arange(2500) % 10 + 1.0) / 10 + np.random.normal(0, 0.01, 2500)
 series = np.stack([saw, 1.1 - saw], axis=1)
 X = np.stack([series[i : i + 12] for i in range(len(series) - 12)])
 y = series[12:]
