@@ -132,8 +132,15 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
 
 def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    from diagnostics.facts.pipeline import DatasetFacts, Fact, LossFacts, LossInputFacts
-    from diagnostics.facts.trials import ReproductionFacts
+    from diagnostics.facts.pipeline import (
+        DatasetFacts,
+        Fact,
+        LossFacts,
+        LossInputFacts,
+        ModelFacts,
+        OptimizerFacts,
+    )
+    from diagnostics.facts.trials import ReproductionFacts, TrialFacts
     from diagnostics.report.build import evaluated, new_evaluator
 
     stages: dict[str, Callable[[], Iterator[Fact]]] = {
@@ -170,7 +177,7 @@ def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
         kinds,
         stages=tuple(results),
         crash=crash,
-        facts=evaluator.known(DatasetFacts, LossFacts, LossInputFacts),
+        facts=evaluator.known(DatasetFacts, LossFacts, LossInputFacts, TrialFacts, ModelFacts, OptimizerFacts),
     )
 
 

@@ -48,6 +48,7 @@ class ModelFacts:
             ``Trainer`` does; None if not known.
         adapters: whether its weights are frozen and small adapters beside them learn, as PEFT does.
         frozen_output: whether the last layer with weights is frozen; None if not known.
+        scales_inputs: whether a layer is there to scale inputs, as Keras' Normalization and Rescaling are.
     """
 
     described: ClassVar[str] = "the model"
@@ -65,6 +66,7 @@ class ModelFacts:
     computes_loss: bool | None = None
     adapters: bool = False
     frozen_output: bool | None = None
+    scales_inputs: bool = False
 
 
 @dataclass(frozen=True)
@@ -287,6 +289,7 @@ class LossFacts:
             against each other.
         name: of the loss, as the user wrote it.
         non_finite_rows: examples whose own loss is NaN or inf, when `value` is; None if not known.
+        accuracy: whether a metric counts the examples whose class is right; None if not known.
         masked: whether the loss leaves out or weighs positions by a mask or by sample weights, beside the batch's
             ignore index; None if not known.
     """
@@ -302,6 +305,7 @@ class LossFacts:
     name: str | None = None
     non_finite_rows: tuple[int, ...] | None = None
     masked: bool | None = None
+    accuracy: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -312,11 +316,13 @@ class LossInputFacts:
         function: its name in the library: ``kl_div``, ``binary_crossentropy``, …
         value: of the batch, before a constant factor.
         mass: sum of exp(prediction) over the classes of an example, the median over examples: 1 of
-            log-probabilities; None where no axis counts classes.
+            log-probabilities; None where no axis counts classes. Of Keras' ``kl_divergence``, which reads
+            probabilities, the sum itself.
         lowest_input: of the prediction.
         highest_input: of the prediction.
         lowest_target: None where targets are class indices, likewise the next.
         highest_target: of the targets.
+        target_mass: sum of the targets over the classes of an example, the median over examples.
         weighted: whether it was given weights, which could be negative.
     """
 
@@ -329,7 +335,25 @@ class LossInputFacts:
     highest_input: float | None = None
     lowest_target: float | None = None
     highest_target: float | None = None
+    target_mass: float | None = None
     weighted: bool = False
+
+
+@dataclass(frozen=True)
+class TracedDifference:
+    """A difference within the loss of a step that was traced, between an answer of the model and its target.
+
+    Only where the two have different ranks, so that each is compared with all others of the batch.
+
+    Attributes:
+        prediction: its shape: ``(None, 1)`` or ``(None,)``, None for the size of the batch if it is not fixed.
+        target: its shape, the other one.
+    """
+
+    described: ClassVar[str] = "the shapes within a traced loss"
+
+    prediction: tuple[int | None, ...]
+    target: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -390,6 +414,7 @@ Fact = (
     | LayerFacts
     | LossFacts
     | LossInputFacts
+    | TracedDifference
     | GradientFacts
     | OptimizerFacts
     | OverfitFacts

@@ -91,7 +91,8 @@ class _TapeWatch:
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
-        return watch_report(self.loop, self.loop.name)
+        seen = self.loop.difference
+        return watch_report(self.loop, self.loop.name, () if seen is None else (seen,))
 
 
 class ScriptObserver:
@@ -392,7 +393,12 @@ class ScriptObserver:
         else:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
-        end = self._compare_evaluations(training, callback, arguments[0], call.arguments)
+        compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
+
+        def end() -> None:
+            compared()
+            self._guard.attempt(self._add_difference, training, arguments[0])
+
         if not training.awaits_batch:
             return callback, call.args, call.kwargs, end
         callback._first_batches = first = self._await_batches(training, *_given_to_fit(*arguments, **options))
@@ -402,6 +408,14 @@ class ScriptObserver:
             end()
 
         return callback, call.args, call.kwargs, leave
+
+    def _add_difference(self, training: Training, model: Any) -> None:
+        """Add what the loss subtracts in a step of the user's own; the losses of others are recomputed."""
+        from diagnostics.collectors.keras.model import has_own_train_step
+
+        seen = None if self._tapes is None else self._tapes.difference()
+        if seen is not None and training.examined is not None and has_own_train_step(model):
+            training.examined = extended(training.examined, (seen,))
 
     def _compare_evaluations(
         self, training: Training, callback: KerasCallback, model: Any, given: dict[str, Any]

@@ -65,6 +65,15 @@ def classifies(loss: Any) -> bool:
     return (function_name(loss) or "").endswith("crossentropy")
 
 
+def counts_right_classes(model: keras.Model) -> bool | None:
+    """Whether one of the metrics that a model was compiled with is an accuracy; None if that is not seen."""
+    given = getattr(getattr(model, "_compile_metrics", None), "_user_metrics", None)
+    if given is None:
+        return None
+    names = [function_name(one) or getattr(one, "name", "") or "" for one in keras.tree.flatten(given)]
+    return any(name == "acc" or name.endswith("accuracy") for name in names)
+
+
 def weighs_classes(loss: Any, sample_weights: bool, class_weights: bool | None) -> bool | None:
     """Say whether rare classes may count for more; what a loss of the user's own does is not known.
 
@@ -173,12 +182,19 @@ def _candidates(prediction: Array, target: Array, smoothing: float) -> Iterator[
         target_shaped = target.reshape(prediction.shape)
         yield from _elementwise(prediction, target_shaped, broadcast=False)
     if target.shape != prediction.shape:
-        try:
-            spread = np.broadcast_arrays(target, prediction)
-        except ValueError:
-            return
-        if spread[0].size > max(target.size, prediction.size):
-            yield from _elementwise(spread[1], spread[0], broadcast=True)
+        yield from _spread(prediction, target, max(target.size, prediction.size) + 1)
+    if prediction.ndim == target.ndim + 1 > 2 and prediction.shape[-1] == 1:  # an axis that Keras' losses drop
+        yield from _spread(prediction[..., 0], target, target.size + 1)
+
+
+def _spread(prediction: Array, target: Array, least: int) -> Iterator[Candidate]:
+    """Compare them after broadcasting, where that takes at least so many numbers."""
+    try:
+        spread = np.broadcast_arrays(target, prediction)
+    except ValueError:
+        return
+    if spread[0].size >= least:
+        yield from _elementwise(spread[1], spread[0], broadcast=True)
 
 
 def _both(

@@ -27,6 +27,7 @@ _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "If", "While",
 _FILES = frozenset({"ReadFile", "MatchingFiles"})  # stateless to TensorFlow, but a file may be a pipe
 _PY_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 _UNKNOWN = "?"
+SMALL_BUFFER = 0.1  # of the rows: a shuffle that holds no more at a time hardly changes their order
 
 
 def can_be_read(data: Any) -> bool:
@@ -73,13 +74,25 @@ def python_functions(data: Any) -> list[Any]:
 
 
 def shuffles(data: Any) -> bool | None:
-    """Whether a `tf.data` pipeline shuffles; None where no step of it is seen to."""
+    """Whether a `tf.data` pipeline shuffles; False where only by small buffers, None where it is not seen to."""
     if not isinstance(data, DatasetV2):
         return None
+    found = None
     for part in _parts(data):
         if any("Shuffle" in name for name in (type(part).__name__, *_operations(part))):
-            return True
-    return None
+            if not _has_small_buffer(part):
+                return True
+            found = False
+    return found
+
+
+def _has_small_buffer(part: Any) -> bool:
+    """Whether a shuffle is known to hold less than a tenth of what it shuffles at a time."""
+    given = list(part._inputs())
+    size = tf.get_static_value(getattr(part, "_buffer_size", None)) if hasattr(part, "_buffer_size") else None
+    if size is None or len(given) != 1:
+        return False
+    return 0 < int(size) < SMALL_BUFFER * int(given[0].cardinality())
 
 
 def _parts(dataset: Any) -> Iterator[Any]:

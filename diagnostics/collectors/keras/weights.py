@@ -51,6 +51,8 @@ class Weights:
             By layer, float32 (layers,): |update| / |weight|, as in `UpdateHistory`, and |weight| before. Not
             finite where one of the two was not.
         """
+        if not self.trainable:
+            return np.zeros(0, np.float32), np.zeros(0, np.float32)
         norms = self._measure(before[: self.trainable]).numpy().astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             weights, changes = (self._by_layer(row) for row in norms)

@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import DrawnRows, Verdicts
-from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
+from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts, ModelFacts
 from diagnostics.facts.training import StepHistory
 
 MIN_ROWS = 8  # all identical: fewer rows may be an experiment
@@ -58,7 +58,8 @@ class RepeatedBatch(Rule):
     ## Known problems
     A table with few columns has few possible rows, and these repeat by nature. So the second limit applies only to
     rows of at least 16 numbers that are token ids, images or sequences, or that hold fractions. A toy dataset that
-    repeats a few sentences is reported, and so is a batch repeated on purpose to see whether the model can
+    repeats a few sentences is reported, but in Keras not as arrays, unless as many rows differ as a batch holds;
+    and so is a batch repeated on purpose to see whether the model can
     memorise it. Random augmentation hides repeated rows. In a watched run two batches count as the same if about
     1,000 numbers of each input agree, in the same order.
 
@@ -85,7 +86,9 @@ class RepeatedBatch(Rule):
         )
 
     @check
-    def from_batch(self, dataset: DatasetFacts, batch: BatchFacts) -> Finding | None:
+    def from_batch(
+        self, dataset: DatasetFacts, batch: BatchFacts, model: ModelFacts | None = None
+    ) -> Finding | None:
         """Check whether all rows read fit into one batch."""
         distinct, rows = _counted(dataset)
         if rows < max(MANY_ROWS, BATCHES * batch.size):
@@ -94,6 +97,8 @@ class RepeatedBatch(Rule):
             return None
         if not _rarely_repeat(batch):
             return None
+        if model is not None and model.library == "keras" and dataset.spread_out and distinct != batch.size:
+            return None  # all rows are in arrays, and nobody makes them: windows of a periodic series repeat
         return self.found(
             f"Only {distinct} of {rows:,} training rows read have distinct inputs, and a batch has {batch.size} "
             "examples: every batch contains the same few rows. Usually a generator yields one batch over and "

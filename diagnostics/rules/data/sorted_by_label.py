@@ -60,8 +60,8 @@ class SortedByLabel(Rule):
 
     ## Known problems
     Batches of one class may be intended: some pair or prototype losses need them, and a time series may have to
-    keep its order. A shuffle buffer smaller than a class leaves sorted rows nearly sorted, but a dataset that is
-    shuffled at all counts as shuffled. Only the first batches are read.
+    keep its order. A dataset that is shuffled counts as such, unless its buffer is known to hold less than a
+    tenth of the rows. Only the first batches are read.
 
     ## Sources
     The documentation of `torch.utils.data.DataLoader` (`shuffle`), of `tf.data.Dataset.shuffle`
@@ -195,8 +195,8 @@ class SortedByLabel(Rule):
         return self.found(
             f"{share[0].upper()}{share[1:]} batches{' read' if len(pure) == first else ''} hold one class each "
             f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows are "
-            "sorted by label and not shuffled, so each step biases the model towards one class, and the next "
-            "class reverses it.",
+            f"sorted by label and {_shuffle(dataset, model)}, so each step biases the model towards one class, "
+            "and the next class reverses it.",
             fix=_fix(model),
             evidence={
                 "batches_of_one_class": len(pure),
@@ -246,6 +246,12 @@ def _fix(model: ModelFacts) -> str:
             "or hand arrays to model.fit, which shuffles them itself"
         )
     return "DataLoader(dataset, batch_size=..., shuffle=True)"
+
+
+def _shuffle(dataset: DatasetFacts, model: ModelFacts) -> str:
+    if model.library == "keras" and dataset.shuffled is False:
+        return "shuffled in a buffer that holds too few of them"
+    return "not shuffled"
 
 
 def _runs(labels: list[int]) -> list[int]:

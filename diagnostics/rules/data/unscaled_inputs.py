@@ -63,8 +63,9 @@ class UnscaledInputs(Rule):
     mean, half of them over 1400. All numbers are our choice.
 
     ## Known problems
-    A model whose first layer scales its inputs works with raw numbers. It is not reported unless it fails for
-    another reason, such as a learning rate that is too high, and then the reported cause may be wrong. Runs with
+    A model whose first layer scales its inputs works with raw numbers. It is not judged if that is a layer of
+    Keras for this purpose, such as `Normalization`; another one, such as batch normalisation, is not reported
+    unless it fails for another reason, such as a rate that is too high, and then the cause may be wrong. Runs with
     warm-up are not judged by the trial, which has none. Inputs with NaN or infinity are reported by
     `non-finite-inputs`, and inputs named mask or bias are ignored.
 
@@ -215,8 +216,10 @@ def _largest(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | None) 
     embedding, or have an output at each position.
 
     Raises:
-        NotApplicable: no input holds floating-point numbers or pixels.
+        NotApplicable: no input holds floating-point numbers or pixels, or a layer of the model scales them.
     """
+    if model is not None and model.scales_inputs:
+        raise NotApplicable("needs a model without a layer that scales its inputs")
     found = []
     some = False
     for name, values in batch.inputs.items():

@@ -10,7 +10,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts, ShapesDiffer
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
 from diagnostics.text.join import count_of, not_known
 
 Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph
@@ -62,7 +62,8 @@ class BroadcastLoss(Rule):
     ## Known problems
     Found only for losses that can be recognised by computing them again; `"other"` losses are not judged. One
     target that many predictions share on purpose is reported too: expand it to the full shape. Keras' own
-    losses reshape (n, 1) and (n,) to match; in Keras the bug needs a custom loss or a longer axis.
+    losses reshape (n, 1) and (n,) to match; in Keras the bug needs a custom loss or a longer axis, such as that
+    of the steps where a last recurrent layer returns its sequence, or of an image that no layer flattens.
 
     ## Sources
     The documentation of `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely
@@ -79,6 +80,8 @@ class BroadcastLoss(Rule):
             return None
         target = None if batch is None or batch.labels is None else batch.labels.shape
         prediction = outputs.shape
+        if target is not None and _shares_its_target(prediction, target):
+            return self._several_answers(prediction, target)
         shapes = f"The prediction has shape {prediction}"
         shapes += f" and the target {target}." if target else ", and the target has a different one."
         return self.found(
@@ -86,6 +89,38 @@ class BroadcastLoss(Rule):
             "minimises this loss is the mean, and that is what the model will learn.",
             fix={library: _fix(prediction, target, library == "keras") for library in ("torch", "keras")},
             evidence={"prediction_shape": list(prediction), "target_shape": list(target) if target else None},
+        )
+
+    def _several_answers(self, prediction: tuple[int, ...], target: tuple[int, ...]) -> Finding:
+        each = math.prod(prediction[1:])
+        return self.found(
+            f"The prediction has shape {prediction} and the target {target}: an example has {each} answers, one "
+            "for each position of its input, and a single target, with which the loss compares all of them. Each "
+            "answer is made from its own position, or from what came before it, and not from the whole input.",
+            fix={
+                "torch": "pool or flatten the positions before the last layer: x.flatten(1), x.mean(dim=1)",
+                "keras": (
+                    "keras.layers.Flatten() before the Dense layers",
+                    "return_sequences=False in the last recurrent layer",
+                    "keras.layers.GlobalAveragePooling1D()",
+                ),
+            },
+            evidence={"prediction_shape": list(prediction), "target_shape": list(target)},
+        )
+
+    @check
+    def from_trace(self, seen: TracedDifference) -> Finding:
+        """Report a difference of a column and a row, which no loss of whole batches means."""
+        size = str(seen.target[0] or "n")
+        column, row = f"({size}, 1)", f"({size},)"
+        prediction, target = (column, row) if len(seen.prediction) == 2 else (row, column)
+        return self.found(
+            f"In the step that TensorFlow traced, the loss subtracts a target of shape {target} and a prediction "
+            f"of shape {prediction} from each other, where {size} is the size of the batch. That is a matrix of "
+            f"{size} by {size}: every prediction is compared with every target. The constant prediction that "
+            "minimises this loss is the mean, and that is what the model will learn.",
+            fix="tf.squeeze(y_pred, -1)" if len(seen.prediction) == 2 else "tf.squeeze(y_true, -1)",
+            evidence={"prediction_shape": list(seen.prediction), "target_shape": list(seen.target)},
         )
 
     @check
@@ -139,6 +174,16 @@ class BroadcastLoss(Rule):
             evidence=evidence,
             where=crash.where,
         )
+
+
+def _shares_its_target(prediction: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether an example has several answers of one number, along axes that its one target lacks."""
+    return (
+        len(prediction) == len(target) + 1 > 2
+        and prediction[-1] == 1
+        and prediction[0] == target[0]
+        and math.prod(target[1:]) == 1 < math.prod(prediction[1:])
+    )
 
 
 def _is_one_hot(prediction: Shape, target: Shape) -> bool:

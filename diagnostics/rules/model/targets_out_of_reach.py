@@ -56,7 +56,9 @@ class TargetsOutOfReach(Rule):
 
     ## Thresholds
     At least 10% of the targets of the batch must lie outside by 10% of the range (of the largest target where the
-    range has no end); under binary cross entropy by 0.001, which is rounding. The shares are ours.
+    range has no end); under binary cross entropy by 0.001, which is rounding. Under categorical cross entropy, at
+    least 10% of the rows must have several numbers that do not add up to 1 by 0.1, and a metric must be an
+    accuracy: counts of words, for which the same formula is a likelihood, have none. The shares are ours.
 
     ## Known problems
     Judged on one batch, and only where the last function is known: of a PyTorch model, from the graph of its
@@ -85,7 +87,8 @@ class TargetsOutOfReach(Rule):
         if targets is None:
             raise NotApplicable("needs targets that are numbers")
         if loss.kind == "cross_entropy":
-            return self._single_class(targets, outputs, loss) or self._fractions(targets, outputs, loss)
+            found = self._single_class(targets, outputs, loss) or self._fractions(targets, outputs, loss)
+            return found or self._no_distribution(batch, outputs, loss)
         if loss.kind == "binary_cross_entropy":
             found = self._beyond_probabilities(targets, outputs, loss)
             return found or self._several_labels(batch, outputs, loss)
@@ -139,6 +142,49 @@ class TargetsOutOfReach(Rule):
                 "classes_left": len(classes),
                 "loss": loss.name,
             },
+        )
+
+    def _no_distribution(self, batch: BatchFacts, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
+        """Look for rows that are neither one-hot nor probabilities, where a metric counts right classes."""
+        labels, width = batch.labels, outputs.shape[-1] if outputs.shape else 0
+        if not loss.accuracy or outputs.indexed_labels or width < 2 or labels is None:
+            return None
+        if labels.shape != outputs.shape or labels.dtype.kind not in "fiu" or not np.isfinite(labels).all():
+            return None
+        rows = labels.reshape(-1, width).astype(np.float64)
+        several = (rows != 0).sum(1) > 1  # one number other than 1 is a weight, or a reward
+        share = float((several & (np.abs(rows.sum(1) - 1) > MARGIN)).mean())
+        if share < SHARE:
+            return None
+        lowest, highest = float(rows.min()), float(rows.max())
+        numbers = highest > 1 and bool((rows == np.trunc(rows)).all())
+        what = "as numbers of classes" if numbers else "as several labels" if highest == 1 else "as quantities"
+        named = _named(loss)
+        return self.found(
+            f"{share:.0%} of the examples have targets that are no distribution over the {width} classes: several "
+            f"numbers from {lowest:.4g} to {highest:.4g}, {what}, which add up to {np.median(rows.sum(1)):.4g} "
+            f"(the median) and not to 1. {named[0].upper()}{named[1:]} has its minimum where the outputs are in "
+            "proportion to these numbers, and an accuracy compares the places of the largest.",
+            fix={
+                "torch": (
+                    "one class an example: its index as the target",
+                    "several labels: torch.nn.BCEWithLogitsLoss()",
+                ),
+                "keras": (
+                    "one class an example: keras.utils.to_categorical(labels)",
+                    "class numbers at several positions: a softmax for each, and "
+                    'loss="sparse_categorical_crossentropy"',
+                    'several labels: activation="sigmoid" and loss="binary_crossentropy"',
+                ),
+            },
+            evidence={
+                "share_of_rows": share,
+                "lowest_target": lowest,
+                "highest_target": highest,
+                "median_sum": float(np.median(rows.sum(1))),
+                "loss": loss.name,
+            },
+            severity="warning",
         )
 
     def _several_labels(self, batch: BatchFacts, outputs: OutputFacts, loss: LossFacts) -> Finding | None:

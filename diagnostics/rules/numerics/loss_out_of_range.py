@@ -19,6 +19,7 @@ MANY = 3  # losses below 0 after the first step; a single one may be a fault in 
 
 NAMES: Final = {
     "kl_div": "KL divergence",
+    "kl_divergence": "KL divergence",
     "cross_entropy": "cross entropy",
     "binary_cross_entropy": "binary cross entropy",
     "binary_cross_entropy_with_logits": "binary cross entropy",
@@ -61,9 +62,10 @@ class LossOutOfRange(Rule):
 
     ## Thresholds
     Below -0.0001, in the first step or in at least three later ones. KL divergence is reported only if the
-    exponentials of its input add up to less than 0.95 or more than 1.05 over the classes, and binary cross entropy
-    only if a target of the first batch lies outside of 0 to 1: with right arguments neither is negative. A loss
-    that was given weights is not judged: they may be negative on purpose. The limits are ours.
+    exponentials of its input (of Keras' loss, the outputs or the targets themselves) add up to less than 0.95 or
+    more than 1.05 over the classes, and binary cross entropy only if a target of the first batch lies outside of
+    0 to 1: with right arguments neither is negative. A loss that was given weights is not judged: they may be
+    negative on purpose. The limits are ours.
 
     ## Known problems
     The arguments are known of the first step only. A loss written by hand, and one with further terms, is not
@@ -123,6 +125,8 @@ def _cause(given: LossInputFacts, name: str) -> tuple[str, str]:
             f"classes and not to 1. It runs from {given.lowest_input:.3g} to {given.highest_input:.3g}: {what}",
             "loss = F.kl_div(F.log_softmax(logits, dim=-1), target, reduction='batchmean')",
         )
+    if given.function == "kl_divergence":
+        return _no_distribution(given)
     if name not in OF_PROBABILITIES or given.lowest_target is None or given.highest_target is None:
         return "", ""
     if given.lowest_target >= 0 and given.highest_target <= 1:
@@ -134,5 +138,26 @@ def _cause(given: LossInputFacts, name: str) -> tuple[str, str]:
     return (
         f"its targets must be probabilities, and those of the first batch run from {given.lowest_target:.4g} to "
         f"{given.highest_target:.4g}",
+        fix,
+    )
+
+
+def _no_distribution(given: LossInputFacts) -> tuple[str, str]:
+    """Say which argument of Keras' KL divergence does not add up to 1."""
+    masses = {"outputs": given.mass, "targets": given.target_mass}
+    off = [
+        f"the {what} add up to {mass:.3g}"
+        for what, mass in masses.items()
+        if mass is not None and abs(mass - 1) > MASS
+    ]
+    if not off:
+        return "", ""
+    fix = (
+        'keras.layers.Dense(units, activation="softmax")'
+        if given.mass is not None and abs(given.mass - 1) > MASS
+        else "targets / targets.sum(axis=-1, keepdims=True)"
+    )
+    return (
+        f"it compares distributions, and {' and '.join(off)} over the last axis of an example, not to 1",
         fix,
     )

@@ -9,12 +9,19 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import LossHistory, StepHistory
+from diagnostics.text.join import count_of
 
 STEPS = 50  # of a run: a shorter one says little of its schedule
 COLLAPSED = 1e-3  # of the highest rate: what is left of an update is mostly rounding and noise
 EARLY = 0.5  # of the run: a schedule that ends in nothing does so at its end
 ABRUPT = 0.05  # of the run, from half of the highest rate to `COLLAPSED`; cuts on plateaus are further apart
-EARLY_IF_SMOOTH = 1 / 3  # of the run, where the rate falls at every step: that schedule counts batches
+EARLY_IF_SMOOTH = 1 / 3  # of the run, where the rate falls at every step, or epoch, without a pause
+TREADS = 3  # of a staircase, before it counts as a fall without a pause
+UNEVEN = 0.1  # of a tread's length, and one step: what treads of one length differ by
+COMPOUNDS = (
+    "compute the rate from the first one: initial_rate * factor**epoch, not the last rate times that",
+    "a factor nearer to 1, as 0.95 for each epoch",
+)
 LEARNED = 0.1  # of the first loss: a run that got there before needed no more steps
 
 
@@ -52,10 +59,11 @@ class CollapsedSchedule(Rule):
 
     ## Thresholds
     At least 50 steps, and less than a thousandth of the highest rate: before a third of the run if the rate falls
-    at every step; before half of it if it falls from half of its highest value within 5% of the run. A cosine
-    takes 46% of the run for that and ends with it; a schedule that divides the rate by ten on plateaus keeps it
-    for some epochs in between. A run whose loss had fallen to a tenth of the first before the collapse is left
-    alone: there was nothing left to do. The numbers are ours.
+    at every step, or in a staircase of at least three equal treads, as of one epoch each; before half of it if it
+    falls from half of its highest value within 5% of the run. A cosine takes 46% of the run for that and ends
+    with it; a schedule that divides the rate by ten on plateaus keeps it for some epochs in between. A run whose
+    loss had fallen to a tenth of the first before the collapse is left alone: there was nothing left to do. The
+    numbers are ours.
 
     ## Known problems
     A run in two phases, the second at a rate a thousand times lower, looks the same if one optimizer makes both.
@@ -91,9 +99,9 @@ class CollapsedSchedule(Rule):
             return None
         collapsed = int(at[alive[-1] + 1])
         falling = int(at[np.flatnonzero(rates >= highest / 2)[-1]])
-        if not _is_abrupt(falling, collapsed, steps.total_steps) and not _is_too_fast(
-            rates[: alive[-1] + 2], collapsed, steps.total_steps
-        ):
+        until = slice(0, alive[-1] + 2)
+        tread = _tread(at[until], rates[until]) if collapsed <= EARLY_IF_SMOOTH * steps.total_steps else None
+        if tread is None and not _is_abrupt(falling, collapsed, steps.total_steps):
             return None
         if losses is not None and _had_learned(losses, collapsed):
             return None
@@ -101,8 +109,8 @@ class CollapsedSchedule(Rule):
         return self.found(
             f"The learning rate falls from {highest:.3g} to less than a thousandth of it by step {collapsed:,} "
             f"and ends at {rates[-1]:.3g}. The {rest:,} steps from there on, {share:.0%} of the run, change "
-            "almost nothing. The schedule is stepped once a batch where an epoch was meant, or its lengths are "
-            "given in epochs and it counts batches.",
+            f"almost nothing. {_why(tread)}",
+            fix=COMPOUNDS if tread is not None and tread > 1 else None,
             evidence={
                 "highest_rate": highest,
                 "last_rate": float(rates[-1]),
@@ -117,10 +125,29 @@ def _is_abrupt(falling: int, collapsed: int, total: int) -> bool:
     return collapsed <= EARLY * total and collapsed - falling <= ABRUPT * total
 
 
-def _is_too_fast(rates: Array, collapsed: int, total: int) -> bool:
-    """Whether the rate, given up to its collapse, falls at every step from its highest value on."""
-    changes = np.diff(rates[int(rates.argmax()) :])
-    return collapsed <= EARLY_IF_SMOOTH * total and bool((changes < 0).all())
+def _tread(at: Array, rates: Array) -> int | None:
+    """Return after how many steps the rate falls, again and again, from its highest value to its collapse.
+
+    Returns:
+        1 if it falls at every step; None if it rises, or pauses now and then.
+    """
+    highest = int(rates.argmax())
+    changes = np.diff(rates[highest:])
+    if (changes < 0).all():
+        return 1
+    lengths = np.diff(at[highest + 1 :][changes != 0])
+    if (changes > 0).any() or len(lengths) < TREADS or np.ptp(lengths) > 1 + UNEVEN * lengths.max():
+        return None
+    return int(np.median(lengths))
+
+
+def _why(tread: int | None) -> str:
+    if tread is not None and tread > 1:
+        return f"It falls every {count_of(tread, 'step')}, and each fall multiplies what the last one left."
+    return (
+        "The schedule is stepped once a batch where an epoch was meant, or its lengths are given in epochs and it "
+        "counts batches."
+    )
 
 
 def _had_learned(losses: LossHistory, collapsed: int) -> bool:

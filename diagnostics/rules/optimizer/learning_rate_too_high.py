@@ -6,12 +6,18 @@ import math
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size
+from diagnostics.rules.shared.learnable import is_learnable
 
+WHOLE = 100  # steps of a run that is judged when it is over
+LATE = 2 / 3  # of the run, whose losses are compared with the constant answer's
+NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
+REPLACED = 1.0  # of a layer's norm, in one step: what was there before is gone
 STEPS = 200  # of a watched run that is stuck; steps of 1% each add up to twice the weights by then
 
 
@@ -58,6 +64,10 @@ class LearningRateTooHigh(Rule):
     100 times oscillates by half its size and has not fallen. Such a run is not reported by `loss-divergence`,
     `loss-plateau` and `loss-oscillation` as well. If gradients are never zeroed, that is the cause, and this rule
     reports nothing.
+
+    A whole run of at least 100 steps that ended no better than a constant answer is reported if one step changed
+    the layers by more than their norm (the median), and a linear or radial fit shows that there is something to
+    learn: later updates may be small, because large weights have saturated the units, or killed them.
 
     ## Known problems
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. Not
@@ -124,6 +134,39 @@ class LearningRateTooHigh(Rule):
             fix=(lr_trial.fix(rate / 10, model, optimizer), f"lower it further, to {rate / 100:.3g}"),
             evidence={"course": what, "update_size": update, "learning_rate": rate, **vars(curve)},
             step=curve.since,
+        )
+
+    @check
+    def from_ended_run(
+        self,
+        steps: StepHistory,
+        losses: LossHistory,
+        updates: UpdateHistory,
+        targets: TargetHistory,
+        verdicts: Verdicts,
+        model: ModelFacts | None = None,
+        optimizer: OptimizerFacts | None = None,
+    ) -> Finding | None:
+        """Detect a run that learned nothing after an update that replaced the weights."""
+        update_size.check_measured(updates)
+        if steps.total_steps < WHOLE or not verdicts.complete or not verdicts.alone:
+            raise NotApplicable(f"needs a whole run of {WHOLE} steps that no other is trained in turn with")
+        if self.name in verdicts.found or not is_learnable(targets.fit):
+            return None
+        last = losses.values[losses.steps >= LATE * steps.total_steps]
+        constant, largest = float(targets.constant_losses.mean()), update_size.largest_update(updates)
+        if largest < REPLACED or not last.size or constant <= 0:
+            return None
+        ended, rate = float(last.mean()), update_size.rate_until(steps, int(steps.steps[-1]))
+        if not math.isfinite(ended) or ended < NO_BETTER * constant:
+            return None
+        return self.found(
+            f"At a learning rate of {rate:.3g} a single step changed a layer by {largest:,.1f} times its norm "
+            "(the median over layers), which leaves nothing of its initial weights; about 0.1% is typical. The "
+            f"run ended at a loss of {ended:.4g}, where one and the same answer for every example would score "
+            f"{constant:.4g}.",
+            fix=(lr_trial.fix(rate / 100, model, optimizer), "use the typical rate of this optimizer"),
+            evidence={"update_size": largest, "learning_rate": rate, "ended": ended, "constant_loss": constant},
         )
 
 

@@ -7,12 +7,15 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size
+from diagnostics.rules.shared.learnable import is_learnable
 
 STEPS = 100  # of a watched run
+LATE = 2 / 3  # of the run, whose losses are compared with the constant answer's
 
 
 class LearningRateTooLow(Rule):
@@ -45,6 +48,10 @@ class LearningRateTooLow(Rule):
     the usual rate for fine-tuning, is far from them: it changes each weight by about its rate, and a transformer's
     weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The rule of thumb for
     training from scratch is 1e-3.
+
+    A whole run of at least 100 steps that ended no better than a constant answer is reported if all its steps
+    together could move the weights by less than 10% of their norm, a rate at least 10 times as large passes that
+    trial, and a linear or radial fit shows that there is something to learn.
 
     The same two limits apply to a watched run, after 100 steps, if its rate has stopped rising. Even the largest
     update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 raises no alarm. So
@@ -90,6 +97,50 @@ class LearningRateTooLow(Rule):
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
             evidence=lr_trial.evidence(trial, floor),
+        )
+
+    @check
+    def from_ended_run(
+        self,
+        trial: TrialFacts,
+        steps: StepHistory,
+        losses: LossHistory,
+        updates: UpdateHistory,
+        targets: TargetHistory,
+        verdicts: Verdicts,
+        model: ModelFacts | None = None,
+        optimizer: OptimizerFacts | None = None,
+    ) -> Finding | None:
+        """Compare a run that learned nothing and hardly moved with the copy that learned at a larger rate."""
+        update_size.check_measured(updates)
+        if steps.total_steps < STEPS or not verdicts.complete or not verdicts.alone:
+            raise NotApplicable(f"needs a whole run of {STEPS} steps that no other is trained in turn with")
+        if update_size.warms_up(steps) or "learning-rate-too-low" in verdicts.found:
+            return None
+        if not trial.better_rate or trial.better_rate < trial.learning_rate * lr_trial.TIMES_LARGER * (1 - 1e-6):
+            return None
+        last = losses.values[losses.steps >= LATE * steps.total_steps]
+        constant, moved = float(targets.constant_losses.mean()), update_size.moved(steps, updates)
+        if moved is None or moved >= lr_trial.MOVED or constant <= 0 or not last.size:
+            return None
+        ended = float(last.mean())
+        if not ended >= constant or not is_learnable(targets.fit):
+            return None
+        return self.found(
+            f"In {steps.total_steps:,} steps at a learning rate of {trial.learning_rate:.3g} the weights moved by "
+            f"at most {moved:.2%} of their norm, and the loss ended at {ended:.4g}, where one and the same answer "
+            f"for every example would score {constant:.4g}. A copy of the model, trained on one batch at "
+            f"{trial.better_rate:.3g}, got from {trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in "
+            f"{len(trial.better_losses)} steps.",
+            fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
+            evidence={
+                "learning_rate": trial.learning_rate,
+                "better_rate": trial.better_rate,
+                "steps": steps.total_steps,
+                "moved": moved,
+                "ended": ended,
+                "constant_loss": constant,
+            },
         )
 
     @check

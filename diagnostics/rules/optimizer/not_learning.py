@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import numpy as np
@@ -11,7 +10,8 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
-from diagnostics.rules.shared.update_size import update_size, warms_up
+from diagnostics.rules.shared.learnable import is_learnable
+from diagnostics.rules.shared.update_size import largest_update, update_size, warms_up
 from diagnostics.text.join import listed
 
 STEPS = 100  # of the run
@@ -19,8 +19,6 @@ LATE = 0.5  # of the run, whose sampled steps are compared with the constant ans
 SAMPLES = 3  # of those steps
 NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
-LEARNABLE = 0.7  # of the constant answer's error on rows that the fit was not given
-ERRORS = 5.0  # standard errors, of a share of wrong answers: the better of several fits is chosen
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
 
 SHOWN = 5  # of what is ruled out, and of what is not; the evidence has all
@@ -124,13 +122,15 @@ class NotLearning(Rule):
         before = _last_third(losses, steps.total_steps, further=1)
         falling = bool(before.size) and float(before.mean()) - ended > FALLING * overall
         size = update_size(updates, steps.total_steps // 2)
+        if size is not None and size < SMALL and updates is not None and largest_update(updates) > LARGE:
+            size = None  # large first, then small: the rate is not too low
         return self.found(
             f"The run ended no better than a constant answer: over the last third of its steps the "
             f"{_NAMES[targets.kind]} is {ended:.4g}, and one and the same answer for every example would score "
             f"{overall:.4g} ({targets.examples:,} sampled targets). {_evidence(targets.fit, falling)} "
             f"{_differential(verdicts)}",
             fix=_experiments(size, falling, targets.fit),
-            severity=None if _is_learnable(targets.fit) and not falling else "note",
+            severity=None if is_learnable(targets.fit) and not falling else "note",
             evidence={
                 "ended": ended,
                 "constant_loss": overall,
@@ -159,19 +159,12 @@ def _last_third(losses: LossHistory, total: int, further: int = 0) -> np.ndarray
     return losses.values[(losses.steps >= start) & (losses.steps < end)]
 
 
-def _is_learnable(fit: SimpleFit | None) -> bool:
-    if fit is None or fit.error > LEARNABLE * fit.constant_error:
-        return False
-    by_chance = fit.constant_error * (1 - fit.constant_error) / fit.predicted
-    return not fit.of_classes or fit.constant_error - fit.error >= ERRORS * math.sqrt(max(0.0, by_chance))
-
-
 def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     still = "The loss was still falling. " if falling else ""
     if fit is None:
         return f"{still}Whether the inputs tell the targets is not known."
     kind = "linear" if fit.linear else "radial"
-    if _is_learnable(fit):
+    if is_learnable(fit):
         return (
             f"{still}There is something to learn: a {kind} fit to {fit.fitted} of the rows leaves "
             f"{fit.error / fit.constant_error:.0%} of the constant answer's error on {fit.predicted} others."
@@ -204,4 +197,4 @@ def _experiments(size: float | None, falling: bool, fit: SimpleFit | None) -> tu
         )
     if size is not None and size > LARGE:
         return f"divide the learning rate by 10: a step changes the weights by {size:.1g} of their size", one_batch
-    return (one_batch, rows) if _is_learnable(fit) else (rows, one_batch)
+    return (one_batch, rows) if is_learnable(fit) else (rows, one_batch)

@@ -178,3 +178,67 @@ class TestLeftAlone:
         TapeLoopFinder(lambda loop: None, FAULTS.append).close()
         after = tf.GradientTape.gradient, keras.optimizers.Optimizer.apply, tf.function(len).__class__.__call__
         assert before == after
+
+
+class TestDifference:
+    """Of a column and a row, within the loss of a step that is traced."""
+
+    @staticmethod
+    def train(loss_of):
+        model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(1)])
+        optimizer = keras.optimizers.SGD(1e-2)
+
+        @tf.function
+        def step(inputs, target):
+            with tf.GradientTape() as tape:
+                loss = loss_of(model(inputs), target)
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return loss
+
+        data = tf.data.Dataset.from_tensor_slices((INPUTS, INPUTS[:, 0])).batch(20)
+        for inputs, target in data:
+            step(inputs, target)
+
+    def test_of_a_prediction_that_is_a_column(self, loops):
+        self.train(lambda prediction, target: tf.reduce_mean(tf.square(prediction - target)))
+        (loop,) = loops.found
+        assert (loop.difference.prediction, loop.difference.target) == ((20, 1), (20,))
+
+    def test_of_a_target_that_is_a_column(self, loops):
+        self.train(lambda p, t: tf.reduce_sum(tf.abs(t[:, None] - tf.squeeze(p, -1))) / 20.0)
+        assert loops.found[0].difference.target == (20, 1)
+
+    @pytest.mark.parametrize(
+        "loss_of",
+        [
+            lambda p, t: tf.reduce_mean((p - t[:, None]) ** 2),
+            lambda p, t: tf.reduce_mean((tf.squeeze(p, -1) - t) ** 2),
+            lambda p, t: tf.reduce_mean(keras.losses.mean_squared_error(t, p)),
+            lambda p, t: tf.reduce_mean(tf.nn.relu(1 - (p - tf.transpose(p)) * tf.sign(t[:, None] - t[None, :]))),
+            lambda p, t: tf.reduce_mean((p - tf.constant([0.1, 0.5, 0.9])) ** 2) + 0 * tf.reduce_sum(t),
+            lambda p, t: tf.reduce_mean((p - tf.squeeze(p, -1)) ** 2) + 0 * tf.reduce_sum(t),
+        ],
+        ids=["columns", "rows", "of Keras", "pairs on purpose", "levels", "of predictions"],
+    )
+    def test_is_none_where_shapes_are_meant(self, loops, loss_of):
+        self.train(loss_of)
+        assert loops.found[0].difference is None
+
+    def test_within_a_train_step_of_ones_own(self, loops):
+        class Regressor(keras.Sequential):
+            def train_step(self, data):
+                x, y = data
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((y - self(x, training=True)) ** 2)
+                gradients = tape.gradient(loss, self.trainable_variables)
+                self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+                return {"loss": loss}
+
+        model = Regressor([keras.Input((6,)), keras.layers.Dense(1)])
+        model.compile("sgd")
+        with loops.suspended():
+            model.fit(tf.data.Dataset.from_tensor_slices((INPUTS, INPUTS[:, 0])).batch(20), verbose=0)
+        assert loops.difference().prediction == (None, 1)
+        assert loops.difference() is None
+        assert loops.found == []

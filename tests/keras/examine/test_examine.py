@@ -9,6 +9,8 @@ import pytest
 
 import diagnostics
 from diagnostics import InvalidInput
+from diagnostics.collectors.keras.replayable import shuffles
+from diagnostics.facts.pipeline import LossInputFacts
 from tests.keras.programs import (
     CLASSES,
     FEATURES,
@@ -144,6 +146,27 @@ class TestFindings:
 
         report = diagnostics.examine(mlp(outputs=1, loss=Squared()), (X, X[:, 0]))
         assert "broadcast-loss" in rules(report)
+
+    @pytest.mark.parametrize("outputs", [1, 4])
+    def test_an_answer_for_each_step_and_one_target(self, outputs):
+        model = keras.Sequential([layers.Input((6, 3)), layers.GRU(8, return_sequences=True)])
+        model.add(layers.Dense(outputs))
+        model.compile(keras.optimizers.Adam(1e-3), "mse")
+        series = np.random.default_rng(0).normal(size=(32, 6, 3)).astype(np.float32)
+        targets = series.sum(axis=1)[:, :1] if outputs == 1 else np.repeat(series[..., :1], 4, axis=-1)
+        assert ("broadcast-loss" in rules(diagnostics.examine(model, (series, targets)))) == (outputs == 1)
+
+    @pytest.mark.parametrize(("buffer", "shuffled"), [(None, None), (4, False), (500, True)])
+    def test_small_buffers_do_not_shuffle(self, buffer, shuffled):
+        rows = tf.data.Dataset.range(1000)
+        assert shuffles((rows if buffer is None else rows.shuffle(buffer)).batch(10)) is shuffled
+
+    def test_a_divergence_from_outputs_that_are_no_distribution(self):
+        targets = np.full((len(X), 3), 1 / 3, np.float32)
+        report = diagnostics.examine(mlp(outputs=3, loss="kl_divergence"), (X, targets))
+        (given,) = (fact for fact in report.facts if isinstance(fact, LossInputFacts))
+        assert given.target_mass == pytest.approx(1)
+        assert given.mass is not None
 
     def test_keras_own_loss_does_not_broadcast(self):
         assert rules(diagnostics.examine(mlp(outputs=1, loss="mse"), (X, X[:, 0]))) == []

@@ -344,3 +344,14 @@ class TestLogger:
         callback = diagnostics.KerasCallback(logger=broken)
         fitted(callback=callback)
         assert callback.report().faults == ("logging stopped: ConnectionError: the server is gone",)
+
+
+def test_a_model_that_is_wholly_frozen_is_watched_all_the_same():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    model.trainable = False
+    model.compile("sgd", "mse")
+    callback = diagnostics.KerasCallback(quiet=True)
+    model.fit(np.zeros((8, 4)), np.zeros((8, 2)), batch_size=4, verbose=0, callbacks=[callback])
+    report = callback.report()
+    assert report.history.steps.total_steps == 2
+    assert not report.faults

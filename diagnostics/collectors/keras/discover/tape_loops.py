@@ -20,8 +20,10 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.facts.pipeline import TracedDifference
 
 from .tape_watcher import TapeLoopWatcher
+from .traced_loss import stretched_difference
 
 TAPES = 16  # gradients that were asked for and not yet applied
 
@@ -43,10 +45,12 @@ class TapeLoopFinder:
         self._safely = FaultGuard(on_fault=fault).attempt
         self._loops: IdentityMap[Any, TapeLoopWatcher] = IdentityMap()
         self._losses: dict[int, Any] = {}  # by the gradient's identity, of the latest tapes
+        self._difference: TracedDifference | None = None  # of the latest loss that was traced
         self._within = threading.local()
         self._paused = 0
         self._patches = Patches()
-        self._patches.around(tf.GradientTape, "gradient", self._outermost("gradient", self._gradient))
+        self._closed = False
+        self._patches.around(tf.GradientTape, "gradient", self._gradient)
         self._patches.around(BaseOptimizer, "apply", self._outermost("apply", self._apply))
         self._patches.around(Function, "__call__", self._outermost("call", self._call))
 
@@ -62,7 +66,13 @@ class TapeLoopFinder:
     def close(self) -> None:
         """Remove all patches."""
         self._patches.undo()
-        self._paused += 1  # for a patch that stays because it was patched over
+        self._closed = True  # for a patch that stays because it was patched over
+        self._paused += 1
+
+    def difference(self) -> TracedDifference | None:
+        """Return what the loss that was traced last subtracts, and forget it; None if that is in order."""
+        seen, self._difference = self._difference, None
+        return seen
 
     def _outermost(self, name: str, work: Callable[..., Any]) -> Callable[[Any], Any]:
         """Return a `make` for `Patches.around`: `work` does the outermost call, calls within it pass through."""
@@ -82,11 +92,24 @@ class TapeLoopFinder:
 
         return make
 
-    def _gradient(self, plain: Any, tape: Any, target: Any, *arguments: Any, **options: Any) -> Any:
-        gradients = plain(tape, target, *arguments, **options)
-        if tf.executing_eagerly():
-            self._safely(self._note, target, gradients)
-        return gradients
+    def _gradient(self, plain: Any) -> Any:
+        finder = self
+
+        def gradient(tape: Any, target: Any, *arguments: Any, **options: Any) -> Any:
+            gradients = plain(tape, target, *arguments, **options)
+            if finder._closed or is_own_run():
+                return gradients
+            if not tf.executing_eagerly():  # also within `fit`
+                finder._safely(finder._read, target)
+            elif not finder._paused:
+                finder._safely(finder._note, target, gradients)
+            return gradients
+
+        return gradient
+
+    def _read(self, target: Any) -> None:
+        symbolic = isinstance(target, tf.Tensor) and target.shape.rank == 0
+        self._difference = stretched_difference(target) if symbolic else None
 
     def _note(self, target: Any, gradients: Any) -> None:
         if not isinstance(target, tf.Tensor) or target.shape.rank != 0 or not target.dtype.is_floating:
@@ -118,6 +141,7 @@ class TapeLoopFinder:
                 return None
             eager = tf.executing_eagerly()
             loop = self._loops[optimizer] = TapeLoopWatcher(optimizer, held, eager, self._every)
+            loop.difference = self.difference()
             self._began(loop)
         return loop
 

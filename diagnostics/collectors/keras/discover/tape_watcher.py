@@ -16,6 +16,7 @@ from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
+from diagnostics.facts.pipeline import TracedDifference
 from diagnostics.facts.training import TrainingHistory
 
 _NO_REPLAY = "a step of this loop cannot be replayed"
@@ -34,6 +35,7 @@ class TapeLoopWatcher:
         uncovered: by part, why it could not be watched.
         forwards: passes that were seen: one a step.
         origin: the step of the first NaN or inf; its cause is not known.
+        difference: within the loss, if the step was traced, of a column and a row.
     """
 
     def __init__(self, optimizer: Any, variables: list[Any], eager: bool, every: int) -> None:
@@ -43,6 +45,7 @@ class TapeLoopWatcher:
         self.faults: dict[str, str] = {}
         self.uncovered = {"weights": _NO_REPLAY}
         self.origin: OriginFacts | None = None
+        self.difference: TracedDifference | None = None
         if not eager:
             self.uncovered["gradients"] = _HIDDEN
         self.optimizer, self._every = optimizer, every

@@ -20,6 +20,7 @@ from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of,
 from diagnostics.collectors.keras.losses import (
     as_written,
     classifies,
+    counts_right_classes,
     expects_indices,
     function_name,
     output_facts,
@@ -58,7 +59,12 @@ LARGE_PENALTY = 0.1
 
 _KEPT = ("cross_entropy", "binary_cross_entropy", "mean_squared_error")
 KEPT_ROWS, KEPT_BYTES, KEPT_SECONDS = 1024, 8 * 2**20, 0.5  # of the data, until the run is over
-_LONG = {"mse": "mean_squared_error", "mae": "mean_absolute_error", "bce": "binary_crossentropy"}
+_LONG = {
+    "mse": "mean_squared_error",
+    "mae": "mean_absolute_error",
+    "bce": "binary_crossentropy",
+    **dict.fromkeys(("kld", "KLD", "kullback_leibler_divergence"), "kl_divergence"),
+}
 
 
 class KerasPipeline(Pipeline):
@@ -189,6 +195,7 @@ class KerasPipeline(Pipeline):
             name=as_written(self.model.loss),
             non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
             masked=self._masked(prediction),
+            accuracy=counts_right_classes(self.model),
         )
         if not has_own_train_step(self.model) and (given := self._loss_inputs(value - penalty, prediction)):
             yield given
@@ -320,13 +327,17 @@ class KerasPipeline(Pipeline):
         targets = None if expects_indices(self.model.loss) else np.asarray(self._y)
         if targets is None or not targets.size or targets.dtype.kind not in "fiub":
             return None
+        function = _LONG.get(name, name)
+        divergence = function == "kl_divergence" and single.ndim > 1 and targets.shape == single.shape
         return LossInputFacts(
-            function=_LONG.get(name, name),
+            function=function,
             value=value,
+            mass=float(np.median(single.sum(-1))) if divergence else None,
             lowest_input=float(single.min()),
             highest_input=float(single.max()),
             lowest_target=float(targets.min()),
             highest_target=float(targets.max()),
+            target_mass=float(np.median(targets.sum(-1))) if divergence else None,
             weighted=self._weights is not None or self._class_weights is True,
         )
 

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import DrawnRows, Verdicts
-from diagnostics.facts.pipeline import BatchFacts, DatasetFacts
+from diagnostics.facts.pipeline import BatchFacts, DatasetFacts, ModelFacts
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
 from tests.support.courses import history, judge
 
@@ -72,6 +72,11 @@ class TestOneBatch:
     )
     def test_is_silent_on_tables_with_few_possible_rows(self, values):
         assert RULE.from_batch(rows(8, 512), BatchFacts(16, {"0": values})) is None
+
+    def test_is_silent_on_arrays_of_keras_whose_rows_repeat(self):
+        keras = ModelFacts("Sequential", "keras", 9, 9)
+        assert RULE.from_batch(rows(10, 512), IMAGES, keras) is None
+        assert RULE.from_batch(rows(16, 512), IMAGES, keras) is not None
 
     def test_leaves_a_single_row_to_the_other_way(self):
         assert RULE.from_batch(rows(1, 512), IMAGES) is None

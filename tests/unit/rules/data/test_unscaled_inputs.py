@@ -96,6 +96,12 @@ class TestInputsAndFirstLoss:
     def test_is_silent_on_a_model_that_scales_them_itself(self):
         assert RULE.from_loss(BatchFacts(32, {"0": pixels()}), AT_CHANCE, TEN) is None
 
+    def test_leaves_models_with_a_layer_for_it_alone(self):
+        model = ModelFacts("M", "keras", 100, 100, scales_inputs=True)
+        batch, outputs = BatchFacts(16, {"0": pixels()}), OutputFacts((16, 10), 10)
+        with pytest.raises(NotApplicable, match="without a layer that scales its inputs"):
+            RULE.from_loss(batch, LossFacts(358.0, "cross_entropy", 2.3), outputs, model)
+
     def test_is_silent_on_scaled_inputs_whatever_the_loss(self):
         assert RULE.from_loss(BatchFacts(32, {"0": pixels(1 / 255)}), OFF, TEN) is None
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts, ShapesDiffer
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
 from diagnostics.rules.model.broadcast_loss import BroadcastLoss
 
 RULE = BroadcastLoss()
@@ -51,6 +51,30 @@ class TestFromLoss:
         finding = found(prediction, target)
         assert f"{compared} instead of only its own." in finding.message
         assert finding.fix.startswith(fix)
+
+    def test_fires_on_an_answer_for_each_step_and_one_target(self):
+        finding = found((32, 24, 1), (32, 1)).for_library("keras")
+        assert finding.message == (
+            "The prediction has shape (32, 24, 1) and the target (32, 1): an example has 24 answers, one for each "
+            "position of its input, and a single target, with which the loss compares all of them. Each answer "
+            "is made from its own position, or from what came before it, and not from the whole input."
+        )
+        assert finding.fix == "keras.layers.Flatten() before the Dense layers"
+        assert finding.alternatives == (
+            "return_sequences=False in the last recurrent layer",
+            "keras.layers.GlobalAveragePooling1D()",
+        )
+
+    def test_fires_on_a_difference_that_was_traced(self):
+        finding = RULE.from_trace(TracedDifference((None, 1), (None,)))
+        assert finding.message == (
+            "In the step that TensorFlow traced, the loss subtracts a target of shape (n,) and a prediction of "
+            "shape (n, 1) from each other, where n is the size of the batch. That is a matrix of n by n: every "
+            "prediction is compared with every target. The constant prediction that minimises this loss is the "
+            "mean, and that is what the model will learn."
+        )
+        assert finding.fix == "tf.squeeze(y_pred, -1)"
+        assert "by 32: every" in RULE.from_trace(TracedDifference((32,), (32, 1))).message
 
     def test_words_the_fix_for_keras(self):
         assert found((32, 1), (32,)).for_library("keras").fix == "keras.ops.squeeze(y_pred, -1)"

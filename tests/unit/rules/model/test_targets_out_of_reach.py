@@ -90,6 +90,20 @@ class TestFiresOnClasses:
             'keras.layers.Dense(3, activation="sigmoid") with loss="binary_crossentropy"'
         )
 
+    def test_given_by_their_numbers(self):
+        batch = BatchFacts(4, {}, np.array([[1, 7, 3], [2, 2, 5], [4, 1, 6], [7, 7, 1]]))
+        outputs = OutputFacts((4, 3), None, last_activation="softmax", indexed_labels=False)
+        loss = LossFacts(40.0, "cross_entropy", name='loss="categorical_crossentropy"', accuracy=True)
+        finding = RULE.from_batch(batch, outputs, loss)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "100% of the examples have targets that are no distribution over the 3 classes: several numbers from "
+            "1 to 7, as numbers of classes, which add up to 11 (the median) and not to 1. The loss "
+            '(loss="categorical_crossentropy") has its minimum where the outputs are in proportion to these '
+            "numbers, and an accuracy compares the places of the largest."
+        )
+        assert finding.for_library("keras").fix == "one class an example: keras.utils.to_categorical(labels)"
+
 
 class TestSilentOnClasses:
     @pytest.mark.parametrize("labels", [np.eye(3), np.full((3, 3), 1 / 3), np.zeros((3, 3))])
@@ -107,6 +121,20 @@ class TestSilentOnClasses:
     def test_that_are_whole_numbers(self, labels):
         loss = LossFacts(1.1, "cross_entropy", 1.0)
         assert RULE.from_batch(BatchFacts(3, {}, labels), OutputFacts((3, 3), 3), loss) is None
+
+    @pytest.mark.parametrize(
+        "labels", [np.eye(3) * 0.4, np.eye(3) * [2, -3, 5], np.zeros((3, 3)), np.full((3, 3), 1 / 3)]
+    )
+    def test_that_are_weighted(self, labels):
+        loss = LossFacts(1.1, "cross_entropy", accuracy=True)
+        outputs = OutputFacts((3, 3), None, indexed_labels=False)
+        assert RULE.from_batch(BatchFacts(3, {}, labels), outputs, loss) is None
+
+    @pytest.mark.parametrize("accuracy", [None, False])
+    def test_that_are_counts(self, accuracy):
+        loss = LossFacts(1.1, "cross_entropy", accuracy=accuracy)
+        outputs = OutputFacts((2, 3), None, indexed_labels=False)
+        assert RULE.from_batch(BatchFacts(2, {}, np.array([[3, 0, 1], [0, 2, 2]])), outputs, loss) is None
 
     def test_whose_targets_are_distributions(self):
         outputs = OutputFacts((2, 3), None, last_activation="softmax")

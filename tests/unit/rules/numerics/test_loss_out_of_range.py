@@ -32,6 +32,20 @@ class TestFires:
         )
         assert finding.fix == "labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
 
+    def test_on_outputs_that_are_no_distribution(self):
+        given = LossInputFacts("kl_divergence", 3.1, mass=5.5, target_mass=1.0)
+        finding = judge(RULE.from_course, history(np.linspace(3.1, -9.0, 100)), given, VERDICTS)
+        assert finding.message == (
+            "The loss is negative from step 26 on, and fell to -9. A KL divergence is never below 0: it compares "
+            "distributions, and the outputs add up to 5.5 over the last axis of an example, not to 1."
+        )
+        assert finding.fix == 'keras.layers.Dense(units, activation="softmax")'
+
+    def test_on_targets_that_are_no_distribution(self):
+        finding = RULE.from_first_step(LossInputFacts("kl_divergence", -2.0, mass=1.0, target_mass=0.02))
+        assert "and the targets add up to 0.02 over" in finding.message
+        assert finding.fix == "targets / targets.sum(axis=-1, keepdims=True)"
+
 
 class TestSilent:
     @pytest.mark.parametrize(
@@ -39,10 +53,11 @@ class TestSilent:
         [
             LossInputFacts("kl_div", -1e-6, mass=1.0, lowest_input=-9.0, highest_input=-0.1),
             LossInputFacts("kl_div", -0.3, mass=1.0, lowest_input=-9.0, highest_input=-0.1),
+            LossInputFacts("kl_divergence", -0.3, mass=1.0, target_mass=1.0),
             LossInputFacts("kl_div", 0.3, mass=4.0, lowest_input=-2.0, highest_input=2.0),
             LossInputFacts("binary_crossentropy", 0.5, lowest_target=0.0, highest_target=1.0),
         ],
-        ids=["rounding", "partial targets", "not negative", "probabilities"],
+        ids=["rounding", "partial targets", "distributions", "not negative", "probabilities"],
     )
     def test_on_right_arguments(self, given):
         assert RULE.from_first_step(given) is None

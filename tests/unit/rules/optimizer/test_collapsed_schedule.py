@@ -29,6 +29,16 @@ class TestFires:
         schedule = rates(lambda step: 1e-3 * (step / 100 if step < 100 else 0.1 ** (step - 100)))
         assert judge(RULE.from_steps, history(STALLED, rates=schedule)).step == 104
 
+    def test_on_a_factor_that_compounds_by_epochs(self):
+        course = history(STALLED, rates=rates(lambda step: 1e-3 * 0.5 ** sum(range(step // 20 + 1))))
+        finding = judge(RULE.from_steps, course)
+        assert finding.message == (
+            "The learning rate falls from 0.001 to less than a thousandth of it by step 80 and ends at 6.37e-61. "
+            "The 320 steps from there on, 80% of the run, change almost nothing. It falls every 20 steps, and "
+            "each fall multiplies what the last one left."
+        )
+        assert finding.fix.startswith("compute the rate from the first one: initial_rate * factor**epoch")
+
     def test_where_the_loss_is_not_known(self):
         assert judge(RULE.from_steps, history(None, steps=400, rates=rates(lambda step: 0.8**step))) is not None
 
@@ -44,6 +54,7 @@ class TestSilent:
             lambda step: 0.1 * 0.98**step,
             lambda step: 0.1 * 0.9 ** (step // 10),
             lambda step: 0.1 * 0.1 ** (step // 50),
+            lambda step: 0.1 * 0.1 ** ((step > 20) + (step > 35) + (step > 80) + (step > 95)),
             lambda step: 0.05 * (1 + np.cos(np.pi * (step % 50) / 50)),
             lambda step: 1e-6 if step < 200 else 1e-2,
         ],
@@ -55,6 +66,7 @@ class TestSilent:
             "slow decay",
             "by epochs",
             "on plateaus",
+            "on plateaus early",
             "restarts",
             "late start",
         ],

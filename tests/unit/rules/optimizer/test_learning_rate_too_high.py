@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
@@ -205,3 +206,25 @@ class TestWhileTraining:
     def test_is_not_applicable_to_a_run_of_ten_steps(self):
         with pytest.raises(NotApplicable, match="needs 40 losses"):
             judge(RULE.from_history, history([1.0] * 10))
+
+
+class TestEndedRun:
+    @staticmethod
+    def judged(update=30.0, error=0.2, constant=1.1):
+        steps = np.arange(0, 200, 20)
+        fit = SimpleFit(120, 120, 1.0, error, linear=True, of_classes=False)
+        targets = TargetHistory("cross_entropy", steps, np.full(10, 1.2), np.full(10, constant), 320, 3, fit)
+        course = history(np.full(200, 1.2), rates=1.0, update=update)
+        return judge(RULE.from_ended_run, course, targets, Verdicts(frozenset(), frozenset()))
+
+    def test_fires_where_one_step_replaced_the_weights(self):
+        finding = self.judged()
+        assert finding.message == (
+            "At a learning rate of 1 a single step changed a layer by 30.0 times its norm (the median over "
+            "layers), which leaves nothing of its initial weights; about 0.1% is typical. The run ended at a loss "
+            "of 1.2, where one and the same answer for every example would score 1.1."
+        )
+
+    @pytest.mark.parametrize("other", [{"update": 0.3}, {"error": 0.99}, {"constant": 2.0}])
+    def test_is_silent_where_one_of_these_is_otherwise(self, other):
+        assert self.judged(**other) is None

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.learning_rate_too_low import LearningRateTooLow
@@ -10,6 +11,8 @@ from tests.support.courses import answers, history, judge
 RULE = LearningRateTooLow()
 LOSS = LossFacts(2.2928, "cross_entropy", 2.0897)
 SGD = OptimizerFacts("SGD", (1e-6,), {}, 4, 0)
+FITS = SimpleFit(120, 120, 1.0, 0.2, linear=True, of_classes=False)
+FAILS = SimpleFit(120, 120, 1.0, 0.98, linear=False, of_classes=False)
 LEARNS = tuple(np.geomspace(2.2928, 1.0, 12).tolist())
 
 
@@ -17,6 +20,41 @@ def trial(fall, ratio, rate=1e-6, better_rate=1e-2, better_losses=LEARNS, warms_
     """Thirty losses that lose `fall` of the first, in a straight line."""
     losses = tuple(np.linspace(2.2928, 2.2928 * (1 - fall), 30).tolist())
     return TrialFacts(rate, losses, (ratio,) * 29, better_rate, better_losses, warms_up)
+
+
+def ended(losses=None, fit=FITS, update=1e-5, better_rate=0.1, constant=1.0):
+    values = np.linspace(3.0, 2.8, 200) if losses is None else losses
+    steps = np.arange(0, 200, 20)
+    targets = TargetHistory("mean_squared_error", steps, values[steps], np.full(10, constant), 320, 1, fit)
+    tried = TrialFacts(1e-3, (3.0, 2.99), (update,), better_rate, (3.0, 0.2), False)
+    course = history(values, rates=1e-3, update=update)
+    return judge(RULE.from_ended_run, course, targets, tried, Verdicts(frozenset(), frozenset()))
+
+
+class TestFiresOnAnEndedRun:
+    def test_that_hardly_moved_and_is_worse_than_a_constant(self):
+        finding = ended()
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "In 200 steps at a learning rate of 0.001 the weights moved by at most 0.20% of their norm, and the "
+            "loss ended at 2.833, where one and the same answer for every example would score 1. A copy of the "
+            "model, trained on one batch at 0.1, got from 3 to 0.2 in 2 steps."
+        )
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"update": 1e-2},
+            {"fit": None},
+            {"fit": FAILS},
+            {"better_rate": 5e-3},
+            {"better_rate": None},
+            {"constant": 4.0},
+        ],
+        ids=["moved", "unknown", "unlearnable", "a rate nearby", "no rate", "learned"],
+    )
+    def test_but_not_where_one_of_these_is_otherwise(self, other):
+        assert ended(**other) is None
 
 
 class TestFires:

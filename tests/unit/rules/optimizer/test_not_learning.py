@@ -4,7 +4,8 @@ import pytest
 from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
-from diagnostics.rules.optimizer.not_learning import NotLearning, _is_learnable
+from diagnostics.rules.optimizer.not_learning import NotLearning
+from diagnostics.rules.shared.learnable import is_learnable
 from tests.support.courses import history, judge
 
 RULE = NotLearning()
@@ -89,5 +90,5 @@ def test_a_fit_to_noise_is_no_proof():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         inputs, labels = rng.normal(size=(200, 8)), np.eye(2)[rng.integers(0, 2, 200)]
-        assert not _is_learnable(simple_fit(inputs, labels, of_classes=True))
-        assert not _is_learnable(simple_fit(inputs, rng.normal(size=(200, 1)), of_classes=False))
+        assert not is_learnable(simple_fit(inputs, labels, of_classes=True))
+        assert not is_learnable(simple_fit(inputs, rng.normal(size=(200, 1)), of_classes=False))
