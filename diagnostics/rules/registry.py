@@ -52,7 +52,7 @@ def _everything(of_crashes: bool) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     for entry in entry_points(group=GROUP):
         try:
             for rule in _of_entry_point(entry):
-                if rule.name in found:
+                if rule.name in found or rule.name in _names_of_own():
                     raise InvalidInput(f"there is a rule {rule.name} already")
                 found[rule.name] = rule
         except Exception as fault:
@@ -68,6 +68,12 @@ def _own(of_crashes: bool) -> list[Rule]:
         if not module.ispkg and not (of_crashes and _ignores_crashes(module)):
             found += _in_module(importlib.import_module(module.name))
     return found
+
+
+def _names_of_own() -> set[str]:
+    """Return the names of this library's rules, by the names of their files, without importing them."""
+    modules = pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
+    return {module.name.rpartition(".")[2].replace("_", "-") for module in modules if not module.ispkg}
 
 
 def _ignores_crashes(module: pkgutil.ModuleInfo) -> bool:

@@ -62,6 +62,14 @@ _PYTHON = {
 }
 
 
+_SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
+"""What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
+_PYTHONS_OWN = re.compile(
+    r"^(?:list|tuple|string|range object|pop) ?\w* (?:index )?out of range|positional arguments? "
+    r"|required positional"
+    r"|unexpected keyword argument|object is not (?:subscriptable|iterable|callable)|unsupported operand type"
+    r"|invalid literal for int|could not convert string to float|values to unpack|object does not support|^$"
+)
 _PLAIN = ("KeyError", "NameError", "UnboundLocalError", "AttributeError", "ZeroDivisionError", "SyntaxError")
 """What says enough by its name, wherever it was raised: the others may be a library's judgement of tensors."""
 
@@ -90,7 +98,8 @@ def nature_of(crash: CrashFacts) -> str | None:
             "it is a module of yours in another folder."
         )
     last = crash.frames[-1] if crash.frames else None
-    if name in _PYTHON and (name in _PLAIN or (last is not None and last.yours)):
+    own = last is not None and last.yours
+    if name in _PYTHON and (name in _PLAIN or (own and (name not in _SHARED or _PYTHONS_OWN.search(message)))):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{_PYTHON[name]}{_at(crash)}"

@@ -87,4 +87,24 @@ class StateOfOtherBatch:
     got: tuple[int, ...]
 
 
-SetupSymptom = VersionsDiffer | UnreadableCheckpoint | UnusableSetting | UnbatchableExample | StateOfOtherBatch
+@dataclass(frozen=True)
+class PositionsDiffer:
+    """A table of positions was added to an input of another length.
+
+    Attributes:
+        length: of the input.
+        rows: of the table.
+    """
+
+    length: int
+    rows: int
+
+
+SetupSymptom = (
+    VersionsDiffer
+    | UnreadableCheckpoint
+    | UnusableSetting
+    | UnbatchableExample
+    | StateOfOtherBatch
+    | PositionsDiffer
+)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.setup import StateOfOtherBatch
+from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -233,6 +235,31 @@ class ShapeMismatch(Rule):
             seen,
             fix=fix,
             evidence={"wanted_shape": list(wanted), "state_shape": list(got)},
+            where=crash.where,
+        )
+
+    @check
+    def from_positions(self, crash: CrashFacts, symptom: PositionsDiffer) -> Finding | None:
+        """Compare the length of the input with the table of positions, as an image's patches if they may be."""
+        length, rows = symptom.length, symptom.rows
+        side, built = (math.isqrt(max(0, size - 1)) for size in (length, rows))
+        of_patches = min(side, built) > 1 and (side**2, built**2) == (length - 1, rows - 1)
+        patches = (
+            f" As patches of an image, with one token for the class, that is {side} x {side} where the model was "
+            f"built for {built} x {built}."
+            if of_patches
+            else ""
+        )
+        return self.found(
+            f"The input has {length} positions, and the model's table of positions {rows}.{patches}",
+            fix=(
+                "resize the images to the size that the model was built for"
+                if of_patches
+                else "cut or pad the input to the model's length",
+                "build the model for this size: image_size=..., max_length=...; a trained table can be "
+                "interpolated",
+            ),
+            evidence={"length": length, "rows": rows},
             where=crash.where,
         )
 

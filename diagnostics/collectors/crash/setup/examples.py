@@ -16,7 +16,7 @@ from diagnostics.facts.crash import (
     TokenBeyondEmbedding,
 )
 from diagnostics.facts.crash.processes import LauncherTail, WorkerCrash
-from diagnostics.facts.crash.setup import StateOfOtherBatch, UnbatchableExample
+from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnbatchableExample
 from diagnostics.facts.crash.shapes import OperandsMisfit, ReshapeMisfit
 
 _COLLATION = Family("collation")
@@ -37,6 +37,19 @@ def _unbatchable(crash: Crash) -> UnbatchableExample | None:
 def _state(crash: Crash) -> StateOfOtherBatch | None:
     found = _STATE.search(crash.facts.message)
     return None if found is None else StateOfOtherBatch(_shape(found["wanted"]), _shape(found["got"]))
+
+
+_SIZES = re.compile(r"size of tensor a \((?P<length>\d+)\) must match the size of tensor b \((?P<rows>\d+)\)")
+_ADDS_POSITIONS = re.compile(r"\+=?\s*(?:self\.)?\w*\bpos(?:ition(?:al)?)?_?(?:emb|enc)\w*|\+=?\s*self\.pe\b")
+
+
+def _positions(crash: Crash) -> PositionsDiffer | None:
+    """Recognise a table of positions by the line that adds it: the input is its first operand."""
+    found = _SIZES.search(crash.facts.message)
+    last = crash.facts.frames[-1] if crash.facts.frames else None
+    if found is None or last is None or _ADDS_POSITIONS.search(last.code or "") is None:
+        return None
+    return PositionsDiffer(int(found["length"]), int(found["rows"]))
 
 
 def _shape(written: str) -> tuple[int, ...]:
@@ -120,6 +133,7 @@ def _launched(crash: Crash) -> LauncherTail | None:
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _unbatchable,
     _state,
+    _positions,
     _library,
     _spawned,
     _launched,
