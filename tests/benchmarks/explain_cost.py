@@ -26,7 +26,7 @@ IndexError: Target 10 is out of bounds.
 
 
 def seconds(folder, *arguments):
-    """Return the CPU time of a fresh interpreter in a stranger's folder, with bytecode as an installation has it."""
+    """Return the CPU time of a fresh interpreter in an empty folder, with bytecode as when installed."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, *arguments]
