@@ -165,9 +165,8 @@ def _quoted(text: str) -> _Explained | None:
 
     for message in quoted_messages(text):
         if found := symptoms(Crash(message, log=text)):
-            kinds = list(map(type, found))
             for line in lines_of(message):  # the one that gave it away, without what stands around it
-                if list(map(type, again := symptoms(Crash(line, log=text)))) == kinds and again == found:
+                if repr(symptoms(Crash(line, log=text))) == repr(found):  # arrays in them do not compare as one
                     return _QUOTED, line, *found
             return _QUOTED, message, *found
     return None

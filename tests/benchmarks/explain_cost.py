@@ -7,7 +7,10 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 BOUND = 1 / 4  # of `import torch`: 0.3 s where that takes 1.2 s
 RUNS = 5
 TRACEBACK = """\
@@ -22,11 +25,14 @@ IndexError: Target 10 is out of bounds.
 """
 
 
-def seconds(*arguments):
-    """Return the CPU time of a fresh interpreter, so that a busy machine makes no difference."""
+def seconds(folder, *arguments):
+    """Return the CPU time of a fresh interpreter in an empty folder, with bytecode as when installed."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, *arguments]
     before = os.times()
     subprocess.run(
-        [sys.executable, *arguments], input=TRACEBACK, text=True, stdout=subprocess.DEVNULL, check=False
+        command, input=TRACEBACK, text=True, stdout=subprocess.DEVNULL, check=False, cwd=folder, env=environment
     )
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
@@ -40,7 +46,7 @@ def brought_along():
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
 
-def main():
+def main(folder):
     programs = {
         "nothing": ("-c", "pass"),
         "explain": ("-m", "diagnostics", "explain", "-"),
@@ -49,7 +55,7 @@ def main():
     times = {name: [] for name in programs}
     for run in range(RUNS + 1):  # the first is not measured: it fills the page cache and writes bytecode
         for name, arguments in programs.items():
-            taken = seconds(*arguments)
+            taken = seconds(folder, *arguments)
             if run:
                 times[name].append(taken)
     start = statistics.median(times["nothing"])
@@ -64,4 +70,5 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory() as folder:
+        sys.exit(main(folder))
