@@ -69,7 +69,7 @@ class Rule:
             def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
                 ...
 
-    A rule of this library has its own file `diagnostics/rules/<stage>/<name>.py`, which gives its stage and name.
+    A rule of this library has its own file under `diagnostics/rules/<stage>/`, which gives its stage and name.
     Any other rule declares its stage; its name is that of the class, in lower case with hyphens, unless it
     declares one. Rules in the entry point group ``diagnostics.rules`` are evaluated too.
 
@@ -94,8 +94,9 @@ class Rule:
             InvalidInput: the declaration of the rule is wrong.
         """
         super().__init_subclass__()
-        *_, folder, file = ("", "", *cls.__module__.split("."))
-        of_library = cls.__module__.startswith(f"{__name__.partition('.')[0]}.rules.")
+        package, _, place = cls.__module__.partition(".rules.")
+        of_library = package == __name__.partition(".")[0]
+        folder, *_, file = (*place.split("."), cls.__module__.rpartition(".")[2])
         if "name" not in vars(cls):
             cls.name = file.replace("_", "-") if of_library else hyphenated(cls.__name__)
         if of_library and folder in STAGES:

@@ -214,7 +214,7 @@ class TestArguments:
         )
 
     def test_a_fault_of_a_rule_is_a_line_in_the_report(self, monkeypatch):
-        from diagnostics.rules.model.labels_out_of_range import LabelsOutOfRange
+        from diagnostics.rules.model.loss.labels_out_of_range import LabelsOutOfRange
 
         def fail(self, *_):
             raise ZeroDivisionError("a fault of ours")

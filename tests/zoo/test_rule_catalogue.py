@@ -54,9 +54,11 @@ def test_every_rule_the_first_three_exhibits_need_is_there():
 
 def test_one_file_holds_one_rule():
     folders = [ROOT / "diagnostics" / "rules" / stage for stage in STAGES]
-    files = [f for folder in folders for f in folder.glob("*.py") if f.name != "__init__.py"]
+    files = [f for folder in folders for f in folder.rglob("*.py") if f.name != "__init__.py"]
     assert sorted(f.stem.replace("_", "-") for f in files) == sorted(RULES)
-    assert all(f.parent.name == RULES[f.stem.replace("_", "-")].stage for f in files)
+    for file in files:
+        stage = RULES[file.stem.replace("_", "-")].stage
+        assert file.relative_to(ROOT / "diagnostics" / "rules").parts[0] == stage
 
 
 @every_rule
@@ -89,8 +91,8 @@ def test_reasons_are_given_for_rules_alone():
 
 @every_rule
 def test_a_test_makes_it_fire(rule: Rule):
-    test = ROOT / "tests" / "unit" / "rules" / rule.stage / f"test_{rule.name.replace('-', '_')}.py"
-    assert test.exists()
+    folder = ROOT / "tests" / "unit" / "rules" / rule.stage
+    (test,) = folder.rglob(f"test_{rule.name.replace('-', '_')}.py")
     assert ".message ==" in test.read_text(), "the test must assert a message, word for word"
 
 

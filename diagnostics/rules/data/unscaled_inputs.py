@@ -12,7 +12,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.model.initial_loss_off import InitialLossOff
+from diagnostics.rules.model.loss.initial_loss_off import InitialLossOff
 from diagnostics.text.join import capitalized
 
 LARGE = 30.0  # root mean square; 1 after standardisation, 78 for the pixels of MNIST

@@ -5,7 +5,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts, NotProbabilities
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
-from diagnostics.rules.model.logits_as_probabilities import LogitsAsProbabilities
+from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
 
 RULE = LogitsAsProbabilities()
 LOGITS = OutputFacts((8, 3), 3, (), -1.32, 0.98, sums_to_one=False)

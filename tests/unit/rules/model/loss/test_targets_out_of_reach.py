@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
-from diagnostics.rules.model.targets_out_of_reach import TargetsOutOfReach
+from diagnostics.rules.model.loss.targets_out_of_reach import TargetsOutOfReach
 
 RULE = TargetsOutOfReach()
 

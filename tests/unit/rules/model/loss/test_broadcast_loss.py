@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts, ShapesDiffer
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
-from diagnostics.rules.model.broadcast_loss import BroadcastLoss
+from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 
 RULE = BroadcastLoss()
 STRETCHED = LossFacts(1.9, "mean_squared_error", 0.9, broadcast=True)

@@ -5,7 +5,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts, LabelBeyondOutputs
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
-from diagnostics.rules.model.labels_out_of_range import LabelsOutOfRange
+from diagnostics.rules.model.loss.labels_out_of_range import LabelsOutOfRange
 
 MODEL = ModelFacts("DistilBertForSequenceClassification", "transformers", 1000, 1000)
 CRASH = CrashFacts(

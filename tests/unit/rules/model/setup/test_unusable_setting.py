@@ -2,7 +2,7 @@ import pytest
 
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.setup import UnusableSetting as Symptom
-from diagnostics.rules.model.unusable_setting import UnusableSetting
+from diagnostics.rules.model.setup.unusable_setting import UnusableSetting
 
 CRASH = CrashFacts("ValueError", "", (), live=False)
 

@@ -4,7 +4,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
-from diagnostics.rules.model.initial_loss_off import InitialLossOff
+from diagnostics.rules.model.loss.initial_loss_off import InitialLossOff
 
 TEN = OutputFacts((32, 10), 10)
 

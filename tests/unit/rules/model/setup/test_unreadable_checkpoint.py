@@ -2,7 +2,7 @@ import pytest
 
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.setup import UnreadableCheckpoint as Symptom
-from diagnostics.rules.model.unreadable_checkpoint import SEEN, UnreadableCheckpoint
+from diagnostics.rules.model.setup.unreadable_checkpoint import SEEN, UnreadableCheckpoint
 
 CRASH = CrashFacts("UnpicklingError", "", (), live=False)
 

@@ -1,6 +1,6 @@
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
-from diagnostics.rules.model.checkpoint_keys_mismatch import CheckpointKeysMismatch, prefix_of
+from diagnostics.rules.model.setup.checkpoint_keys_mismatch import CheckpointKeysMismatch, prefix_of
 
 RULE = CheckpointKeysMismatch()
 CRASH = CrashFacts("RuntimeError", "", (), live=False)

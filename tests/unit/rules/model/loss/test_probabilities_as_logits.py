@@ -2,7 +2,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
-from diagnostics.rules.model.probabilities_as_logits import ProbabilitiesAsLogits
+from diagnostics.rules.model.loss.probabilities_as_logits import ProbabilitiesAsLogits
 
 RULE = ProbabilitiesAsLogits()
 CROSS_ENTROPY = LossFacts(1.09, "cross_entropy", 1.08, reads="logits", name="CrossEntropyLoss")

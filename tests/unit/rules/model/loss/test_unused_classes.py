@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import DatasetFacts, ModelFacts, OutputFacts
-from diagnostics.rules.model.unused_classes import UnusedClasses
+from diagnostics.rules.model.loss.unused_classes import UnusedClasses
 
 THOUSAND = OutputFacts((8, 1000), 1000)
 TEN_KINDS = np.arange(200) % 10
