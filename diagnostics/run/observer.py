@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from diagnostics.collectors.isolation.guard import FaultGuard, is_out_of_memory
+from diagnostics.collectors.isolation.guard import FaultGuard, is_device_failure, is_out_of_memory
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import own_run
@@ -489,7 +489,7 @@ class ScriptObserver:
             self._fault(fault)
 
     def _fault(self, fault: Exception) -> None:
-        if is_out_of_memory(fault):
+        if is_out_of_memory(fault) or is_device_failure(fault):
             return  # the script's failure, not ours
         self.faults.append("".join(traceback.format_exception(fault)).strip())
 

@@ -207,6 +207,34 @@ class TestFrameworks:
 
 
 @pytest.mark.slow
+def test_a_device_that_fails_in_the_first_step_is_no_fault_of_the_library(diagnose, tmp_path):
+    ended = diagnose(
+        """
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+
+        from bugs import lab
+
+        device = lab.device()
+        rows = TensorDataset(torch.randn(16, 4), torch.arange(16) % 3)
+        model = torch.nn.Linear(4, 2).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for inputs, labels in DataLoader(rows, batch_size=8):
+            loss = torch.nn.functional.cross_entropy(model(inputs.to(device)), labels.to(device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        "--output",
+        "r.json",
+        "--quiet",
+    )
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert "line 14, in <module>\n    loss.backward()" in ended.stderr
+    assert ([finding["rule"] for finding in report["findings"]], report["faults"]) == (["asynchronous-error"], [])
+
+
+@pytest.mark.slow
 @pytest.mark.exhaustive  # tests/keras/run/test_data.py fits on generators in its own process
 def test_a_training_on_a_generator_is_examined_by_a_batch_that_it_draws(diagnose, tmp_path):
     text = KERAS.replace("OUTPUTS", "3").replace(
