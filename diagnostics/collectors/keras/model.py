@@ -14,7 +14,6 @@ from diagnostics.facts.pipeline import ActivationFacts, ModelFacts, OptimizerFac
 
 # Functions with a lower and an upper bound, at which their gradient vanishes.
 _BOUNDS = {"tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "hard_sigmoid": (0.0, 1.0), "hard_tanh": (-1.0, 1.0)}
-_SCALING = (keras.layers.Normalization, keras.layers.Rescaling)
 _RELU_LIKE = ("relu", "relu6")
 # Stages that no pipeline of Keras offers; see `Pipeline.not_offered`.
 NOT_OFFERED = {
@@ -45,7 +44,9 @@ def describe_model(model: keras.Model) -> ModelFacts:
         ),
         outputs_setting=_outputs_setting(model),
         computes_loss=computes_loss(model),
-        scales_inputs=any(isinstance(layer, _SCALING) for layer in layers),
+        scales_inputs=any(
+            isinstance(layer, keras.layers.Normalization | keras.layers.Rescaling) for layer in layers
+        ),
     )
 
 
