@@ -360,6 +360,7 @@ class TestLeavesNothingBehind:
             model(batch(step)[0]).square().mean().backward()
             optimizer.step()
         assert len(watch._rows) <= 5
+        watch.close()
         assert watch.faults == {"readings": "watching the readings ended: ZeroDivisionError: on purpose"}
 
     def test_hooks_are_gone_after_closing(self):
