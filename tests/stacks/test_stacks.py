@@ -17,7 +17,7 @@ from tests.side_effects.harness import compare
 ROOT = Path(__file__).resolve().parents[2]
 HEALTHY = sorted(Path(__file__).parent.glob("healthy/*.py"))
 VARIANTS = tomllib.loads((Path(__file__).parent / "broken.toml").read_text())["variant"]
-RULES = {path.stem.replace("_", "-") for path in ROOT.glob("diagnostics/rules/*/*.py")}
+RULES = {path.stem.replace("_", "-") for path in ROOT.glob("diagnostics/rules/**/*.py")}
 SECONDS = 300  # for one child process; each takes a few seconds, and most of them for imports
 
 
