@@ -113,15 +113,15 @@ def _spawned(crash: Crash) -> WorkerCrash | None:
     return None
 
 
-_COMMAND = re.compile(r"Command .*python.*\.py'?.* returned non-zero exit status (?P<code>\d+)", re.DOTALL)
+_COMMAND = re.compile(r"Command (?P<words>.*) returned non-zero exit status (?P<code>\d+)", re.DOTALL)
 
 
 def _launched(crash: Crash) -> LauncherTail | None:
     """Recognise a launcher's report without the launcher's frames, or with its last line cut off."""
     facts = crash.facts
-    found = _COMMAND.search(facts.message) if facts.exception == "CalledProcessError" else None
+    found = _COMMAND.match(facts.message.strip()) if facts.exception == "CalledProcessError" else None
     own = any(frame.yours for frame in facts.frames)
-    if found is not None and not own:
+    if found is not None and "python" in found["words"] and ".py" in found["words"] and not own:
         return LauncherTail("the launcher", None, int(found["code"]))
     last = facts.frames[-1] if facts.frames else None
     cut_off = facts.exception in ("", "errors") and last is not None
