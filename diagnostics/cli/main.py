@@ -70,7 +70,8 @@ def _parser(with_run: bool) -> argparse.ArgumentParser:
 
     explain = commands.add_parser("explain", help="find the cause of the traceback in a file")
     explain.add_argument("file", metavar="FILE", help="a file with a traceback, or - for standard input")
-    explain.add_argument("--format", choices=("text", "json", "html"), default="text")
+    explain.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
+    explain.add_argument("--no-redact", action="store_true", help="keep folders, secrets and data in Markdown")
     explain.set_defaults(command=_explain)
 
     rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
@@ -109,14 +110,10 @@ def _explain(options: argparse.Namespace) -> int:
     if log.note is not None:
         print(f"diagnose: {log.note}", file=sys.stderr)
     report = explain(log.text)
-    if options.format == "json":
-        print(report.to_json())
-    elif options.format == "html":
-        from diagnostics.report.html import page
-
-        print(page.page(report))
-    else:
+    if options.format == "text":
         Console(highlight=False).print(report)
+    else:
+        print(report.rendered(options.format, redact=not options.no_redact))
     return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN
 
 

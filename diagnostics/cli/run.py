@@ -11,13 +11,14 @@ from typing import Any
 
 from diagnostics.config import from_option, from_pyproject
 from diagnostics.errors import InvalidInput
+from diagnostics.report.report import KINDS
 from diagnostics.run.output import STANDARD_OUTPUT
 from diagnostics.run.own_modules import is_shadowed, under_alias
 from diagnostics.run.ranks import Rank, rank_of_this_process
 from diagnostics.run.script import Script
 from diagnostics.run.session import FAIL_ON, RunOptions, RunSession
 
-FORMATS = ("text", "json", "html")
+FORMATS = tuple(KINDS.values())
 
 DESCRIPTION = """\
 Runs an unmodified script as `python` would, and reports at its end what is wrong with its training: findings from
@@ -48,6 +49,9 @@ def add_to(commands: Any) -> None:
     run.add_argument("script", metavar="SCRIPT", nargs="?", help="the script")
     run.add_argument("--format", choices=FORMATS, help="of the report (default: by the name of FILE, else text)")
     run.add_argument("--output", metavar="FILE", type=Path, help="write the report there; - is standard output")
+    run.add_argument(
+        "--no-redact", action="store_true", help="keep folders, host names, secrets and data in a Markdown report"
+    )
     run.add_argument("--fail-on", choices=FAIL_ON, default="warning", help="severity that makes the run fail")
     run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules to ignore")
     run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after N optimizer steps")
@@ -110,14 +114,14 @@ def run_script(options: argparse.Namespace) -> int:
         second_look=options.second_look,
         rank=rank,
         verbose=options.verbose,
+        redact=not options.no_redact,
     )
     return RunSession(script, session_options).make()
 
 
 def _format(options: argparse.Namespace) -> str:
     if options.format is None:
-        ending = "" if options.output is None else options.output.suffix.lstrip(".")
-        return ending if ending in FORMATS else "text"
+        return KINDS.get("" if options.output is None else options.output.suffix, "text")
     if options.format == "html" and options.output is None:
         raise InvalidInput("an HTML report needs a file: --output report.html")
     return str(options.format)

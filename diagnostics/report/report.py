@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from diagnostics.failed_batch import FailedBatch
 
 JSON_VERSION = 1
+KINDS: Mapping[str, str] = {".txt": "text", ".json": "json", ".html": "html", ".md": "markdown"}
+"""What a report is rendered as, by the ending of a file."""
 
 Status = Literal["passed", "stopped", "failed", "not judged", "not reached"]
 
@@ -158,27 +160,42 @@ class Report:
         """Return the report as a JSON object; NaN and infinities, which JSON does not have, as text."""
         return json.dumps(_plain(self.as_dict()), indent=indent, allow_nan=False)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the report to a file: ``.json`` for programs, ``.txt`` for people, ``.html`` with charts.
+    def to_markdown(self, *, redact: bool = True) -> str:
+        """Return the report as Markdown, to ask others for help with: see `diagnostics.report.markdown`.
 
-        The HTML is a single file without external resources, to open in a browser or send to a colleague. An
-        existing file is replaced atomically.
+        Args:
+            redact: whether to leave out folders, host names, addresses, secrets, and quoted texts and arrays,
+                which may be data. The text says what was left out.
+        """
+        from .markdown import as_markdown
+
+        return as_markdown(self, redact=redact)
+
+    def rendered(self, kind: str, *, redact: bool = True) -> str:
+        """Render as one of `KINDS`; `redact`: see `to_markdown`."""
+        if kind == "html":
+            from .html.page import page
+
+            return page(self)
+        if kind == "markdown":
+            return self.to_markdown(redact=redact)
+        return self.to_json() if kind == "json" else str(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report to a file: ``.json`` for programs, ``.txt`` for people, ``.html`` with charts, ``.md``.
+
+        The HTML is a single file without external resources, to open in a browser or send to a colleague; Markdown
+        is for those whom you ask for help, see `to_markdown`. An existing file is replaced atomically.
 
         Raises:
             OSError: the file cannot be written.
             InvalidInput: the file's name ends in something else.
         """
         target = Path(path)
-        writers = {".json": self.to_json, ".txt": self.__str__, ".html": self._page}
-        if target.suffix not in writers:
-            raise InvalidInput(f"save() was given {str(path)!r}; the name must end in {', '.join(writers)}.")
-        write_whole(target, writers[target.suffix]() + "\n")
+        if target.suffix not in KINDS:
+            raise InvalidInput(f"save() was given {str(path)!r}; the name must end in {', '.join(KINDS)}.")
+        write_whole(target, self.rendered(KINDS[target.suffix]) + "\n")
         return target
-
-    def _page(self) -> str:
-        from diagnostics.report.html.page import page
-
-        return page(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from .terminal import render

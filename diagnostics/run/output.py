@@ -16,17 +16,9 @@ from diagnostics.api import watch_report  # noqa: F401  imported before the scri
 from diagnostics.api.explain import explain
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.where import Where
-from diagnostics.report.html import page as html_report
 from diagnostics.report.report import Report, StageResult
 
 STANDARD_OUTPUT = Path("-")
-
-
-def as_kind(report: Report, kind: str) -> str:
-    """Render a report as ``text``, ``json`` or ``html``."""
-    if kind == "html":
-        return html_report.page(report)
-    return report.to_json() if kind == "json" else str(report)
 
 
 def say(what: str | Report) -> None:
@@ -83,7 +75,7 @@ def rehearse(kind: str) -> None:
     report = Report("rehearsal", (finding,), (StageResult("data", "passed"),), crash=crash, faults=("none",))
     Console(file=io.StringIO(), force_terminal=True, highlight=False).print(report)
     for each in {"text", kind}:
-        as_kind(report, each)
+        report.rendered(each)
 
 
 class _Escaping:

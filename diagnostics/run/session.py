@@ -19,7 +19,7 @@ from diagnostics.text.join import count_of
 from .cpu_rerun import run_again
 from .limits import Limits
 from .observer import ScriptObserver
-from .output import STANDARD_OUTPUT, as_kind, print_out, rehearse, say
+from .output import STANDARD_OUTPUT, print_out, rehearse, say
 from .own_modules import OwnModules
 from .ranks import Exchange, Rank
 from .script import Ending, Script, end_by_interrupt
@@ -44,7 +44,7 @@ class RunOptions:
     """The options of `diagnose run`.
 
     Attributes:
-        kind: of the report: ``text``, ``json`` or ``html``.
+        kind: of the report: one of `diagnostics.report.report.KINDS`.
         output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
         fail_on: the lowest severity that makes the exit code 1, ``error`` or ``warning``; ``never``.
         ignores: ignored rules, each with the reason.
@@ -55,6 +55,7 @@ class RunOptions:
         quiet: whether to print no report unless the run fails.
         verbose: whether the text names all rules that could not be judged.
         second_look: seconds for the second look at most; 0 for none, None for a share of the run.
+        redact: whether Markdown leaves out private parts; see `Report.to_markdown`.
         rank: of this process under a launcher, where the exit code is the script's; None without a launcher.
     """
 
@@ -70,6 +71,7 @@ class RunOptions:
     second_look: float | None = None
     rank: Rank | None = None
     verbose: bool = False
+    redact: bool = True
 
 
 class RunSession:
@@ -198,13 +200,14 @@ class RunSession:
     def _print(self, report: Report) -> None:
         output, kind = self._options.output, self._options.kind
         quiet = self._options.quiet and not self._fails(report) and report.crash is None
+        redact = self._options.redact
         if output == STANDARD_OUTPUT:
-            if quiet or print_out(as_kind(report, kind)):
+            if quiet or print_out(report.rendered(kind, redact=redact)):
                 return
             say("diagnose: cannot write to standard output.")
         elif output is not None:
             try:
-                write_whole(output, as_kind(report, kind) + "\n")
+                write_whole(output, report.rendered(kind, redact=redact) + "\n")
             except OSError as error:
                 say(f"diagnose: {output} cannot be written: {error.strerror}.")
             else:
@@ -212,7 +215,7 @@ class RunSession:
                     say(f"diagnose: the report is in {output}")
                 return
         if not quiet:
-            say(report.to_json() if kind == "json" else report)
+            say(report if kind == "text" else report.rendered(kind, redact=redact))
 
     def _fails(self, report: Report) -> bool:
         if self._options.fail_on == "never":

@@ -56,6 +56,14 @@ class TestExplain:
         assert main(["explain", str(file)]) == 0
         assert "No rule recognises this failure." in capsys.readouterr().out
 
+    def test_writes_markdown_without_folders_unless_asked_for(self, tmp_path, capsys):
+        file = tmp_path / "log.txt"
+        file.write_text(TRACEBACK)
+        assert main(["explain", str(file), "--format", "markdown"]) == 1
+        assert "/home/ada" not in capsys.readouterr().out
+        main(["explain", str(file), "--format", "markdown", "--no-redact"])
+        assert '"/home/ada/nli/train.py", line 31' in capsys.readouterr().out
+
     def test_writes_a_page(self, tmp_path, capsys):
         file = tmp_path / "log.txt"
         file.write_text(TRACEBACK)

@@ -278,4 +278,4 @@ class TestSave:
     def test_refuses_another_ending(self, tmp_path):
         with pytest.raises(InvalidInput) as raised:
             Report("examined").save("report.pdf")
-        assert str(raised.value) == "save() was given 'report.pdf'; the name must end in .json, .txt, .html."
+        assert str(raised.value) == "save() was given 'report.pdf'; the name must end in .txt, .json, .html, .md."

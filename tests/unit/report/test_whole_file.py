@@ -46,7 +46,7 @@ class TestWriteWhole:
         assert os.listdir(tmp_path) == ["r.txt"]
 
 
-@pytest.mark.parametrize("ending", ["txt", "json", "html"])
+@pytest.mark.parametrize("ending", ["txt", "json", "html", "md"])
 def test_a_report_with_a_lone_surrogate_is_saved(tmp_path, ending):
     path = Report("ran \udc80.py").save(tmp_path / f"r.{ending}")
     assert "\\udc80" in path.read_text("utf-8")

@@ -82,12 +82,14 @@ class TestStandardOutput:
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
         )  # fmt: skip
 
-    @pytest.mark.parametrize("kind", ["text", "json", "html"])
+    @pytest.mark.parametrize("kind", ["text", "json", "html", "markdown"])
     def test_the_report_follows_what_the_script_printed(self, tmp_path, kind):
         ended = self.diagnose(tmp_path, "import sys\nsys.stdout.write('out\\n')", "--format", kind)
         first, _, report = ended.stdout.partition("\n")
         assert (ended.returncode, first, ended.stderr) == (0, "out", "")
-        begins = {"text": "ran train.py", "json": "{", "html": "<!DOCTYPE html>"}[kind]
+        begins = {"text": "ran train.py", "json": "{", "html": "<!DOCTYPE html>", "markdown": "## ran train.py"}[
+            kind
+        ]
         assert report.startswith(begins)
 
     def test_no_file_is_written(self, tmp_path):

@@ -1,0 +1,232 @@
+"""Renders a report as Markdown: a brief for a forum, an issue tracker or an assistant, without private parts."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from diagnostics.collectors.system.environment import environment
+from diagnostics.text.join import count_of, listed
+from diagnostics.text.visible import shortened, visible
+
+from .doubts import doubted
+from .redaction import Redaction
+from .terminal import SENTENCE, unrecognised
+
+if TYPE_CHECKING:
+    from diagnostics.engine.finding import Finding
+    from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.training import TrainingHistory
+    from diagnostics.facts.where import Where
+
+    from .report import Report
+
+ROWS = 10  # of the table of steps: enough to see whether a loss falls, stays or explodes
+AROUND = 3  # lines of code before and after the one concerned
+MOST_PLACES = 4  # places of code that are shown
+FRAMES = 12  # of a traceback: the innermost
+LINE = 160  # characters of a line of code
+
+
+def as_markdown(report: Report, *, redact: bool = True) -> str:
+    """Render what someone else needs to help with a run.
+
+    Args:
+        report: of any kind.
+        redact: whether to leave out folders, host names, addresses, secrets, and quoted texts and arrays, which
+            may be data. What was left out is counted at the end.
+    """
+    private = Redaction(keeps_all=not redact)
+    parts = [part for section in _sections(report, private) if (part := "\n".join(section).strip("\n"))]
+    if redact:
+        left_out = f"Left out: {private.taken}." if private.taken else "Nothing had to be left out."
+        parts.append(f"*{left_out} What remains was not read by a person: look through it before you publish it.*")
+    return visible("\n\n".join(parts))
+
+
+def _sections(report: Report, private: Redaction) -> Iterator[Iterator[str]]:
+    yield _head(report, private)
+    if report.crash is not None:
+        yield _crash(report, report.crash, private)
+    for finding in report.findings:
+        yield _finding(finding, private)
+    yield _stages(report, private)
+    if report.history is not None and len(report.history.steps.steps):
+        yield _course(report.history)
+    yield _code(report, private)
+    if report.crash is None or report.crash.live:  # a pasted traceback is of another machine
+        yield _environment()
+    yield _to_reproduce(report, private)
+    if report.faults:
+        yield iter(
+            ("### Errors in diagnostics itself", "", *(f"- {_plain(private.prose(f))}" for f in report.faults))
+        )
+
+
+def _head(report: Report, private: Redaction) -> Iterator[str]:
+    yield f"## {_plain(private.prose(shortened(report.title)))}"
+    yield ""
+    counts = [
+        count_of(count, severity)
+        for severity in ("error", "warning", "note")
+        if (count := sum(finding.severity == severity for finding in report.findings))
+    ]
+    if counts:
+        yield f"`diagnose` found {listed(counts)}: {listed(f'`{f.rule}`' for f in report.findings)}."
+    elif report.crash is None:
+        yield "`diagnose` found nothing."
+
+
+def _crash(report: Report, crash: CrashFacts, private: Redaction) -> Iterator[str]:
+    yield "### The exception"
+    yield ""
+    lines = []
+    for frame in crash.frames[-FRAMES:]:
+        lines.append(f'  File "{private.file(frame.file)}", line {frame.line}, in {frame.function}')
+        if frame.code:
+            lines.append(f"    {private.code(frame.code)[:LINE]}")
+    name = f"{crash.exception}: " if crash.exception else ""
+    lines.append(f"{name}{private.prose(shortened(crash.message.strip(), SENTENCE))}")
+    yield from _fenced(lines, "text")
+    if not report.findings:
+        yield ""
+        yield unrecognised(crash)
+
+
+def _finding(finding: Finding, private: Redaction) -> Iterator[str]:
+    place = [] if finding.where is None else [f"`{private.file(str(finding.where))}`"]
+    step = [] if finding.step is None else [f"step {finding.step}"]
+    yield f"### {finding.severity}: {finding.rule}" + "".join(f", {part}" for part in (*step, *place))
+    yield ""
+    message = private.prose(shortened(finding.message))
+    if "\n" in message:  # a table in columns
+        first, *table = message.split("\n")
+        yield _plain(first)
+        yield ""
+        yield from _fenced(table, "text")
+    else:
+        yield _plain(message)
+    yield ""
+    for label, fix in (("Fix", finding.fix), *(("Or", other) for other in finding.alternatives)):
+        yield f"- {label}: {_plain(private.code(shortened(fix)))}"
+    if finding.consequences:
+        yield f"- It also caused: {listed(f'`{f.rule}`' for f in finding.consequences)}"
+    if finding.other_trainings:
+        yield f"- Also in {count_of(finding.other_trainings, 'other training')} of this script"
+
+
+def _stages(report: Report, private: Redaction) -> Iterator[str]:
+    seen = [stage for stage in report.stages if stage.status != "not reached"]
+    if not seen:
+        return
+    doubts = doubted(report)
+    yield "### What was looked at"
+    yield ""
+    yield "| stage | outcome | |"
+    yield "|---|---|---|"
+    for stage in seen:
+        outcome = "doubtful" if stage.status == "passed" and stage.name in doubts else stage.status
+        yield f"| {stage.name} | {outcome} | {_cell(private.prose(shortened(stage.detail, SENTENCE)))} |"
+
+
+def _course(history: TrainingHistory) -> Iterator[str]:
+    """Tabulate some of the steps that are known, the first and the last among them."""
+    steps = history.steps.steps
+    known = history.losses.steps if history.losses is not None and len(history.losses.steps) else steps
+    chosen = known[np.unique(np.linspace(0, len(known) - 1, ROWS).round().astype(int))]
+    columns = {}
+    if history.losses is not None:
+        columns["loss"] = dict(zip(history.losses.steps, history.losses.values, strict=True))
+    rates = history.steps.learning_rates
+    if np.isfinite(rates).any():
+        highest = np.where(np.isfinite(rates), rates, -np.inf).max(axis=1)
+        columns["learning rate"] = dict(zip(steps, highest, strict=True))
+    if history.gradients is not None:
+        columns["gradient norm"] = dict(zip(history.gradients.steps, history.gradients.norms, strict=True))
+    yield "### Course of the run"
+    yield ""
+    yield f"{count_of(history.steps.total_steps, 'step')} in all."
+    yield ""
+    yield f"| step | {' | '.join(columns)} |"
+    yield "|---:" * (len(columns) + 1) + "|"
+    for step in chosen:
+        cells = (_number(values.get(step)) for values in columns.values())
+        yield f"| {step} | {' | '.join(cells)} |"
+    if (evaluations := history.evaluations) is not None and len(evaluations.steps):
+        pairs = zip(evaluations.steps, evaluations.losses, strict=True)
+        yield ""
+        yield f"Evaluations (step: loss): {', '.join(f'{s}: {_number(v)}' for s, v in list(pairs)[-ROWS:])}."
+
+
+def _code(report: Report, private: Redaction) -> Iterator[str]:
+    """Show the lines that the findings and the exception name, as far as their files can be read."""
+    places: dict[tuple[str, int], Where] = {}
+    crash = [] if report.crash is None or not report.crash.live else [report.crash.where]
+    for place in (*crash, *(finding.where for finding in report.findings)):
+        if place is not None:
+            places.setdefault((place.file, place.line), place)
+    begun = False
+    for place in list(places.values())[:MOST_PLACES]:
+        lines = linecache.getlines(place.file)
+        if not 0 < place.line <= len(lines):
+            continue
+        if not begun:
+            yield "### The lines concerned"
+            begun = True
+        first = max(place.line - AROUND, 1)
+        shown = lines[first - 1 : place.line + AROUND]
+        yield ""
+        yield f"`{private.file(place.file)}`, line {place.line}:"
+        yield ""
+        yield from _fenced(
+            [
+                f"{'>' if number == place.line else ' '} {number:4}  {private.code(line.rstrip())[:LINE]}".rstrip()
+                for number, line in enumerate(shown, first)
+            ],
+            "text",
+        )
+
+
+def _environment() -> Iterator[str]:
+    yield "### Versions and devices"
+    yield ""
+    for name, value in environment():
+        yield f"- {name}: {value}"
+
+
+def _to_reproduce(report: Report, private: Redaction) -> Iterator[str]:
+    if report.script is None:
+        return
+    yield "### To reproduce"
+    yield ""
+    yield from _fenced([f"diagnose run --format markdown {private.file(report.script)}"], "sh")
+
+
+def _fenced(lines: list[str], language: str) -> Iterator[str]:
+    fence = "```"
+    while any(fence in line for line in lines):
+        fence += "`"
+    yield f"{fence}{language}"
+    yield from lines
+    yield fence
+
+
+def _plain(text: str) -> str:
+    """Escape what Markdown would take for markup, but in code: tags, emphasis, and dunder names."""
+    return re.sub(r"`[^`]*`|[<*]|__", _escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("`") else "".join(f"\\{letter}" for letter in found[0])
+
+
+def _cell(text: str) -> str:
+    return _plain(" ".join(text.split())).replace("|", "\\|")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None or value == -np.inf else f"{float(value):.4g}"
