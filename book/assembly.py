@@ -82,6 +82,7 @@ def assemble(exhibits: Sequence[Exhibit], notebooks: Mapping[str, NotebookNode],
     (source / "recall.md").write_text(recall_page(measured), "utf-8")
     # For a page that names the rule of a message in the reader's browser.
     (source / "_static" / "messages.json").write_text(json.dumps(message_table()), "utf-8")
+    shutil.copy(zoo / "diagnostics" / "report" / "report.schema.json", source / "_static")
     generated = source / "_generated"
     generated.mkdir()
     (generated / "cages.md").write_text(pages.cards(exhibits), "utf-8")

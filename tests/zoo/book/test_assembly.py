@@ -81,6 +81,10 @@ class TestAssemble:
     def test_the_table_of_messages_lies_beside_the_pages(self, source: Path) -> None:
         assert json.loads((source / "_static" / "messages.json").read_text()) == message_table()
 
+    def test_the_schema_of_the_json_report_lies_beside_the_pages(self, source: Path) -> None:
+        schema = json.loads((source / "_static" / "report.schema.json").read_text())
+        assert schema["title"] == "Report of diagnose"
+
     def test_the_landing_page_shows_the_report_of_the_run(self, source: Path) -> None:
         assert "</span> labels-out-of-range" in (source / "_generated" / "report.md").read_text()
         assert "_generated/report.md" in (source / "index.md").read_text()

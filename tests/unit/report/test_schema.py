@@ -1,0 +1,55 @@
+"""The published schema of the JSON report, against reports with every part."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+import jsonschema
+import pytest
+
+import diagnostics
+from diagnostics import Finding, Report
+from diagnostics.engine.finding import SEVERITIES, STAGES
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.where import Where
+from diagnostics.report.report import StageResult, Status
+
+SCHEMA = json.loads((Path(diagnostics.__file__).parent / "report" / "report.schema.json").read_text())
+FOLLOWS = Finding("loss-plateau", "note", "optimizer", "seen", "change")
+FINDING = Finding(
+    "dead-units", "warning", "model", "seen", "change", evidence={"share": float("nan")}, step=3,
+    where=Where("train.py", 3, "main"), alternatives=("or that",), consequences=(FOLLOWS,),
+)  # fmt: skip
+CRASH = CrashFacts("ValueError", "no", (FrameFacts("train.py", 3, "main"),), live=True)
+WHOLE = Report(
+    "ran train.py", (FINDING,), (StageResult("batch", "passed", "seen"),), {"future-leak": "needs more"},
+    crash=CRASH, faults=("failed",), script="train.py", exit_code=1, ignored={"dead-units": "on purpose"},
+    ignored_in_vain=("future-leak",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("report", [Report("examined"), WHOLE], ids=["empty", "whole"])
+def test_report_is_as_published(report):
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(report.to_json()))
+
+
+def test_every_field_is_described():
+    written = json.loads(WHOLE.to_json())
+    described = SCHEMA["$defs"]
+    assert set(written) == set(SCHEMA["properties"])
+    assert set(written["findings"][0]) == set(described["finding"]["properties"])
+    assert set(written["stages"][0]) == {field.name for field in fields(StageResult)}
+    assert set(written["crash"]) == set(described["crash"]["properties"])
+
+
+def test_names_are_those_of_the_library():
+    finding = SCHEMA["$defs"]["finding"]["properties"]
+    assert finding["severity"]["enum"] == list(SEVERITIES)
+    assert finding["stage"]["enum"] == list(STAGES)
+    assert SCHEMA["$defs"]["stage"]["properties"]["status"]["enum"] == list(get_args(Status))
+
+
+def test_another_report_is_refused():
+    with pytest.raises(jsonschema.ValidationError, match="'fatal' is not one of"):
+        jsonschema.validate({**WHOLE.as_dict(), "findings": [{**FINDING.as_dict(), "severity": "fatal"}]}, SCHEMA)
