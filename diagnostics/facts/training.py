@@ -367,12 +367,15 @@ class UnderflowFacts:
     zero_shares: Array
 
 
+INPUT_OF = "input of "
+
+
 @dataclass(frozen=True)
 class LayerActivity:
     """One activation layer in the forward passes of the steps looked at more closely; the k latest ones.
 
     Attributes:
-        layer: path of the module.
+        layer: path of the module; of a ReLU that is no module, `INPUT_OF` and the path of the layer that it feeds.
         function: ``relu``, ``tanh``, ``sigmoid``, …
         hidden: whether a layer with weights ran after it in one of these passes; the one that makes the
             prediction is not followed by any.

@@ -129,15 +129,37 @@ def unit_count(module: nn.Module, output: Tensor) -> tuple[Tensor, int]:
     Returns:
         The count (), still where the output is; and the number of units.
     """
-    # Images carry their channels on axis 1; everything else has features last.
-    axis = 1 if output.ndim >= 4 else output.ndim - 1
-    units = output.movedim(axis, -1).reshape(-1, output.shape[axis])
     if is_relu_like(module):
-        return (units == 0).all(0).sum(), units.shape[1]
+        return dead_count(output)
+    units = _by_unit(output)
     low, high = _BOUNDS[type(module)]
     margin = NEAR_BOUND * (high - low)
     at_bound = torch.logical_or(units <= low + margin, units >= high - margin)
     return (at_bound.float().mean(0) >= MOSTLY).sum(), units.shape[1]
+
+
+def dead_count(output: Tensor) -> tuple[Tensor, int]:
+    """Count the units of a ReLU's output (n, ...) that are zero everywhere.
+
+    Returns:
+        The count (), still where the output is; and the number of units.
+    """
+    units = _by_unit(output)
+    return (units == 0).all(0).sum(), units.shape[1]
+
+
+def is_output_of_relu(value: Tensor) -> bool:
+    """Whether a tensor of a graph comes straight from a ReLU, be it a module or a function."""
+    name = type(value.grad_fn).__name__
+    return name.startswith("ReluBackward") or (
+        name.startswith("ClampBackward") and getattr(value.grad_fn, "_saved_min", None) == 0
+    )
+
+
+def _by_unit(output: Tensor) -> Tensor:
+    """Lay out as (positions, units): images carry their channels on axis 1, everything else has features last."""
+    axis = 1 if output.ndim >= 4 else output.ndim - 1
+    return output.movedim(axis, -1).reshape(-1, output.shape[axis])
 
 
 def _activation_facts(name: str, module: nn.Module, output: Tensor) -> ActivationFacts:

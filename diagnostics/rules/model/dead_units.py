@@ -6,12 +6,13 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
-from diagnostics.facts.training import ActivityFacts, LayerActivity, LossHistory
+from diagnostics.facts.training import INPUT_OF, ActivityFacts, LayerActivity, LossHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
 DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in our measurements
 MIN_UNITS = 32  # with 16 units, 15 are dead by chance once in 4,000 layers, and such a layer was measured
+MIN_EXAMPLES_IN_ALL = 64  # of the sampled batches of a run, for a layer that is zero as a whole
 MIN_EXAMPLES = 8  # a unit that is zero for fewer examples may respond to others
 LAYERS_NAMED = 5
 LASTING = 3  # the latest sampled batches, in all of which the units must be dead
@@ -22,8 +23,9 @@ class DeadUnits(Rule):
 
     ## What it does
     Checks the output of each layer that ends in a ReLU or a ReLU6, for one batch. A unit (a channel, in a
-    convolution) counts as dead if it is zero for every example and every position. In a watched run, it must be
-    dead in the last 3 sampled batches.
+    convolution) counts as dead if it is zero for every example and every position. In a watched run of PyTorch, it
+    must be dead in the last 3 sampled batches; there the input of a layer counts, too, if it comes straight from a
+    ReLU that is no module, such as `torch.relu`.
 
     ## Why it is bad
     Where a ReLU outputs zero its gradient is zero too. A unit that is zero for every example gets no gradient, so
@@ -65,12 +67,14 @@ class DeadUnits(Rule):
 
     About half is normal: PyTorch's own initialisation shrinks the differences between examples from layer to
     layer, and deep in the network a unit is active for all of them or for none. Layers of 16 units reached 94% by
-    chance, hence the minimum of 32 units. In a watched run, a loss that falls makes it a note.
+    chance, hence the minimum of 32 units. In a watched run, a loss that falls makes it a note; and a layer of any
+    size counts if all of its units were zero in at least the last 3 sampled batches, of 64 examples together: such
+    a layer passes nothing on.
 
     ## Known problems
     A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its units
-    unused; for the models of transformers this is only a note. A sparse autoencoder does it on purpose. Functions
-    without a module, such as `torch.nn.functional.relu`, are not covered, nor are layers of fewer than 32 units.
+    unused; for the models of transformers this is only a note. A sparse autoencoder does it on purpose. Before
+    training, functions without a module, such as `torch.nn.functional.relu`, are not covered.
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,
@@ -134,8 +138,7 @@ class DeadUnits(Rule):
             for layer in activity.layers
             if layer.function.lower() in RELU_LIKE
             and len(layer.steps) >= LASTING
-            and (layer.units[-LASTING:] >= MIN_UNITS).all()
-            and (layer.examples[-LASTING:] >= MIN_EXAMPLES).all()
+            and (_is_large(layer) or _is_dead_as_a_whole(layer))
         ]
         if not judged:
             raise NotApplicable(
@@ -153,13 +156,14 @@ class DeadUnits(Rule):
             else f"They died between step {first.steps[since - 1]} and step {first.steps[since]}"
         )
         pretrained = model is not None and model.library == "transformers"
+        before = first.layer.removeprefix(INPUT_OF)
         return self.found(
             f"{_listed([_latest(layer) for layer in dead])} zero for every example, in each of the last {LASTING} "
             f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and the "
             "layers before them get no gradient through them.",
             fix=(
-                f"initialise the biases before layer '{first.layer}' with 0, its weights with kaiming_normal_",
-                f"add a normalisation before layer '{first.layer}'",
+                f"initialise the biases before layer '{before}' with 0, the weights with kaiming_normal_",
+                f"add a normalisation before layer '{before}'",
             )
             if not since
             else (
@@ -175,6 +179,19 @@ class DeadUnits(Rule):
             severity="note" if pretrained or has_fallen(losses) else None,
             step=int(first.steps[since]),
         )
+
+
+def _is_large(layer: LayerActivity) -> bool:
+    """Whether a share of its units means something, in each of the latest batches."""
+    enough = (layer.units >= MIN_UNITS) & (layer.examples >= MIN_EXAMPLES)
+    return bool(enough[-LASTING:].all())
+
+
+def _is_dead_as_a_whole(layer: LayerActivity) -> bool:
+    """Whether no unit has been active lately, for many examples: then its size, and theirs, do not matter."""
+    alive = (layer.dead < layer.units).nonzero()[0]
+    examples = layer.examples[int(alive[-1]) + 1 :] if alive.size else layer.examples
+    return len(examples) >= LASTING and bool(examples.sum() >= MIN_EXAMPLES_IN_ALL)
 
 
 def _latest(layer: LayerActivity) -> ActivationFacts:
@@ -195,7 +212,12 @@ def _listed(layers: list[ActivationFacts]) -> str:
     parts = []
     for number, layer in enumerate(layers[:LAYERS_NAMED]):
         share = f"all {layer.units}" if layer.dead == layer.units else f"{layer.dead} of the {layer.units}"
-        parts.append(f'{share} units of layer "{layer.layer}"' if not number else f'{share} of "{layer.layer}"')
+        of = f'"{layer.layer}"'
+        if layer.layer.startswith(INPUT_OF):
+            of = f'the {INPUT_OF}layer "{layer.layer.removeprefix(INPUT_OF)}"'
+        elif not number:
+            of = f"layer {of}"
+        parts.append(f"{share} {'of' if number else 'units of'} {of}")
     more = len(layers) - LAYERS_NAMED
     if more > 0:
         parts.append(f"nearly all of {more} more {'layer' if more == 1 else 'layers'}")

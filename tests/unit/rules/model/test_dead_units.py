@@ -102,6 +102,16 @@ class TestWhileTraining:
         assert judge(RULE.from_activity, activity([64, 64, 64, 30])) is None
 
     def test_is_not_applicable_to_few_looks_narrow_layers_and_small_batches(self):
-        for facts in (activity([64, 64]), activity([16] * 5, units=16), activity([64] * 5, examples=4)):
+        for facts in (activity([64, 64]), activity([15] * 5, units=16), activity([63] * 5, examples=4)):
             with pytest.raises(NotApplicable, match="in 3 sampled batches of at least 8 examples"):
                 judge(RULE.from_activity, facts)
+
+    def test_fires_on_a_small_layer_that_is_dead_as_a_whole(self):
+        finding = judge(RULE.from_activity, activity([4] * 16, units=4, examples=4, layer="input of fc2"))
+        assert finding.message.startswith('All 4 units of the input of layer "fc2" are zero for every example')
+        assert finding.fix == "initialise the biases before layer 'fc2' with 0, the weights with kaiming_normal_"
+
+    def test_needs_64_examples_since_a_small_layer_has_died(self):
+        with pytest.raises(NotApplicable):
+            judge(RULE.from_activity, activity([3, *[4] * 15], units=4, examples=4))
+        assert judge(RULE.from_activity, activity([3, *[4] * 16], units=4, examples=4)) is not None

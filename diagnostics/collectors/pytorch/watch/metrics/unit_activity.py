@@ -9,13 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagnostics.collectors.pytorch.activations import has_bounds, is_relu_like, unit_count
+from diagnostics.collectors.pytorch.activations import (
+    dead_count,
+    has_bounds,
+    is_output_of_relu,
+    is_relu_like,
+    unit_count,
+)
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
-from diagnostics.facts.training import ActivityFacts, LayerActivity
+from diagnostics.facts.training import INPUT_OF, ActivityFacts, LayerActivity
 
 STEPS = 64  # remembered, of each layer
-FOLLOWED = 4  # looks in which it is noted down which of them other layers follow
+FOLLOWED = 4  # looks in which it is noted down which of them other layers follow, and which get a functional ReLU
 
 
 class UnitActivity(ScopedHooks):
@@ -24,34 +30,43 @@ class UnitActivity(ScopedHooks):
     def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:
         super().__init__(guard, hooks)
         self._modules = [(path, m) for path, m in model.named_modules() if has_bounds(m) or is_relu_like(m)]
-        self._layers = [m for m in model.modules() if any(True for _ in m.parameters(recurse=False))]
+        named = model.named_modules()
+        self._layers = {path: m for path, m in named if any(True for _ in m.parameters(recurse=False))}
         self._relus = {path for path, module in self._modules if is_relu_like(module)}
         self._functions = {path: type(module).__name__.lower() for path, module in self._modules}
         self._pending: list[tuple[int, str, int, int, Tensor]] = []
         self._seen: dict[str, deque[tuple[int, int, int, int]]] = {}
         self._followed: set[str] = set()
         self._latest: list[str] = []
+        self._by_modules: set[int] = set()  # addresses of what the modules' ReLUs gave in this pass
+        self._fed: set[str] = set()  # layers whose input is a ReLU that is no module
         self._looks = 0
 
     def open(self, step: int) -> None:
         """Measure the pass that is about to run."""
         super().open(step)
         self._latest = []
-        if not self._modules:
-            return
+        self._by_modules.clear()
         for path, module in self._modules:
 
             def look(module: nn.Module, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
                 if path not in self._latest and _has_units(output):
                     self._latest.append(path)
+                    self._by_modules.add(output.data_ptr())
                     count, units = unit_count(module, output.detach())
                     self._pending.append((step, path, units, output.shape[0], count))
 
             self.after(module, look)
-        if self._looks < FOLLOWED:
-            self._looks += 1
-            for layer in self._layers:
+        self._looks += 1
+        for path, layer in self._layers.items():
+            if self._looks <= FOLLOWED:
                 self.after(layer, self._follow)
+            if self._looks <= FOLLOWED or path in self._fed:
+
+                def look_before(_: nn.Module, args: Any, *_rest: Any, path: str = path) -> None:
+                    self._look_before(step, path, args[0] if args else None)
+
+                self.after(layer, look_before)
 
     def read(self) -> None:
         """Read the measurements, in one copy per device."""
@@ -64,7 +79,7 @@ class UnitActivity(ScopedHooks):
     def facts(self) -> ActivityFacts | None:
         """Return the facts read so far; None if there are none."""
         layers = []
-        for path, function in self._functions.items():
+        for path, function in list(self._functions.items()):
             if path in self._seen:
                 steps, units, examples, counts = np.array(self._seen[path]).T
                 none = np.zeros_like(counts)
@@ -73,6 +88,20 @@ class UnitActivity(ScopedHooks):
                     LayerActivity(path, function, path in self._followed, steps, units, examples, dead, saturated)
                 )
         return ActivityFacts(tuple(layers)) if layers else None
+
+    def _look_before(self, step: int, path: str, value: Any) -> None:
+        """Count the dead units of a layer's input, if that is the output of a ReLU that is no module."""
+        name = f"{INPUT_OF}{path}"
+        if name in self._latest or not _has_units(value) or not is_output_of_relu(value):
+            return
+        if value.data_ptr() not in self._by_modules:
+            self._fed.add(path)
+            self._latest.append(name)
+            self._followed.add(name)
+            self._functions[name] = "relu"
+            self._relus.add(name)
+            count, units = dead_count(value.detach())
+            self._pending.append((step, name, units, value.shape[0], count))
 
     def _follow(self, *_: Any) -> None:
         self._followed.update(self._latest)
