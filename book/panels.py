@@ -70,6 +70,7 @@ def run_here(
 
 
 def _print_end(exhibit: Exhibit, text: str, lines: int) -> None:
+    text = text.partition("Exception ignored in")[0]  # what comes at the end of a process without memory
     # Keras goes back to the start of a line, tqdm leaves its bar behind when a script dies under it.
     shown = (CONTROLS.sub("", line.rstrip("\r").split("\r")[-1]) for line in text.split("\n"))
     said = [line.rstrip() for line in shown if line.strip() and not PROGRESS_BAR.search(line)]
