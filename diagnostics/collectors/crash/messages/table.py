@@ -16,7 +16,8 @@ A pattern is a regular expression that Python's `re` and JavaScript's `RegExp` w
 is written as JavaScript's, with ``(?<name>...)`` for a group, and without lookbehind, inline flags, back
 references, ``$`` and a bare dot. Repetitions of wide classes are bounded, so that no text takes quadratic time.
 
-Nothing is read on import, and a pattern is compiled when a message is first compared with it.
+Nothing is read on import: a file is read when one of its families is asked, and a pattern is compiled when a
+message holds its words.
 """
 
 from __future__ import annotations
@@ -83,6 +84,15 @@ class Message:
         """The pattern for Python. Its classes are ASCII's, as JavaScript's are."""
         return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", self.pattern), re.ASCII)
 
+    @functools.cached_property
+    def literal(self) -> str:
+        """The longest run of plain characters that every match holds; empty if there is none."""
+        return max(_literals(self.pattern), key=len, default="")
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Search a text; to compile all patterns would take longer than all else that `explain` does."""
+        return self.compiled.search(text) if self.literal in text else None
+
 
 @dataclass(frozen=True)
 class Found:
@@ -123,12 +133,12 @@ class Family:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The rows, in order."""
-        return _families()[self.name]
+        return _rows(_file_of(self.name))[self.name]
 
     def search(self, text: str) -> Found | None:
         """Return the first row that matches somewhere in `text`; None if none does."""
         for message in self.messages:
-            if match := message.compiled.search(text):
+            if match := message.search(text):
                 return Found(message, match)
         return None
 
@@ -140,18 +150,59 @@ class Family:
 
 def all_messages() -> tuple[Message, ...]:
     """Return every row, in the order in which they are asked."""
-    return tuple(message for rows in _families().values() for message in rows)
+    return tuple(message for file in FILES for rows in _rows(file).values() for message in rows)
 
 
 @functools.cache
-def _families() -> dict[str, tuple[Message, ...]]:
+def _file_of(family: str) -> str:
+    """Find the file of a family by its head; to read them all takes as long as all else that `explain` does.
+
+    Raises:
+        KeyError: no file has it.
+    """
+    for file in FILES:
+        if f"[{family}]" in _text(file).splitlines():
+            return file
+    raise KeyError(family)
+
+
+@functools.cache
+def _text(file: str) -> str:
+    return Path(__file__).with_name(f"{file}.toml").read_text("utf-8")
+
+
+@functools.cache
+def _rows(file: str) -> dict[str, tuple[Message, ...]]:
     families: dict[str, tuple[Message, ...]] = {}
-    for name in FILES:
-        content = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
-        for family, shared in content.items():
-            rows = shared.pop("messages")
-            families[family] = tuple(_message(family, {**shared, **row}) for row in rows)
+    for family, shared in tomllib.loads(_text(file)).items():
+        rows = shared.pop("messages")
+        families[family] = tuple(_message(family, {**shared, **row}) for row in rows)
     return families
+
+
+def _literals(pattern: str) -> Iterator[str]:
+    """Yield the runs of plain characters that stand in a pattern outside groups, classes and alternatives."""
+    run, depth, parts = "", 0, re.findall(r"\\.|\[(?:\\.|[^\]\\])*\]|.", pattern, re.DOTALL)
+    if "|" in _outside_groups(parts):
+        return
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        depth += (part == "(") - (part == ")")
+        plain = part[1] if len(part) == 2 and not part[1].isalnum() else part
+        is_plain = len(plain) == 1 and depth == 0 and (len(part) == 2 or part not in "()^$.*+?{}[]|")
+        if is_plain and following not in ("?", "*", "{"):
+            run += plain
+            continue
+        yield run
+        run = ""
+    yield run
+
+
+def _outside_groups(parts: list[str]) -> Iterator[str]:
+    depth = 0
+    for part in parts:
+        depth += (part == "(") - (part == ")")
+        if depth == 0:
+            yield part
 
 
 def _message(family: str, row: dict[str, Any]) -> Message:
