@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.discover.loops import LoopFinder
     from diagnostics.collectors.shared.learnability import KeptRows
     from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.facts.data import RowOrder
     from diagnostics.facts.inputs import InputFacts
-    from diagnostics.facts.loading import RowOrder
 
 # Who watches, arguments and options to call a method with, and what to do at its end.
 _Joined = tuple[Any, Any, Any, Callable[[], object]]

@@ -8,7 +8,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 import diagnostics
 from diagnostics.collectors.pytorch.watch.metrics import predictions
-from diagnostics.facts.training import GraphFacts, PredictionFacts, TrainModeFacts
+from diagnostics.facts.layers import TrainModeFacts
+from diagnostics.facts.training import GraphFacts, PredictionFacts
 from tests.pytorch.watched import batch, mlp, run
 
 

@@ -65,17 +65,10 @@ from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, overf
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.facts.data import RereadFacts
 from diagnostics.facts.dependence import DependenceFacts
-from diagnostics.facts.pipeline import (
-    BatchFacts,
-    Fact,
-    GradientFacts,
-    LayerFacts,
-    LossFacts,
-    ModelFacts,
-    OutputFacts,
-    RereadFacts,
-)
+from diagnostics.facts.layers import LayerFacts
+from diagnostics.facts.pipeline import BatchFacts, Fact, GradientFacts, LossFacts, ModelFacts, OutputFacts
 
 from .overfit import CopyTrainer
 from .reproduce import reproduce

@@ -48,9 +48,10 @@ from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuff
 from diagnostics.collectors.pytorch.watch.replay.trace import Trace
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.errors import what
+from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import OptimizerFacts
-from diagnostics.facts.training import PredictionFacts, RangeFacts, TraceFacts, TrainingHistory
+from diagnostics.facts.training import PredictionFacts, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .skipped_steps import SkippedSteps

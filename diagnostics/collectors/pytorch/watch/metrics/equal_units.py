@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.local_tensors import PLAIN
-from diagnostics.facts.training import EqualUnitsFacts
+from diagnostics.facts.layers import EqualUnitsFacts
 
 ALIKE = 1e-6  # relative: units closer than this are the same, up to rounding
 LIMIT = 2**26  # numbers of a weight; a larger one is not compared
