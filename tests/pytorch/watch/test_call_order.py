@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
 
-from diagnostics.collectors.pytorch.watch.record import call_order
+from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from diagnostics.facts.calls import ClipFacts, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.pipeline import OptimizerFacts
@@ -132,7 +132,7 @@ class TestScaledClips:
 @pytest.fixture
 def held():
     """Calls are heard before anything is watched, as `diagnose run` has it."""
-    release = call_order.hold(lambda fault: None)
+    release = calls.hold(lambda fault: None)
     yield
     release()
 
@@ -190,10 +190,10 @@ class TestLoads:
 
 
 def test_all_patches_are_taken_off():
-    for listener in list(call_order._calls._listeners):  # of a watch that another test left open
-        call_order._calls.leave(listener)
+    for listener in list(calls._listeners):  # of a watch that another test left open
+        calls.leave(listener)
     before = nn.Module.state_dict, nn.Module.load_state_dict, torch.autograd.backward
-    release = call_order.hold(lambda fault: None)
+    release = calls.hold(lambda fault: None)
     watched(after_step=clips)
     assert nn.Module.state_dict is not before[0]
     release()
@@ -214,7 +214,7 @@ class TestKeptWeights:
 
     def test_loaded_after_their_training(self):
         heard = []
-        release = call_order.hold(lambda fault: None, lambda model, facts: heard.append((model, facts)))
+        release = calls.hold(lambda fault: None, lambda model, facts: heard.append((model, facts)))
         model = mlp()
         initial = model.state_dict()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

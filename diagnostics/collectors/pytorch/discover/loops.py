@@ -25,7 +25,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.pytorch.watch.record import call_order
+from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
 from diagnostics.facts.calls import RestoreFacts
 from diagnostics.facts.pipeline import Fact
 
@@ -109,9 +109,9 @@ class LoopFinder(Generic[W]):
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
-        self._passes_before = call_order.passes()
+        self._passes_before = calls.passes
         # Before the patches here, which lie over its own.
-        self._release_calls = call_order.hold(fault, self._loaded)
+        self._release_calls = calls.hold(fault, self._loaded)
         self._patches = Patches()
         self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
@@ -119,7 +119,7 @@ class LoopFinder(Generic[W]):
     @property
     def backward_passes(self) -> int:
         """How many backward passes the script has made, with or without a loop that was found."""
-        return call_order.passes() - self._passes_before
+        return calls.passes - self._passes_before
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:

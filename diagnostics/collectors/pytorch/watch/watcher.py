@@ -32,7 +32,7 @@ from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import Rounded
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
 from diagnostics.collectors.pytorch.watch.metrics.targets import Targets
 from diagnostics.collectors.pytorch.watch.metrics.train_mode import TrainModes
-from diagnostics.collectors.pytorch.watch.record.call_order import CallOrder
+from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken
