@@ -164,7 +164,7 @@ class TrainerPipeline(PyTorchPipeline):
         own = trainer.model, trainer.model_wrapped
         linked = {name: getattr(trainer, name) for name in self._linked()}
         trainer.model = trainer.model_wrapped = model
-        for name, copied in (self._copied_loss_fn or {}).items():
+        for name, copied in (self._copy.loss or {}).items():
             setattr(trainer, name, copied)
         trainer.log = lambda *_arguments, **_options: None
         try:
