@@ -155,8 +155,8 @@ class LossFacts:
     Attributes:
         value: the loss; may be NaN or inf.
         kind: recognised by computing it again from prediction and target; ``other`` if none matched.
-        floor: the least loss that one constant answer for all examples of this batch could reach (for cross
-            entropy the entropy of its labels, in nats); None for kind ``other``.
+        constant_baseline_loss: the least loss that one constant answer for all examples of this batch could reach
+            (for cross entropy the entropy of its labels, in nats); None for kind ``other``.
         class_weights: whether the loss weighs classes differently; None if not known.
         reads: what the loss takes the prediction to be, where that is certain (by its settings, or because only
             that gives `value`); None otherwise.
@@ -172,8 +172,8 @@ class LossFacts:
     described: ClassVar[str] = "the loss of a batch"
 
     value: float
-    kind: Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
-    floor: float | None = None
+    kind: LossKind
+    constant_baseline_loss: float | None = None
     class_weights: bool | None = False
     reads: Reads | None = None
     broadcast: bool = False

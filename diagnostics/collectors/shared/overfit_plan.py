@@ -274,7 +274,7 @@ def train_in_turns(run: Callable[[Plan], Run], pool: Pool | None, their_rate: fl
                 better_losses=other.losses,
                 warms_up=False,
                 batches=pool.batches,
-                floor=pool.floor,
+                constant_baseline_loss=pool.floor,
             )
     return None
 

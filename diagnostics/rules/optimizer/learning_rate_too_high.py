@@ -94,19 +94,19 @@ class LearningRateTooHigh(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Compare the run at the user's rate with one at a smaller rate."""
-        floor = lr_trial.constant_baseline_loss(trial, loss)
-        if not lr_trial.is_too_high(trial, floor) or not trial.better_rate:
+        baseline = lr_trial.constant_baseline_loss(trial, loss)
+        if not lr_trial.is_too_high(trial, baseline) or not trial.better_rate:
             return None
         named = f" with {optimizer.name}" if optimizer is not None else ""
         steps = len(trial.losses)
         return self.found(
             f"A copy of the model, trained on {lr_trial.on_batches(trial)}{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, {_ended(lr_trial.ended(trial.losses, trial.batches), steps)}. A "
-            f"constant prediction would score {floor:.4g}. At {trial.better_rate:.3g}, with everything else "
-            f"unchanged, the loss fell to {lr_trial.ended(trial.better_losses, trial.batches):.4g} in "
+            f"{trial.learning_rate:.3g}, {_ended(lr_trial.final_loss(trial.losses, trial.batches), steps)}. A "
+            f"constant prediction would score {baseline:.4g}. At {trial.better_rate:.3g}, with everything else "
+            f"unchanged, the loss fell to {lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in "
             f"{len(trial.better_losses)} steps. {_update(trial)}",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
-            evidence=lr_trial.evidence(trial, floor),
+            evidence=lr_trial.evidence(trial, baseline),
         )
 
     @check

@@ -81,8 +81,8 @@ class LearningRateTooLow(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Compare the run at the user's rate with one at a larger rate."""
-        floor = lr_trial.constant_baseline_loss(trial, loss)
-        if not lr_trial.is_too_low(trial, floor) or not trial.better_rate:
+        baseline = lr_trial.constant_baseline_loss(trial, loss)
+        if not lr_trial.is_too_low(trial, baseline) or not trial.better_rate:
             return None
         named = f" with {optimizer.name}" if optimizer is not None else ""
         first, lowest, steps = trial.losses[0], min(trial.losses), len(trial.losses)
@@ -96,7 +96,7 @@ class LearningRateTooLow(Rule):
             f"At {trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
-            evidence=lr_trial.evidence(trial, floor),
+            evidence=lr_trial.evidence(trial, baseline),
         )
 
     @check

@@ -189,7 +189,7 @@ class KerasPipeline(Pipeline):
         yield LossFacts(
             value=value,
             kind=self._recognised.kind,
-            floor=self._recognised.floor,
+            constant_baseline_loss=self._recognised.floor,
             class_weights=weighs_classes(self.model.loss, self._weights is not None, self._class_weights),
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,

@@ -181,7 +181,7 @@ class FirstStepPipeline(Pipeline):
         yield LossFacts(
             value=seen.loss,
             kind=found.kind,
-            floor=found.floor,
+            constant_baseline_loss=found.floor,
             class_weights=found.class_weights,
             reads=found.reads,
             broadcast=found.broadcast,

@@ -245,7 +245,7 @@ class PyTorchPipeline(Pipeline):
         yield LossFacts(
             value=value,
             kind=self._recognised.kind,
-            floor=self._recognised.floor,
+            constant_baseline_loss=self._recognised.floor,
             class_weights=self._class_weights(),
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,
