@@ -6,17 +6,14 @@ import math
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.shared import loss_curve, lr_trial, update_size
+from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
 from diagnostics.rules.shared.learnable import is_learnable
 
-WHOLE = 100  # steps of a run that is judged when it is over
-LATE = 2 / 3  # of the run, whose losses are compared with the constant answer's
-NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
 REPLACED = 1.0  # of a layer's norm, in one step: what was there before is gone
 STEPS = 200  # of a watched run that is stuck; steps of 1% each add up to twice the weights by then
 
@@ -149,17 +146,16 @@ class LearningRateTooHigh(Rule):
     ) -> Finding | None:
         """Detect a run that learned nothing after an update that replaced the weights."""
         update_size.check_measured(updates)
-        if steps.total_steps < WHOLE or not verdicts.complete or not verdicts.alone:
-            raise NotApplicable(f"needs a whole run of {WHOLE} steps that no other is trained in turn with")
+        whole_run.check_whole(steps, verdicts)
         if self.name in verdicts.found or not is_learnable(targets.fit):
             return None
-        last = losses.values[losses.steps >= LATE * steps.total_steps]
         constant, largest = float(targets.constant_losses.mean()), update_size.largest_update(updates)
-        if largest < REPLACED or not last.size or constant <= 0:
+        if largest < REPLACED or constant <= 0:
             return None
-        ended, rate = float(last.mean()), update_size.rate_until(steps, int(steps.steps[-1]))
-        if not math.isfinite(ended) or ended < NO_BETTER * constant:
+        ended = whole_run.late_loss(losses, steps.total_steps)
+        if not math.isfinite(ended) or ended < whole_run.NO_BETTER * constant:
             return None
+        rate = update_size.rate_until(steps, int(steps.steps[-1]))
         return self.found(
             f"At a learning rate of {rate:.3g} a single step changed a layer by {largest:,.1f} times its norm "
             "(the median over layers), which leaves nothing of its initial weights; about 0.1% is typical. The "

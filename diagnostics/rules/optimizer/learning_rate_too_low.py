@@ -11,11 +11,10 @@ from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.shared import loss_curve, lr_trial, update_size
+from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
 from diagnostics.rules.shared.learnable import is_learnable
 
 STEPS = 100  # of a watched run
-LATE = 2 / 3  # of the run, whose losses are compared with the constant answer's
 
 
 class LearningRateTooLow(Rule):
@@ -113,17 +112,15 @@ class LearningRateTooLow(Rule):
     ) -> Finding | None:
         """Compare a run that learned nothing and hardly moved with the copy that learned at a larger rate."""
         update_size.check_measured(updates)
-        if steps.total_steps < STEPS or not verdicts.complete or not verdicts.alone:
-            raise NotApplicable(f"needs a whole run of {STEPS} steps that no other is trained in turn with")
+        whole_run.check_whole(steps, verdicts)
         if update_size.warms_up(steps) or "learning-rate-too-low" in verdicts.found:
             return None
         if not trial.better_rate or trial.better_rate < trial.learning_rate * lr_trial.TIMES_LARGER * (1 - 1e-6):
             return None
-        last = losses.values[losses.steps >= LATE * steps.total_steps]
         constant, moved = float(targets.constant_losses.mean()), update_size.moved(steps, updates)
-        if moved is None or moved >= lr_trial.MOVED or constant <= 0 or not last.size:
+        if moved is None or moved >= lr_trial.MOVED or constant <= 0:
             return None
-        ended = float(last.mean())
+        ended = whole_run.late_loss(losses, steps.total_steps)
         if not ended >= constant or not is_learnable(targets.fit):
             return None
         return self.found(
