@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, TextInInputs, TokensMissing
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.data import TextInInputs, TokensMissing
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.data.untokenized_dataset import UntokenizedDataset
