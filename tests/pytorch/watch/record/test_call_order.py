@@ -60,7 +60,7 @@ class TestClips:
         assert (facts.function, facts.limit, facts.in_time, facts.useless) == ("clip_grad_norm_", 0.1, 0, 5)
         assert (facts.cleared, len(facts.norms), bool((facts.norms > 0.1).all())) == (False, 5, True)
         assert facts.where is not None
-        assert facts.where.file == "tests/pytorch/watch/test_call_order.py"
+        assert facts.where.file == "tests/pytorch/watch/record/test_call_order.py"
 
     def test_of_values_are_heard_too(self):
         facts = watched(after_step=lambda model: torch.nn.utils.clip_grad_value_(model.parameters(), 0.01))
@@ -114,7 +114,7 @@ class TestScaledClips:
         assert (facts.function, facts.limit, facts.steps, facts.scaled) == ("clip_grad_norm_", 0.1, 6, 6)
         assert facts.scales.tolist() == [1024.0] * 6
         assert bool((facts.norms > 100).all())
-        assert facts.where.file == "tests/pytorch/watch/test_call_order.py"
+        assert facts.where.file == "tests/pytorch/watch/record/test_call_order.py"
 
     def test_of_single_values(self):
         facts = scaled(clip=lambda model: torch.nn.utils.clip_grad_value_(model.parameters(), 0.01))
