@@ -132,14 +132,8 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
 
 def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    from diagnostics.facts.pipeline import (
-        DatasetFacts,
-        Fact,
-        LossFacts,
-        LossInputFacts,
-        ModelFacts,
-        OptimizerFacts,
-    )
+    from diagnostics.facts.data import DatasetFacts
+    from diagnostics.facts.pipeline import Fact, LossFacts, LossInputFacts, ModelFacts, OptimizerFacts
     from diagnostics.facts.trials import ReproductionFacts, TrialFacts
     from diagnostics.report.build import evaluated, new_evaluator
 

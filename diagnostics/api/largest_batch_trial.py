@@ -150,7 +150,7 @@ def _run(step: Step, size: int, sender: Connection) -> None:
 
 
 def _why(error: BaseException) -> tuple[Outcome, str]:
-    from diagnostics.facts.crash import OutOfMemoryCrash
+    from diagnostics.facts.crash.memory import OutOfMemoryCrash
 
     from .explain import facts_of_exception
 

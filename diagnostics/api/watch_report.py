@@ -7,15 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.training import (
-    WATCHED,
-    GradientHistory,
-    LossHistory,
-    RangeFacts,
-    TrainingHistory,
-    UpdateHistory,
-)
+from diagnostics.facts.training import WATCHED, GradientHistory, LossHistory, TrainingHistory, UpdateHistory
 from diagnostics.report.build import evaluated, new_evaluator
 from diagnostics.report.report import Report, StageResult
 from diagnostics.text.join import count_of

@@ -7,16 +7,17 @@ A probe knows PyTorch or Keras and writes these; a rule knows only these. `None`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from .data import DatasetFacts, RereadFacts, RowOrder, SplitFacts, WorkerFacts
 from .dependence import DependenceFacts
 from .inputs import InputFacts
+from .layers import LayerFacts
 from .leaves import LeafFacts
-from .loading import RowOrder, WorkerFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
 
 Array = npt.NDArray[Any]
@@ -67,103 +68,6 @@ class ModelFacts:
     adapters: bool = False
     frozen_output: bool | None = None
     scales_inputs: bool = False
-
-
-@dataclass(frozen=True)
-class DatasetFacts:
-    """The training rows, before they are collated into batches. At most a few hundred are read.
-
-    Attributes:
-        size: number of rows; None if the dataset cannot tell.
-        rows_read: how many rows were looked at.
-        spread_out: whether those were taken from all over the dataset (False: the first ones).
-        columns: the columns that reach the collator.
-        dropped_columns: columns taken away before that, because the model does not accept them.
-        text_columns: columns, kept or dropped, that hold strings.
-        labels: integers (rows_read,), one class label a row; None if rows carry no such thing.
-        label_names: what the classes are called, if the dataset says so.
-        token_lengths: integers (rows_read,), tokens in each row without padding; None if there are no tokens.
-        weighted_sampling: whether a sampler draws some rows more often than others; None if not known.
-        shuffled: whether training sees the rows in random order; None if not known.
-        first_batches: class labels, each (batch_size,), of the first batches in the order in which training
-            will see them; empty if the rows are shuffled or carry no class labels.
-        distinct_rows: number of the rows read that differ from each other; None if they could not be compared.
-    """
-
-    described: ClassVar[str] = "the dataset"
-
-    size: int | None
-    rows_read: int
-    spread_out: bool = True
-    columns: tuple[str, ...] = ()
-    dropped_columns: tuple[str, ...] = ()
-    text_columns: tuple[str, ...] = ()
-    labels: Array | None = None
-    label_names: tuple[str, ...] | None = None
-    token_lengths: Array | None = None
-    weighted_sampling: bool | None = False
-    shuffled: bool | None = None
-    first_batches: tuple[Array, ...] = ()
-    distinct_rows: int | None = None
-
-
-@dataclass(frozen=True)
-class SplitFacts:
-    """Training and evaluation rows, compared with each other.
-
-    Attributes:
-        training_rows: number of training rows compared.
-        training_size: number of training rows there are; None if not known.
-        evaluation_rows: number of evaluation rows compared.
-        evaluation_size: number of evaluation rows there are; None if not known.
-        shared: how many of the evaluation rows compared also stand among the training rows compared.
-        compared: the columns that had to agree; labels are left out.
-        distinct_training_rows: how many of the training rows compared differ from each other; None if not known.
-        possible_rows: how many different rows the values seen in these columns can form; None if too many to
-            count, or where values hardly repeat.
-        fractions: whether a row holds several numbers with fractions: two rows of measurements are never equal.
-    """
-
-    described: ClassVar[str] = "training and evaluation data"
-
-    training_rows: int
-    training_size: int | None
-    evaluation_rows: int
-    evaluation_size: int | None
-    shared: int
-    compared: tuple[str, ...]
-    distinct_training_rows: int | None = None
-    possible_rows: int | None = None
-    fractions: bool = False
-
-
-@dataclass(frozen=True)
-class RereadFacts:
-    """The same rows made into a batch twice: by an untouched copy of the data pipeline, and by one used before.
-
-    Every generator of random numbers that can be found was in the same state both times.
-
-    Attributes:
-        rows: number of rows read; None if the data hands out whole batches.
-        first: arrays by name of the untouched copy's batch; tuples count from "0".
-        again: the same of the copy that had read these rows once before; empty if that raised.
-        raised: what the second reading raised, as type and message.
-        culprit: ``collator`` if that changes the rows that it is given, else ``dataset``; None if the two agree.
-        name: of the culprit: a function's name or a class.
-        fresh_workers: whether training reads rows in processes that begin with a fresh copy in each epoch.
-        unjudged: why the two could not be compared; everything else is then empty.
-    """
-
-    described: ClassVar[str] = "the data read a second time"
-
-    rows: int | None = None
-    first: Mapping[str, Array] = field(default_factory=dict)
-    again: Mapping[str, Array] = field(default_factory=dict)
-    raised: str | None = None
-    culprit: Literal["collator", "dataset"] | None = None
-    name: str | None = None
-    fresh_workers: bool = False
-    unjudged: str | None = None
 
 
 @dataclass(frozen=True)
@@ -245,43 +149,14 @@ class OutputFacts:
 
 
 @dataclass(frozen=True)
-class ActivationFacts:
-    """One layer's output on the batch, seen at the layer of its activation function.
-
-    Attributes:
-        layer: name.
-        function: ``relu``, ``tanh``, ``sigmoid``, …
-        units: size of the channel or feature axis.
-        dead: how many of these units are zero for every example and position.
-        saturated: how many of them lie within 1% of a bound of the function (of its range) in at least 95% of the
-            examples and positions.
-    """
-
-    layer: str
-    function: str
-    units: int
-    dead: int
-    saturated: int
-
-
-@dataclass(frozen=True)
-class LayerFacts:
-    """The activations of all layers that could be seen, in order of execution."""
-
-    described: ClassVar[str] = "the activations of a batch"
-
-    activations: tuple[ActivationFacts, ...]
-
-
-@dataclass(frozen=True)
 class LossFacts:
     """The loss of the batch, and which loss it is.
 
     Attributes:
         value: the loss; may be NaN or inf.
         kind: recognised by computing it again from prediction and target; ``other`` if none matched.
-        floor: the least loss that one constant answer for all examples of this batch could reach (for cross
-            entropy the entropy of its labels, in nats); None for kind ``other``.
+        constant_baseline_loss: the least loss that one constant answer for all examples of this batch could reach
+            (for cross entropy the entropy of its labels, in nats); None for kind ``other``.
         class_weights: whether the loss weighs classes differently; None if not known.
         reads: what the loss takes the prediction to be, where that is certain (by its settings, or because only
             that gives `value`); None otherwise.
@@ -297,8 +172,8 @@ class LossFacts:
     described: ClassVar[str] = "the loss of a batch"
 
     value: float
-    kind: Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
-    floor: float | None = None
+    kind: LossKind
+    constant_baseline_loss: float | None = None
     class_weights: bool | None = False
     reads: Reads | None = None
     broadcast: bool = False

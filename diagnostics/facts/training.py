@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from .calls import ClipFacts, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from .inputs import InputFacts
+from .layers import ActivityFacts, EqualUnitsFacts, RangeFacts, RecurrenceFacts, TrainModeFacts, UnderflowFacts
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
 from .rounding import RoundingFacts
@@ -217,40 +218,6 @@ class TraceFacts:
 
 
 @dataclass(frozen=True)
-class RangeFacts:
-    """How large the activations became, by module, in the forward passes of the steps looked at more closely.
-
-    Attributes:
-        modules: paths, in order of execution; only modules without children, and the names of what the model shows
-            by `diagnostics.probe`.
-        dtypes: of each module's output: ``float32``, ``float16``, ``bfloat16``, …
-        limits: float64 (modules,), the largest finite value of that dtype.
-        highest: float64 (modules,), largest absolute value seen in its outputs; inf or NaN if it was.
-        highest_steps: integers (modules,), the step at which `highest` was seen.
-        steps: integers (k,), the steps looked at.
-        nearest: float64 (modules,), for float16 the largest absolute value seen in its outputs that is less than
-            the limit, so that a mask's -inf or least number does not count; NaN for other dtypes.
-        nearest_steps: integers (modules,), the step at which `nearest` was seen.
-        finite: float64 (modules,), for every dtype the largest absolute value in the passes in which the output
-            was finite: what a module did before all became NaN; NaN if there was none.
-        finite_steps: integers (modules,), the step at which `finite` was seen.
-    """
-
-    described: ClassVar[str] = "the ranges of the activations"
-
-    modules: tuple[str, ...]
-    dtypes: tuple[str, ...]
-    limits: Array
-    highest: Array
-    highest_steps: Array
-    steps: Array
-    nearest: Array | None = None
-    nearest_steps: Array | None = None
-    finite: Array | None = None
-    finite_steps: Array | None = None
-
-
-@dataclass(frozen=True)
 class PredictionFacts:
     """What a classifier answered, and what was right: in m of the steps looked at, and in e evaluations.
 
@@ -298,38 +265,6 @@ class PredictionFacts:
 
 
 @dataclass(frozen=True)
-class TrainModeFacts:
-    """The mode of the layers that behave differently in training, at the backward passes of k steps looked at.
-
-    Attributes:
-        layers: names of these layers, dropout and batch norm, in the parts of the model that are trained.
-        keeps_statistics: for each, whether it changes a state of its own in a pass in training mode: batch norm.
-        steps: integers (k,), rising.
-        in_training: integers (k,), how many of the layers were in training mode.
-    """
-
-    described: ClassVar[str] = "the mode of the layers"
-
-    layers: tuple[str, ...]
-    keeps_statistics: tuple[bool, ...]
-    steps: Array
-    in_training: Array
-
-
-@dataclass(frozen=True)
-class EqualUnitsFacts:
-    """Which weights started with equal units, changed in training, and have equal units still.
-
-    Attributes:
-        weights: their names; empty if there are none.
-    """
-
-    described: ClassVar[str] = "the units of the layers at the start and now"
-
-    weights: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class GraphFacts:
     """Whether the graphs of k forward passes are still held by somebody.
 
@@ -343,99 +278,6 @@ class GraphFacts:
 
     steps: Array
     alive: Array
-
-
-@dataclass(frozen=True)
-class UnderflowFacts:
-    """How the gradients of a model that computes in float16 are rounded; the k latest steps looked at.
-
-    Attributes:
-        layers: names, as in `GradientHistory`.
-        steps: integers (k,), rising.
-        least: float64 (k, layers), the least absolute value of the gradient that is not 0; NaN where the layer
-            got none, or too few numbers to say.
-        at_least: float64 (k, layers), how many of its numbers that are not 0 are exactly that, from 0 to 1.
-        zero_shares: float64 (k, layers), how many of its numbers are 0, from 0 to 1; NaN where it got none.
-    """
-
-    described: ClassVar[str] = "a model that computes in float16"
-
-    layers: tuple[str, ...]
-    steps: Array
-    least: Array
-    at_least: Array
-    zero_shares: Array
-
-
-INPUT_OF = "input of "
-
-
-@dataclass(frozen=True)
-class LayerActivity:
-    """One activation layer in the forward passes of the steps looked at more closely; the k latest ones.
-
-    Attributes:
-        layer: path of the module; of a ReLU that is no module, `INPUT_OF` and the path of the layer that it feeds.
-        function: ``relu``, ``tanh``, ``sigmoid``, …
-        hidden: whether a layer with weights ran after it in one of these passes; the one that makes the
-            prediction is not followed by any.
-        steps: integers (k,), rising.
-        units: integers (k,), size of the channel or feature axis.
-        examples: integers (k,), in the batch.
-        dead: integers (k,), units that were zero for every example and position.
-        saturated: integers (k,), units that lay at a bound of the function; see `ActivationFacts`.
-    """
-
-    layer: str
-    function: str
-    hidden: bool
-    steps: Array
-    units: Array
-    examples: Array
-    dead: Array
-    saturated: Array
-
-
-@dataclass(frozen=True)
-class ActivityFacts:
-    """The activation layers that could be seen, in the order in which the model defines them."""
-
-    described: ClassVar[str] = "the activation layers"
-
-    layers: tuple[LayerActivity, ...]
-
-
-PARTS = 16
-"""Parts that a sequence is divided into, to say how far back in it the gradient reaches."""
-
-
-@dataclass(frozen=True)
-class RecurrentLayer:
-    """How the gradient of the loss is spread over the positions of a recurrent layer's input.
-
-    Attributes:
-        module: path of the layer.
-        kind: class name: ``RNN``, ``LSTM``, ``GRU``.
-        steps: integers (k,), the steps looked at, rising; the latest ones.
-        lengths: integers (k,), positions in the sequences of that step.
-        profiles: float32 (k, PARTS), the largest absolute value of the gradient in each sixteenth of the sequence,
-            its beginning first.
-    """
-
-    module: str
-    kind: str
-    steps: Array
-    lengths: Array
-    profiles: Array
-
-
-@dataclass(frozen=True)
-class RecurrenceFacts:
-    """The recurrent layers of the model that were given sequences of at least `PARTS` positions."""
-
-    described: ClassVar[str] = "a recurrent layer"
-
-    layers: tuple[RecurrentLayer, ...]
 
 
 WATCHED = (

@@ -44,12 +44,13 @@ class TrialFacts:
         learning_rate: the user's, the largest over parameter groups.
         losses: the loss before each step.
         update_ratios: for each step the median over weights of |update| / |weight|, both L2 norms.
-        better_rate: another learning rate, with the same optimizer, that did get the loss well below the floor;
-            None if none of those tried did, or none was tried because the user's did.
+        better_rate: another learning rate, with the same optimizer, that did get the loss well below that of a
+            constant answer; None if none of those tried did, or none was tried because the user's did.
         better_losses: the loss before each step at that rate.
         warms_up: whether a schedule will start below this rate and raise it; None if not known.
         batches: how many batches took turns.
-        floor: the least loss of one answer for all examples of these batches; None: that of `LossFacts`.
+        constant_baseline_loss: the least loss of one answer for all examples of these batches; None: that of
+            `LossFacts`.
     """
 
     described: ClassVar[str] = "a trial of the learning rate"
@@ -61,7 +62,7 @@ class TrialFacts:
     better_losses: tuple[float, ...] = ()
     warms_up: bool | None = None
     batches: int = 1
-    floor: float | None = None
+    constant_baseline_loss: float | None = None
 
 
 @dataclass(frozen=True)

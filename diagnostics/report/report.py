@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.layers import RangeFacts
     from diagnostics.facts.nonfinite import OriginFacts
-    from diagnostics.facts.training import RangeFacts, TraceFacts, TrainingHistory
+    from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
 
 JSON_VERSION = 1

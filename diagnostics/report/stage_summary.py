@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import (
     BatchFacts,
-    DatasetFacts,
     Fact,
     GradientFacts,
     LossFacts,

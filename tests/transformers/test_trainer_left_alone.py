@@ -409,7 +409,7 @@ class TestSeveralRanks:
     def test_a_run_is_looked_at_as_it_happens(self, tmp_path, two_ranks):
         run = ScriptObserver()
         try:
-            pipeline = diagnostics.run.observer._of_trainer(make(tmp_path))
+            pipeline = run._trainers.pipeline(make(tmp_path))
         finally:
             run.close()
         assert pipeline is None

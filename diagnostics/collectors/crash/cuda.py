@@ -18,13 +18,8 @@ from diagnostics.collectors.shared.arrays import (
     outputs_setting,
     to_array,
 )
-from diagnostics.facts.crash import (
-    AsynchronousErrorCrash,
-    FrameFacts,
-    LabelBeyondOutputs,
-    Symptom,
-    TokenBeyondEmbedding,
-)
+from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts, Symptom
+from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
 
 from .cuda_launches import candidates

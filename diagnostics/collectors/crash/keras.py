@@ -15,17 +15,9 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
-from diagnostics.facts.crash import (
-    LabelBeyondOutputs,
-    LabelsInInputsCrash,
-    NoPathToParameters,
-    RaggedColumns,
-    ShapesDiffer,
-    Symptom,
-    TargetMissing,
-    TextInInputs,
-    TokenBeyondEmbedding,
-)
+from diagnostics.facts.crash import Symptom
+from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding
+from diagnostics.facts.crash.loss import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer, TargetMissing
 
 from .frames import Crash
 from .messages.table import Family

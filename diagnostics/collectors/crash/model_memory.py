@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor
-from diagnostics.facts.crash import ModelMemory
+from diagnostics.facts.crash.memory import ModelMemory
 
 from .frames import Crash
 

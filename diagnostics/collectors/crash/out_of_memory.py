@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from diagnostics.facts.crash import OutOfMemoryCrash, Symptom
+from diagnostics.facts.crash import Symptom
+from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 
 from .frames import Crash

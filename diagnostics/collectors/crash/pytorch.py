@@ -12,18 +12,14 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
-from diagnostics.facts.crash import (
-    DevicesDiffer,
-    LabelBeyondOutputs,
+from diagnostics.facts.crash import DevicesDiffer, Symptom
+from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TokenBeyondEmbedding, TokensMissing
+from diagnostics.facts.crash.loss import (
     LossMissing,
     MetricGotLogits,
     NoPathToParameters,
     NotProbabilities,
-    RaggedColumns,
     ShapesDiffer,
-    Symptom,
-    TokenBeyondEmbedding,
-    TokensMissing,
 )
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 

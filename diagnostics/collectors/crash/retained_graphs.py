@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor
-from diagnostics.facts.crash import KeptGraphs, Symptom
+from diagnostics.facts.crash import Symptom
+from diagnostics.facts.crash.memory import KeptGraphs
 
 from .frames import Crash
 from .out_of_memory import RECOGNISERS as MEMORY

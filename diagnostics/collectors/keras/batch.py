@@ -13,7 +13,8 @@ import numpy as np
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, is_tensor
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
-from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import Array, BatchFacts
 
 BATCHES_READ = 16
 ROWS_READ = 512

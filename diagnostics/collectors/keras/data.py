@@ -15,7 +15,7 @@ from tensorflow.python.data.ops.options import ExternalStatePolicy
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.collectors.shared.reread import Source, reread, seed_globals
 from diagnostics.collectors.shared.split_overlap import TRAINING_ROWS
-from diagnostics.facts.pipeline import DatasetFacts, RereadFacts
+from diagnostics.facts.data import DatasetFacts, RereadFacts
 
 from .batch import BATCHES_READ, SECONDS_READING, SeenRows, as_array, named, unpack
 from .replayable import can_be_read, shuffles

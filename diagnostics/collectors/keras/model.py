@@ -10,7 +10,8 @@ import numpy as np
 
 from diagnostics.collectors.shared.arrays import MOSTLY, NEAR_BOUND
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
-from diagnostics.facts.pipeline import ActivationFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.layers import ActivationFacts
+from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 
 # Functions with a lower and an upper bound, at which their gradient vanishes.
 _BOUNDS = {"tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "hard_sigmoid": (0.0, 1.0), "hard_tanh": (-1.0, 1.0)}

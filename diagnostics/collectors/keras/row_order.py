@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.keras.losses import as_written
-from diagnostics.facts.loading import RowOrder
+from diagnostics.facts.data import RowOrder
 
 BATCH = 32  # rows, where `fit` is given no batch size
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.shared.arrays import MOSTLY, NEAR_BOUND, PROBABILITY_SUM
-from diagnostics.facts.pipeline import ActivationFacts, OutputFacts
+from diagnostics.facts.layers import ActivationFacts
+from diagnostics.facts.pipeline import OutputFacts
 
 from .losses import class_axis
 

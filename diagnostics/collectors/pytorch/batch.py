@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, describe, fields, flat, is_tensor, to_array
 from diagnostics.collectors.shared.pipeline import StageFailed
@@ -52,6 +52,21 @@ def one_row(batch: Any, row: int, size: int) -> Any:
     return batch
 
 
+def with_inputs(batch: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
+    """Replace the inputs in a batch by tensors with the same names."""
+    if isinstance(batch, Tensor):
+        return given.get(path or "0", batch)
+    if isinstance(batch, Mapping):
+        parts = {
+            key: with_inputs(part, given, f"{path}.{key}" if path else str(key)) for key, part in batch.items()
+        }
+        return parts
+    if isinstance(batch, list | tuple):
+        found = [with_inputs(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(batch)]
+        return type(batch)(*found) if hasattr(batch, "_fields") else type(batch)(found)
+    return batch
+
+
 def distinct_rows(inputs: Mapping[str, Any]) -> int:
     """Count the examples of a batch that differ from each other in some input."""
     arrays = [array for value in flat(inputs).values() if (array := to_array(value)) is not None and array.ndim]
@@ -71,6 +86,14 @@ def prediction_in(outputs: Any) -> Tensor | None:
     tensors = [value for name, value in named.items() if isinstance(value, Tensor) and name != "loss"]
     floats = [value for value in tensors if value.is_floating_point() and value.ndim]
     return floats[0] if floats else None
+
+
+def prediction_if_any(predict: Callable[[nn.Module, Any], Any], model: nn.Module, batch: Any) -> Tensor | None:
+    """Return the prediction, or None for a model that cannot run without its labels."""
+    try:
+        return prediction_in(predict(model, batch))
+    except Exception:  # the next call, with the loss, will say so in full
+        return None
 
 
 def loss_in(outputs: Any) -> Any:

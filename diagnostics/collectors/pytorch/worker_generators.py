@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 
 from diagnostics.collectors.isolation.harmless_code import is_library
 from diagnostics.collectors.isolation.rng import METHODS, is_generator, objects_within
-from diagnostics.facts.loading import HeldGenerator, WorkerFacts
+from diagnostics.facts.data import HeldGenerator, WorkerFacts
 
 KINDS = (np.random.Generator, np.random.RandomState, random.Random, torch.Generator)
 

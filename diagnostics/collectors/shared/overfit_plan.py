@@ -18,6 +18,7 @@ from .pipeline import CannotJudge
 SECONDS = 120.0  # after which no further run is begun: a large model on a CPU may take that for one
 STEPS = 30  # a run; a healthy classifier passes the floor in 5 to 20
 STEPS_WITHOUT_FLOOR = 10  # only to move the weights, where no loss can be called low enough
+ALIKE = 1e-6  # relative: units of a weight closer than this are the same, up to rounding
 ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more steps would prove no more
 
 MOVES = (
@@ -273,7 +274,7 @@ def train_in_turns(run: Callable[[Plan], Run], pool: Pool | None, their_rate: fl
                 better_losses=other.losses,
                 warms_up=False,
                 batches=pool.batches,
-                floor=pool.floor,
+                constant_baseline_loss=pool.floor,
             )
     return None
 

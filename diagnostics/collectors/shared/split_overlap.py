@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from diagnostics.facts.pipeline import SplitFacts
+from diagnostics.facts.data import SplitFacts
 
 from .arrays import LABEL_NAMES, to_array
 from .pipeline import users_code

@@ -148,4 +148,4 @@ class TrainerStepPipeline(FirstStepPipeline):
         if (why := objection_to_metric(self._trainer)) is not None:
             raise CannotJudge(f"the metric was not called: {why}")
         with random_states_kept(self._trainer):
-            yield from self._known.ask_metric(self._target, self._recognised.num_classes)
+            yield self._known.ask_metric(self._target, self._recognised.num_classes)

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
-from transformers import EvalPrediction, Trainer
+from transformers import Trainer
 
 from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
 from diagnostics.collectors.pytorch.batch import split_batch
@@ -20,22 +19,18 @@ from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts, is
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import is_plain
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 from diagnostics.collectors.pytorch.model import describe_model, several_ranks
-from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, warms_up
+from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import kept
-from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes, fields, to_array
+from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Fact, ModelFacts
 from diagnostics.facts.trials import MetricFacts
 
 from .call_safety import is_overridden
+from .metric import ask_metric
+from .optimizer import trial_optimizer
 from .workers import trainer_workers
-
-STEPS_IN_A_RUN = 1000  # for a warm-up that is given as a share of them; any number will do
-_FALLING = ("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "reduce_lr_on_plateau")
-# Logit of the true class in a prediction that is surely right; the others get its negative. Whole numbers a metric
-# may take for labels.
-CONFIDENT = 9.5
 
 
 class TrainerPipeline(PyTorchPipeline):
@@ -164,7 +159,7 @@ class TrainerPipeline(PyTorchPipeline):
         own = trainer.model, trainer.model_wrapped
         linked = {name: getattr(trainer, name) for name in self._linked()}
         trainer.model = trainer.model_wrapped = model
-        for name, copied in (self._copied_loss_fn or {}).items():
+        for name, copied in (self._copy.loss or {}).items():
             setattr(trainer, name, copied)
         trainer.log = lambda *_arguments, **_options: None
         try:
@@ -208,64 +203,16 @@ class TrainerPipeline(PyTorchPipeline):
 
     def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
         """See `PyTorchPipeline.trial_optimizer`; without an optimizer yet, what the arguments ask for."""
-        args = self.trainer.args
-        warming = self._warms_up()
-        if self.trainer.optimizer is not None:
-            return full_rate(self.trainer.optimizer), like(self.trainer.optimizer, self.model), warming
-        kind, settings = Trainer.get_optimizer_cls_and_kwargs(args, self.model)
-        if not (isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)) or "params" in settings:
-            return None, None, warming
-
-        def build(copy: nn.Module, factor: float) -> torch.optim.Optimizer:
-            trainable = [p for p in copy.parameters() if p.requires_grad]
-            rate = settings["lr"] * factor
-            rebuilt: torch.optim.Optimizer = kind(trainable, **{**settings, "lr": rate})
-            return rebuilt
-
-        return args.learning_rate, build, warming
-
-    def _warms_up(self) -> bool | None:
-        """Say whether the rate rises at first; without a schedule yet, whether the arguments ask for it."""
-        args = self.trainer.args
-        if self.trainer.lr_scheduler is not None:
-            return warms_up(self.trainer.lr_scheduler.optimizer)
-        if args.get_warmup_steps(STEPS_IN_A_RUN) > 0:
-            return True
-        return False if args.lr_scheduler_type in _FALLING else None
+        return trial_optimizer(self.trainer, self.model)
 
     def evaluation(self) -> Iterator[Fact]:
         """See `Pipeline.evaluation`."""
-        yield from self.ask_metric(self._target, self._recognised.num_classes)
+        yield self.ask_metric(self._target, self._recognised.num_classes)
 
-    def ask_metric(self, target: Any, num_classes: int | None) -> Iterator[MetricFacts]:
-        """Hand `compute_metrics` predictions that are all right: as logits, and as classes.
-
-        Args:
-            target: the labels of a batch, of any shape.
-            num_classes: of the loss, where it was recognised.
-
-        Raises:
-            CannotJudge: there is no metric, or no perfect answer can be made up.
-        """
-        metric = self.trainer.compute_metrics
+    def ask_metric(self, target: Any, num_classes: int | None) -> MetricFacts:
+        """See `metric.ask_metric`."""
         classes = num_classes or configured_classes(self.model)
-        if metric is None:
-            raise CannotJudge("the Trainer has no compute_metrics")
-        if getattr(self.trainer.args, "predict_with_generate", False):
-            raise CannotJudge("the metric gets the token ids that the model generates, not logits")
-        if (own := is_overridden(self.trainer, "prediction_step", "evaluation_loop", "evaluate")) is not None:
-            raise CannotJudge(f"{type(self.trainer).__name__}.{own} decides what the metric gets")
-        if self._objection_to_metric is not None:
-            raise CannotJudge(f"the metric was not called: {self._objection_to_metric}")
-        labels = to_array(target)
-        if classes is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
-            raise CannotJudge("the labels are not class indices, so perfect predictions cannot be constructed")
-        true = np.where((labels >= 0) & (labels < classes), labels, 0)
-        logits = np.full((*labels.shape, classes), -CONFIDENT, dtype=np.float32)
-        np.put_along_axis(logits, true[..., None], CONFIDENT, axis=-1)
-        on_logits, error = self._ask(self._preprocessed(logits, labels), labels)
-        on_classes, _ = self._ask(true, labels)
-        yield MetricFacts(on_logits, on_classes, error)
+        return ask_metric(self.trainer, target, classes, self._objection_to_metric)
 
     # --- parts ----------------------------------------------------------------------------------------------
 
@@ -361,26 +308,6 @@ class TrainerPipeline(PyTorchPipeline):
         with users_code():
             self.trainer._set_signature_columns_if_needed()
         return self.known_columns()
-
-    def _preprocessed(self, logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        preprocess = self.trainer.preprocess_logits_for_metrics
-        if preprocess is None:
-            return logits
-        with users_code():
-            predictions = preprocess(torch.from_numpy(logits), torch.from_numpy(labels))
-        array = to_array(next(iter(fields(predictions).values()), None))
-        return logits if array is None else array
-
-    def _ask(self, predictions: np.ndarray, labels: np.ndarray) -> tuple[dict[str, float] | None, str | None]:
-        """Return the metric's numbers, or what it raised."""
-        try:
-            answer = self.trainer.compute_metrics(EvalPrediction(predictions=predictions, label_ids=labels))
-        except Exception as error:
-            return None, f"{type(error).__name__}: {error}"
-        numbers = {
-            str(name): array for name, value in fields(answer).items() if (array := to_array(value)) is not None
-        }
-        return {name: float(array) for name, array in numbers.items() if array.ndim == 0}, None
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from transformers import Trainer
 
 from diagnostics.collectors.pytorch.worker_generators import facts_of
-from diagnostics.facts.loading import WorkerFacts
+from diagnostics.facts.data import WorkerFacts
 
 
 def trainer_workers(trainer: Trainer) -> WorkerFacts | None:

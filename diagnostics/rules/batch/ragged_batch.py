@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
-from diagnostics.facts.crash import CrashFacts, RaggedColumns
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.data import RaggedColumns
 from diagnostics.text.join import listed, not_known
 
 PAD = (

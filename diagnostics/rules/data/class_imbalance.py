@@ -6,7 +6,8 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import DatasetFacts, LossFacts, OutputFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 
 # Our choice: from here on a constant prediction has what is often reported as a good accuracy.
 MAJORITY_SHARE = 0.9

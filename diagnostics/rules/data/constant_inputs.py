@@ -10,7 +10,8 @@ import numpy.typing as npt
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import Array, BatchFacts
 from diagnostics.text.join import capitalized, listed
 
 MIN_EXAMPLES = 8  # fewer may be equal by chance

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, LabelsInInputsCrash
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.loss import LabelsInInputsCrash
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed, not_known
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, LossMissing, TargetMissing
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.loss import LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 FIX = (

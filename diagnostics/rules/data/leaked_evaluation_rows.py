@@ -6,7 +6,7 @@ import math
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import DatasetFacts, SplitFacts
+from diagnostics.facts.data import DatasetFacts, SplitFacts
 from diagnostics.text.join import capitalized, listed
 
 SHARE = 0.01  # our choice: from here on a reported score can be off by a percentage point

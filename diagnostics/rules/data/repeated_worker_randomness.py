@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.loading import HeldGenerator, WorkerFacts
+from diagnostics.facts.data import HeldGenerator, WorkerFacts
 
 
 class RepeatedWorkerRandomness(Rule):

@@ -6,7 +6,8 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, DatasetFacts, OutputFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import Array, OutputFacts
 
 # With two equally common classes, 20 random rows all have the same label once in 500,000 times; if one class has
 # 80%, once in 90.

@@ -7,7 +7,8 @@ import numpy as np
 from diagnostics.engine.causality import NAN
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, TokenBeyondEmbedding
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.data import TokenBeyondEmbedding
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
 from diagnostics.text.join import not_known

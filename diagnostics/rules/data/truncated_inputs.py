@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import DatasetFacts
+from diagnostics.facts.data import DatasetFacts
 
 AT_LIMIT = 0.5  # our choice: natural texts do not share one length this often; truncated ones do
 MIN_ROWS = 50  # our choice: with fewer rows a share of one half may be chance

@@ -110,10 +110,10 @@ class UnscaledInputs(Rule):
             return None  # a loss that is not finite from the start has other causes
         if len(trial.losses) < MIN_STEPS and np.isfinite(trial.losses).all():
             return None  # it learned the batch and stopped early
-        if loss.floor is None or loss.floor <= 0:
+        if loss.constant_baseline_loss is None or loss.constant_baseline_loss <= 0:
             raise NotApplicable("needs a loss whose best constant prediction is known")
         far = self._targets(batch, loss, outputs, trial)
-        return far or self._inputs(batch, outputs, loss.floor, trial, model)
+        return far or self._inputs(batch, outputs, loss.constant_baseline_loss, trial, model)
 
     def _inputs(
         self,
@@ -138,8 +138,8 @@ class UnscaledInputs(Rule):
     def _targets(
         self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, trial: TrialFacts
     ) -> Finding | None:
-        labels = batch.labels
-        if loss.kind not in ("mean_squared_error", "mean_absolute_error") or labels is None or loss.floor is None:
+        labels, baseline = batch.labels, loss.constant_baseline_loss
+        if loss.kind not in ("mean_squared_error", "mean_absolute_error") or labels is None or baseline is None:
             return None
         if outputs.lowest is None or outputs.highest is None or not labels.size or not np.isfinite(labels).all():
             return None
@@ -147,7 +147,7 @@ class UnscaledInputs(Rule):
         if size < LARGE or size < BEYOND_OUTPUTS * max(abs(outputs.lowest), abs(outputs.highest)):
             return None
         distances = [_distance(value, loss.kind) for value in trial.losses]
-        nearest = _distance(loss.floor, loss.kind)
+        nearest = _distance(baseline, loss.kind)
         share = (distances[0] - distances[-1]) / (distances[0] - nearest) if distances[0] > nearest else math.nan
         if share >= SHARE_OF_WAY or (math.isnan(share) and math.isfinite(distances[-1])):
             return None

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, TextInInputs, TokensMissing
-from diagnostics.facts.pipeline import BatchFacts, DatasetFacts, ModelFacts
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.data import TextInInputs, TokensMissing
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed, not_known
 
 TOKENS = ("input_ids", "inputs_embeds")

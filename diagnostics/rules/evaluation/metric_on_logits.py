@@ -6,7 +6,8 @@ import math
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, MetricGotLogits
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"

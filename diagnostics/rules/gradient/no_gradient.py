@@ -6,7 +6,8 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.calls import StepOrderFacts
-from diagnostics.facts.crash import CrashFacts, NoPathToParameters
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.loss import NoPathToParameters
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
 

@@ -9,15 +9,9 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.layers import PARTS, RecurrenceFacts, RecurrentLayer
 from diagnostics.facts.pipeline import Array
-from diagnostics.facts.training import (
-    PARTS,
-    GradientHistory,
-    LossHistory,
-    RecurrenceFacts,
-    RecurrentLayer,
-    UpdateHistory,
-)
+from diagnostics.facts.training import GradientHistory, LossHistory, UpdateHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
 
 VANISHED_IN_TIME = 1e-5  # of the largest: RNNs at this ratio learned nothing in our measurements

@@ -6,7 +6,8 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, KeptGraphs, OutOfMemoryCrash
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.memory import KeptGraphs, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory

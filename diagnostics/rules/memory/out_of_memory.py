@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
-from diagnostics.facts.crash import CrashFacts, ModelMemory, OutOfMemoryCrash
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.memory import ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes, listed
 from diagnostics.text import join
 

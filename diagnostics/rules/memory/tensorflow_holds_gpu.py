@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, OutOfMemoryCrash
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder, in_bytes
 from diagnostics.text.join import count_of
 

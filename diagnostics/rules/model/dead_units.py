@@ -5,8 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
-from diagnostics.facts.training import INPUT_OF, ActivityFacts, LayerActivity, LossHistory
+from diagnostics.facts.layers import INPUT_OF, ActivationFacts, ActivityFacts, LayerActivity, LayerFacts
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+from diagnostics.facts.training import LossHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not

@@ -6,8 +6,8 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
-from diagnostics.facts.training import TrainModeFacts
 from diagnostics.text.join import listed
 
 STEPS = 8  # looked at in a watched run, all in evaluation mode

@@ -127,7 +127,8 @@ class IgnoresInput(Rule):
 def _beats_constant(overfit: OverfitFacts, loss: LossFacts | None) -> bool:
     """Whether the loss fell below that of any constant prediction, so that the predictions must have differed."""
     lowest = min((value for value in overfit.losses if math.isfinite(value)), default=math.inf)
-    return loss is not None and loss.floor is not None and lowest < CLEARLY_BELOW * loss.floor
+    baseline = None if loss is None else loss.constant_baseline_loss
+    return baseline is not None and lowest < CLEARLY_BELOW * baseline
 
 
 def _same_target(batch: BatchFacts) -> bool:

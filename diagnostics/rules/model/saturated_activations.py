@@ -5,8 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, OutputFacts
-from diagnostics.facts.training import ActivityFacts, LossHistory
+from diagnostics.facts.layers import ActivationFacts, ActivityFacts, LayerFacts
+from diagnostics.facts.pipeline import BatchFacts, OutputFacts
+from diagnostics.facts.training import LossHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
 
 BOUNDED = ("tanh", "sigmoid", "hardtanh", "hardsigmoid")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.layers import EqualUnitsFacts
 from diagnostics.facts.pipeline import GradientFacts
-from diagnostics.facts.training import EqualUnitsFacts, StepHistory
+from diagnostics.facts.training import StepHistory
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of, listed
 

@@ -6,13 +6,8 @@ from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.dependence import ActiveDropout, DependenceFacts
-from diagnostics.facts.training import (
-    EvaluationHistory,
-    NoGradHistory,
-    PredictionFacts,
-    StepHistory,
-    TrainModeFacts,
-)
+from diagnostics.facts.layers import TrainModeFacts
+from diagnostics.facts.training import EvaluationHistory, NoGradHistory, PredictionFacts, StepHistory
 
 STEPS = 20
 ROUNDS = 2  # of passes without gradients, between steps

@@ -7,8 +7,8 @@ import numpy as np
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.training import RangeFacts
 from diagnostics.text import nonfinite
 from diagnostics.text.join import count_of, listed
 

@@ -7,7 +7,7 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.training import UnderflowFacts
+from diagnostics.facts.layers import UnderflowFacts
 from diagnostics.text.join import count_of, listed
 
 LEAST = 2.0**-24  # the smallest positive number of float16

@@ -71,7 +71,7 @@ class CannotOverfitOneBatch(Rule):
         self, overfit: OverfitFacts, loss: LossFacts, batch: BatchFacts, model: ModelFacts | None = None
     ) -> Finding | None:
         """Compare the lowest loss of the trained copy with that of the best constant prediction."""
-        baseline = loss.floor
+        baseline = loss.constant_baseline_loss
         if loss.kind == "other" or baseline is None:
             raise NotApplicable("needs a loss whose best constant prediction is known")
         if baseline <= _rounding(loss, batch):

@@ -68,10 +68,10 @@ class DefaultLearningRate(Rule):
             raise NotApplicable("needs an optimizer with a default learning rate")
         if not all(math.isclose(rate, default, rel_tol=SAME) for rate in optimizer.learning_rates):
             return None
-        floor = lr_trial.constant_baseline_loss(trial, loss)
-        if lr_trial.is_too_high(trial, floor):
+        baseline = lr_trial.constant_baseline_loss(trial, loss)
+        if lr_trial.is_too_high(trial, baseline):
             unfit = "too high"
-        elif lr_trial.is_too_low(trial, floor):
+        elif lr_trial.is_too_low(trial, baseline):
             unfit = "too low"
         else:
             return None
@@ -83,7 +83,7 @@ class DefaultLearningRate(Rule):
             f"{_from_to(trial.better_losses, trial.batches)}.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
-                **lr_trial.evidence(trial, floor),
+                **lr_trial.evidence(trial, baseline),
                 "default_rate": default,
                 "unfit": unfit,
             },
@@ -129,4 +129,4 @@ def _origin(optimizer: OptimizerFacts, default: float, model: ModelFacts | None)
 
 
 def _from_to(losses: tuple[float, ...], batches: int) -> str:
-    return f"from {losses[0]:.4g} to {lr_trial.ended(losses, batches):.4g} in {len(losses)} steps"
+    return f"from {losses[0]:.4g} to {lr_trial.final_loss(losses, batches):.4g} in {len(losses)} steps"

@@ -6,17 +6,14 @@ import math
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.shared import loss_curve, lr_trial, update_size
+from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
 from diagnostics.rules.shared.learnable import is_learnable
 
-WHOLE = 100  # steps of a run that is judged when it is over
-LATE = 2 / 3  # of the run, whose losses are compared with the constant answer's
-NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
 REPLACED = 1.0  # of a layer's norm, in one step: what was there before is gone
 STEPS = 200  # of a watched run that is stuck; steps of 1% each add up to twice the weights by then
 
@@ -94,19 +91,19 @@ class LearningRateTooHigh(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Compare the run at the user's rate with one at a smaller rate."""
-        floor = lr_trial.constant_baseline_loss(trial, loss)
-        if not lr_trial.is_too_high(trial, floor) or not trial.better_rate:
+        baseline = lr_trial.constant_baseline_loss(trial, loss)
+        if not lr_trial.is_too_high(trial, baseline) or not trial.better_rate:
             return None
         named = f" with {optimizer.name}" if optimizer is not None else ""
         steps = len(trial.losses)
         return self.found(
             f"A copy of the model, trained on {lr_trial.on_batches(trial)}{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, {_ended(lr_trial.ended(trial.losses, trial.batches), steps)}. A "
-            f"constant prediction would score {floor:.4g}. At {trial.better_rate:.3g}, with everything else "
-            f"unchanged, the loss fell to {lr_trial.ended(trial.better_losses, trial.batches):.4g} in "
+            f"{trial.learning_rate:.3g}, {_ended(lr_trial.final_loss(trial.losses, trial.batches), steps)}. A "
+            f"constant prediction would score {baseline:.4g}. At {trial.better_rate:.3g}, with everything else "
+            f"unchanged, the loss fell to {lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in "
             f"{len(trial.better_losses)} steps. {_update(trial)}",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
-            evidence=lr_trial.evidence(trial, floor),
+            evidence=lr_trial.evidence(trial, baseline),
         )
 
     @check
@@ -149,17 +146,16 @@ class LearningRateTooHigh(Rule):
     ) -> Finding | None:
         """Detect a run that learned nothing after an update that replaced the weights."""
         update_size.check_measured(updates)
-        if steps.total_steps < WHOLE or not verdicts.complete or not verdicts.alone:
-            raise NotApplicable(f"needs a whole run of {WHOLE} steps that no other is trained in turn with")
+        whole_run.check_whole(steps, verdicts)
         if self.name in verdicts.found or not is_learnable(targets.fit):
             return None
-        last = losses.values[losses.steps >= LATE * steps.total_steps]
         constant, largest = float(targets.constant_losses.mean()), update_size.largest_update(updates)
-        if largest < REPLACED or not last.size or constant <= 0:
+        if largest < REPLACED or constant <= 0:
             return None
-        ended, rate = float(last.mean()), update_size.rate_until(steps, int(steps.steps[-1]))
-        if not math.isfinite(ended) or ended < NO_BETTER * constant:
+        ended = whole_run.late_loss(losses, steps.total_steps)
+        if not math.isfinite(ended) or ended < whole_run.NO_BETTER * constant:
             return None
+        rate = update_size.rate_until(steps, int(steps.steps[-1]))
         return self.found(
             f"At a learning rate of {rate:.3g} a single step changed a layer by {largest:,.1f} times its norm "
             "(the median over layers), which leaves nothing of its initial weights; about 0.1% is typical. The "

@@ -11,11 +11,10 @@ from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
-from diagnostics.rules.shared import loss_curve, lr_trial, update_size
+from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
 from diagnostics.rules.shared.learnable import is_learnable
 
 STEPS = 100  # of a watched run
-LATE = 2 / 3  # of the run, whose losses are compared with the constant answer's
 
 
 class LearningRateTooLow(Rule):
@@ -81,8 +80,8 @@ class LearningRateTooLow(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Compare the run at the user's rate with one at a larger rate."""
-        floor = lr_trial.constant_baseline_loss(trial, loss)
-        if not lr_trial.is_too_low(trial, floor) or not trial.better_rate:
+        baseline = lr_trial.constant_baseline_loss(trial, loss)
+        if not lr_trial.is_too_low(trial, baseline) or not trial.better_rate:
             return None
         named = f" with {optimizer.name}" if optimizer is not None else ""
         first, lowest, steps = trial.losses[0], min(trial.losses), len(trial.losses)
@@ -96,7 +95,7 @@ class LearningRateTooLow(Rule):
             f"At {trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
-            evidence=lr_trial.evidence(trial, floor),
+            evidence=lr_trial.evidence(trial, baseline),
         )
 
     @check
@@ -113,17 +112,15 @@ class LearningRateTooLow(Rule):
     ) -> Finding | None:
         """Compare a run that learned nothing and hardly moved with the copy that learned at a larger rate."""
         update_size.check_measured(updates)
-        if steps.total_steps < STEPS or not verdicts.complete or not verdicts.alone:
-            raise NotApplicable(f"needs a whole run of {STEPS} steps that no other is trained in turn with")
+        whole_run.check_whole(steps, verdicts)
         if update_size.warms_up(steps) or "learning-rate-too-low" in verdicts.found:
             return None
         if not trial.better_rate or trial.better_rate < trial.learning_rate * lr_trial.TIMES_LARGER * (1 - 1e-6):
             return None
-        last = losses.values[losses.steps >= LATE * steps.total_steps]
         constant, moved = float(targets.constant_losses.mean()), update_size.moved(steps, updates)
-        if moved is None or moved >= lr_trial.MOVED or constant <= 0 or not last.size:
+        if moved is None or moved >= lr_trial.MOVED or constant <= 0:
             return None
-        ended = float(last.mean())
+        ended = whole_run.late_loss(losses, steps.total_steps)
         if not ended >= constant or not is_learnable(targets.fit):
             return None
         return self.found(

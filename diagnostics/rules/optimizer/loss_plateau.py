@@ -79,27 +79,29 @@ class LossPlateau(Rule):
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
         """Check the end of the trial at the user's rate."""
-        floor = lr_trial.constant_baseline_loss(trial, loss)
+        baseline = lr_trial.constant_baseline_loss(trial, loss)
         last = trial.losses[-max(1, len(trial.losses) // 3) :]
         if not trial.better_rate:
             return None
-        if not lr_trial.is_too_high(trial, floor) and not lr_trial.is_too_low(trial, floor):
+        if not lr_trial.is_too_high(trial, baseline) and not lr_trial.is_too_low(trial, baseline):
             return None  # such a run is only slow at first, as fine-tuning at 2e-5
         if not all(math.isfinite(value) for value in last):
             return None
-        if abs(statistics.median(last) - floor) > AT_FLOOR * floor or max(last) - min(last) > HOVERING * floor:
+        if abs(statistics.median(last) - baseline) > AT_FLOOR * baseline:
             return None
-        if lr_trial.leads_below(trial.losses, lr_trial.BELOW * floor):
+        if max(last) - min(last) > HOVERING * baseline:
+            return None
+        if lr_trial.leads_below(trial.losses, lr_trial.BELOW * baseline):
             return None
         return self.found(
             f"On {lr_trial.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss is "
             f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it is between "
-            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {floor:.4g}. It can be "
+            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {baseline:.4g}. It can be "
             f"learned: at {trial.better_rate:.3g} the loss fell to "
-            f"{lr_trial.ended(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps.",
+            f"{lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
-                **lr_trial.evidence(trial, floor),
+                **lr_trial.evidence(trial, baseline),
                 "lowest_of_last": min(last),
                 "highest_of_last": max(last),
             },

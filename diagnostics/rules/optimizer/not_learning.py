@@ -12,12 +12,11 @@ from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import largest_update, update_size, warms_up
+from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, last_third
 from diagnostics.text.join import listed
 
-STEPS = 100  # of the run
 LATE = 0.5  # of the run, whose sampled steps are compared with the constant answer
 SAMPLES = 3  # of those steps
-NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
 
@@ -112,14 +111,14 @@ class NotLearning(Rule):
         if warms_up(steps):
             raise NotApplicable("needs a run whose learning rate has stopped rising")
         late = targets.steps >= LATE * steps.total_steps
-        last = _last_third(losses, steps.total_steps)
+        last = last_third(losses, steps.total_steps)
         if late.sum() < SAMPLES or not last.size or not np.isfinite(last).all():
             raise NotApplicable(f"needs {SAMPLES} sampled steps and finite losses in the second half of the run")
         constant, ended = float(targets.constant_losses[late].mean()), float(last.mean())
         overall = float(targets.constant_losses.mean())
         if constant <= 0 or targets.losses[late].mean() < NO_BETTER * constant or ended < NO_BETTER * overall:
             return None
-        before = _last_third(losses, steps.total_steps, further=1)
+        before = last_third(losses, steps.total_steps, further=1)
         falling = bool(before.size) and float(before.mean()) - ended > FALLING * overall
         size = update_size(updates, steps.total_steps // 2)
         if size is not None and size < SMALL and updates is not None and largest_update(updates) > LARGE:
@@ -151,12 +150,6 @@ _NAMES: Final = {
     "binary_cross_entropy": "binary cross entropy",
     "mean_squared_error": "mean squared error",
 }
-
-
-def _last_third(losses: LossHistory, total: int, further: int = 0) -> np.ndarray:
-    """Return the losses of the last third of the run, or of the one `further` before it."""
-    start, end = total * (2 - further) / 3, total * (3 - further) / 3
-    return losses.values[(losses.steps >= start) & (losses.steps < end)]
 
 
 def _evidence(fit: SimpleFit | None, falling: bool) -> str:

@@ -31,7 +31,8 @@ def constant_baseline_loss(trial: TrialFacts, loss: LossFacts) -> float:
     Raises:
         NotApplicable: there is no such loss, a schedule changes the rate, or the trial was too short.
     """
-    if loss.floor is None or loss.floor <= 0:
+    baseline = loss.constant_baseline_loss
+    if baseline is None or baseline <= 0:
         raise NotApplicable("needs a loss whose best constant prediction is known and not already right")
     if trial.warms_up:
         raise NotApplicable("needs a learning rate without warm-up: training does not start at the full rate")
@@ -39,10 +40,10 @@ def constant_baseline_loss(trial: TrialFacts, loss: LossFacts) -> float:
         raise NotApplicable("needs to know that no schedule warms the learning rate up")
     if len(trial.losses) < MIN_STEPS and math.isfinite(trial.losses[-1]):
         raise NotApplicable(f"needs a trial of at least {MIN_STEPS} steps")
-    return loss.floor if trial.floor is None else trial.floor
+    return baseline if trial.constant_baseline_loss is None else trial.constant_baseline_loss
 
 
-def ended(losses: tuple[float, ...], batches: int) -> float:
+def final_loss(losses: tuple[float, ...], batches: int) -> float:
     """Return the final loss of a run: the mean over the last pass through all its batches."""
     turn = losses[-batches:]
     return sum(turn) / len(turn)
@@ -106,11 +107,11 @@ def evidence(trial: TrialFacts, baseline: float) -> dict[str, Any]:
     return {
         "learning_rate": trial.learning_rate,
         "first_loss": number(trial.losses[0]),
-        "final_loss": number(ended(trial.losses, trial.batches)),
+        "final_loss": number(final_loss(trial.losses, trial.batches)),
         "steps": len(trial.losses),
         "batches": trial.batches,
         "better_rate": trial.better_rate,
-        "better_final_loss": number(ended(trial.better_losses, trial.batches)),
+        "better_final_loss": number(final_loss(trial.better_losses, trial.batches)),
         "better_steps": len(trial.better_losses),
         "best_constant_loss": baseline,
         "largest_update_ratio": number(largest_update(trial)),
@@ -142,5 +143,5 @@ def other_rate_learns(trial: TrialFacts, baseline: float) -> bool:
 
 def _lowest(losses: tuple[float, ...], batches: int) -> float:
     """Return the lowest loss, with several batches the lowest mean over one pass; inf if none is finite."""
-    passes = (ended(losses[: step + 1], batches) for step in range(batches - 1, len(losses)))
+    passes = (final_loss(losses[: step + 1], batches) for step in range(batches - 1, len(losses)))
     return min((value for value in passes if math.isfinite(value)), default=math.inf)

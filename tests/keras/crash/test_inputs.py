@@ -7,7 +7,7 @@ import pytest
 
 import diagnostics
 from diagnostics.api.explain import facts_of_exception
-from diagnostics.facts.crash import RaggedColumns, TextInInputs
+from diagnostics.facts.crash.data import RaggedColumns, TextInInputs
 from tests.keras.fits import (
     EAGER,
     GRAPH,

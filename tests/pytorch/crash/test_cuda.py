@@ -19,7 +19,8 @@ from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
 import diagnostics
 from diagnostics.api.explain import facts_of_exception
-from diagnostics.facts.crash import AsynchronousErrorCrash, LabelBeyondOutputs, TokenBeyondEmbedding
+from diagnostics.facts.crash import AsynchronousErrorCrash
+from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from tests.support.crashes import facts_of_text
 
 ASSERT = """\

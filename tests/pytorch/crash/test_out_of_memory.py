@@ -16,7 +16,7 @@ from diagnostics import InvalidInput
 from diagnostics.api.explain import facts_of_exception
 from diagnostics.collectors.crash.out_of_memory import GPU_ALLOCATOR_ON_CPU as BFC_ON_CPU
 from diagnostics.collectors.system import nvml
-from diagnostics.facts.crash import OutOfMemoryCrash
+from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 from tests.support.crashes import facts_of_text
 

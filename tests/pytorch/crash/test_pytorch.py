@@ -16,15 +16,14 @@ from transformers import (
 )
 
 from diagnostics.api.explain import facts_of_exception
-from diagnostics.facts.crash import (
-    DevicesDiffer,
-    LabelBeyondOutputs,
+from diagnostics.facts.crash import DevicesDiffer
+from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
+from diagnostics.facts.crash.loss import (
     LossMissing,
     MetricGotLogits,
     NoPathToParameters,
     NotProbabilities,
     ShapesDiffer,
-    TokenBeyondEmbedding,
 )
 from diagnostics.facts.crash.shapes import OperandsMisfit
 from tests.support.crashes import explained, facts_of_text, failure, live, recognised, text

@@ -12,7 +12,7 @@ from transformers import (
 )
 
 from diagnostics.collectors.crash.pytorch import column_lengths
-from diagnostics.facts.crash import RaggedColumns, TokensMissing
+from diagnostics.facts.crash.data import RaggedColumns, TokensMissing
 from tests.support.crashes import live, text
 from tests.support.tiny_bert import bert, raw_rows, tokenized_rows, tokenizer, trainer
 

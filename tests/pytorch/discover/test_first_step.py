@@ -51,7 +51,7 @@ def shown(run):
 class TestReport:
     def test_of_a_loop_in_which_all_is_well(self, run):
         said = []
-        run._on_examined = said.append
+        run._trainings.on_examined = said.append
         train(classifier(), loader(FEATURES, CLASSES, shuffle=True), F.cross_entropy)
         findings, stages = shown(run)
         assert said == run.examined
@@ -73,7 +73,7 @@ class TestReport:
     def test_is_made_before_the_weights_change(self, run):
         model, seen = classifier(), []
         before = model[0].weight.detach().clone()
-        run._on_examined = lambda report: seen.append(before.equal(model[0].weight))
+        run._trainings.on_examined = lambda report: seen.append(before.equal(model[0].weight))
         train(model, loader(FEATURES, CLASSES), F.cross_entropy)
         assert seen == [True]
 

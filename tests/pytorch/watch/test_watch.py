@@ -11,6 +11,8 @@ from torch import nn
 
 import diagnostics
 from diagnostics.collectors.pytorch.watch import watcher
+from diagnostics.collectors.pytorch.watch.optimizer_steps import OptimizerSteps
+from diagnostics.collectors.pytorch.watch.pending_steps import PendingSteps
 from tests.support import healthy
 from tests.support.findings import all_rules_of
 from tests.support.healthy import few_of, load
@@ -111,8 +113,13 @@ class TestChangesNothing:
         def broken(*_):
             raise ZeroDivisionError("on purpose")
 
-        for part in ("_forward_begins", "_listen", "_before_step", "_after_step", "_read"):
-            monkeypatch.setattr(watcher.TorchWatcher, part, broken)
+        for owner, parts in (
+            (watcher.TorchWatcher, ("_forward_begins", "_listen")),
+            (OptimizerSteps, ("_before_step", "_after_step")),
+            (PendingSteps, ("_read",)),
+        ):
+            for part in parts:
+                monkeypatch.setattr(owner, part, broken)
         bare, _ = train(False)
         watched, watch = train(True)
         assert_same_bits(bare, watched)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from diagnostics.collectors.pytorch.watch.pending_steps import PendingSteps
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from tests.pytorch.watched import INF, batch, mlp, run
 
@@ -338,7 +339,7 @@ class TestLeavesNothingBehind:
             output = model(batch(step % 7)[0])
             watch.step(output.mean())
         assert len(watch._replay_buffer.passes) == 10
-        assert len(watch._next.losses) == 1024
+        assert len(watch._pending.next.losses) == 1024
         monkeypatch.setattr(
             "diagnostics.collectors.pytorch.watch.replay.replay_buffer.INPUTS_LIMIT", 3 * batch(0)[0].nbytes
         )
@@ -351,7 +352,7 @@ class TestLeavesNothingBehind:
         def broken(*_):
             raise ZeroDivisionError("on purpose")
 
-        monkeypatch.setattr(TorchWatcher, "_read", broken)
+        monkeypatch.setattr(PendingSteps, "_read", broken)
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         watch = TorchWatcher(model, [optimizer], 4)
@@ -359,7 +360,7 @@ class TestLeavesNothingBehind:
             optimizer.zero_grad()
             model(batch(step)[0]).square().mean().backward()
             optimizer.step()
-        assert len(watch._rows) <= 5
+        assert len(watch._pending.complete) <= 5
         watch.close()
         assert watch.faults == {"readings": "watching the readings ended: ZeroDivisionError: on purpose"}
 

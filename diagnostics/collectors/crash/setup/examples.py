@@ -8,13 +8,9 @@ from collections.abc import Callable
 from diagnostics.collectors.crash.cuda import assertion
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.collectors.crash.messages.table import Family
-from diagnostics.facts.crash import (
-    AsynchronousErrorCrash,
-    LabelBeyondOutputs,
-    NotProbabilities,
-    Symptom,
-    TokenBeyondEmbedding,
-)
+from diagnostics.facts.crash import AsynchronousErrorCrash, Symptom
+from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
+from diagnostics.facts.crash.loss import NotProbabilities
 from diagnostics.facts.crash.processes import LauncherTail, WorkerCrash
 from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnbatchableExample
 from diagnostics.facts.crash.shapes import OperandsMisfit, ReshapeMisfit

@@ -48,7 +48,8 @@ from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Plan, Pool,
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
-from diagnostics.facts.pipeline import Fact, GradientFacts, LayerFacts, LossFacts, LossInputFacts
+from diagnostics.facts.layers import LayerFacts
+from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInputFacts
 
 from .stateless_copy import KerasCopy
 
@@ -188,7 +189,7 @@ class KerasPipeline(Pipeline):
         yield LossFacts(
             value=value,
             kind=self._recognised.kind,
-            floor=self._recognised.floor,
+            constant_baseline_loss=self._recognised.floor,
             class_weights=weighs_classes(self.model.loss, self._weights is not None, self._class_weights),
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,

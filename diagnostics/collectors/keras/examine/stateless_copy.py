@@ -14,10 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.model import layer_activations
-from diagnostics.collectors.shared.overfit_plan import Plan, Run, Stopwatch, larger
-from diagnostics.facts.pipeline import ActivationFacts
-
-ALIKE = 1e-6  # relative: units closer than this are the same, up to rounding
+from diagnostics.collectors.shared.overfit_plan import ALIKE, Plan, Run, Stopwatch, larger
+from diagnostics.facts.layers import ActivationFacts
 
 Weights = list[Any]
 

@@ -74,7 +74,7 @@ class TorchStepPipeline(Pipeline):
         yield LossFacts(
             value=value,
             kind=found.kind,
-            floor=found.floor,
+            constant_baseline_loss=found.floor,
             class_weights=weighs_classes(self._model.loss, sample_weight is not None, self._class_weights),
             reads=found.reads,
             broadcast=found.broadcast,

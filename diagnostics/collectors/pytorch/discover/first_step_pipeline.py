@@ -25,7 +25,8 @@ from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
-from diagnostics.facts.pipeline import Array, BatchFacts, DatasetFacts, Fact, LossFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import Array, BatchFacts, Fact, LossFacts
 
 from .leaves import leaf_facts
 from .loss_calls import LossCall
@@ -180,7 +181,7 @@ class FirstStepPipeline(Pipeline):
         yield LossFacts(
             value=seen.loss,
             kind=found.kind,
-            floor=found.floor,
+            constant_baseline_loss=found.floor,
             class_weights=found.class_weights,
             reads=found.reads,
             broadcast=found.broadcast,

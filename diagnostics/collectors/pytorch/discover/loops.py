@@ -25,16 +25,17 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.pytorch.watch.record import call_order
+from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
 from diagnostics.facts.calls import RestoreFacts
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline, evaluation_facts
+from .joined_modules import joined
+from .optimizers import ScriptOptimizers, held_by
 
 MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
-NAMED = 3  # of such modules
 LOSSES = 1024  # backward passes for one step
 ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
 
@@ -93,7 +94,7 @@ class LoopFinder(Generic[W]):
         self._stepped: IdentityMap[W, None] = IdentityMap()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
-        self._optimizers: list[weakref.ref[Optimizer]] = []
+        self._optimizers = ScriptOptimizers()
         # None where the loop is over, and the script has the optimizer still.
         self._watch_of: IdentityMap[Optimizer, W | None] = IdentityMap()
         # Steps of those that are of no loop yet.
@@ -109,9 +110,9 @@ class LoopFinder(Generic[W]):
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
-        self._passes_before = call_order.passes()
+        self._passes_before = calls.passes
         # Before the patches here, which lie over its own.
-        self._release_calls = call_order.hold(fault, self._loaded)
+        self._release_calls = calls.hold(fault, self._loaded)
         self._patches = Patches()
         self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
@@ -119,7 +120,7 @@ class LoopFinder(Generic[W]):
     @property
     def backward_passes(self) -> int:
         """How many backward passes the script has made, with or without a loop that was found."""
-        return call_order.passes() - self._passes_before
+        return calls.passes - self._passes_before
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
@@ -193,17 +194,18 @@ class LoopFinder(Generic[W]):
     # Events of the script. Each of these is called through `_safely`.
 
     def _made(self, optimizer: Optimizer, *_arguments: Any, **_options: Any) -> None:
-        self._optimizers.append(weakref.ref(optimizer))
+        self._optimizers.add(optimizer)
 
     def _called(self, module: nn.Module) -> None:
-        if self._roots.get(module) == len(self._optimizers) or isinstance(module, torch.jit.ScriptModule):
+        if self._roots.get(module) == self._optimizers.count or isinstance(module, torch.jit.ScriptModule):
             return  # TorchScript takes no hooks
         mine = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
-        of_module = [optimizer for optimizer in self._unwatched() if mine & _held(optimizer)]
-        if of_module and all(_held(optimizer) <= mine for optimizer in of_module):
+        unwatched = [optimizer for optimizer in self._optimizers.living() if optimizer not in self._watch_of]
+        of_module = [optimizer for optimizer in unwatched if mine & held_by(optimizer)]
+        if of_module and all(held_by(optimizer) <= mine for optimizer in of_module):
             self._begin(module, of_module)
         elif mine and len(self._roots) < ROOTS:
-            self._roots[module] = len(self._optimizers)
+            self._roots[module] = self._optimizers.count
 
     def _backward(self, tensors: Any = None, *_arguments: Any, **_options: Any) -> None:
         loss = tensors[0] if isinstance(tensors, list | tuple) and len(tensors) == 1 else tensors
@@ -234,7 +236,7 @@ class LoopFinder(Generic[W]):
 
         The script may still hold the first optimizer. Two optimizers that alternate are one loop, not two phases.
         """
-        held = _held(optimizer)
+        held = held_by(optimizer)
         for model, (watched, _) in list(self._loops.items()):
             if held.intersection(map(id, model.parameters())):
                 self._end(watched)
@@ -243,29 +245,14 @@ class LoopFinder(Generic[W]):
 
     def _late(self, optimizer: Optimizer) -> None:
         """Start a loop at an optimizer's first step, where no single called module holds all its parameters."""
-        roots, held = list(self._roots), _held(optimizer)
+        roots, held = list(self._roots), held_by(optimizer)
         called = [root for root in roots if held.intersection(map(id, root.parameters()))]
         if not called:
-            called = [root for root in roots if self._is_meant_for(optimizer, root)]
+            called = [root for root in roots if self._optimizers.is_meant_for(optimizer, root)]
         parts = {id(part) for root in called for part in root.modules() if part is not root}
         called = [root for root in called if id(root) not in parts]  # a layer may be tried before it is built in
         if called:
-            self._begin(called[0] if len(called) == 1 else _together(called), [optimizer], called)
-
-    def _is_meant_for(self, optimizer: Optimizer, model: nn.Module) -> bool:
-        """Whether an optimizer holds the parameters of a discarded model with the same architecture.
-
-        A target network gets no gradient. An optimizer of a temperature or an image has tensors of other shapes,
-        and one of float32 copies of half-precision weights has another dtype.
-        """
-        trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        taken = {identity for other in self._living() for identity in _held(other)}
-        kinds = {(parameter.shape, parameter.dtype) for parameter in trainable}
-        return (
-            all(id(parameter) not in taken for parameter in trainable)
-            and any(parameter.grad is not None for parameter in trainable)
-            and {(p.shape, p.dtype) for group in optimizer.param_groups for p in group["params"]} == kinds
-        )
+            self._begin(called[0] if len(called) == 1 else joined(called), [optimizer], called)
 
     def _after_step(self, optimizer: Optimizer) -> None:
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
@@ -299,7 +286,7 @@ class LoopFinder(Generic[W]):
         if len(self.watches) > MOST_LOOPS:
             self._end(self.watches[0])
         if (seen := self._first.begun(called)) is not None:
-            self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._all_held()))
+            self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._optimizers.all_held()))
         self._watched_by[model] = watched
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
 
@@ -309,7 +296,7 @@ class LoopFinder(Generic[W]):
             return False
         watching, references = loop
         optimizers = [optimizer for reference in references if (optimizer := reference()) is not None]
-        self._examine(watching, FirstStepPipeline(module, optimizers, seen, self._all_held()))
+        self._examine(watching, FirstStepPipeline(module, optimizers, seen, self._optimizers.all_held()))
         return True
 
     def _when_gone(self, held: Any, then: Callable[[], None]) -> None:
@@ -355,34 +342,3 @@ class LoopFinder(Generic[W]):
             if any(id(parameter) in parameters for parameter in module.parameters()):
                 self._compare(watched, (facts,))
                 return
-
-    def _all_held(self) -> set[int]:
-        return {identity for optimizer in self._living() for identity in _held(optimizer)}
-
-    def _living(self) -> list[Optimizer]:
-        return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]
-
-    def _unwatched(self) -> list[Optimizer]:
-        return [optimizer for optimizer in self._living() if optimizer not in self._watch_of]
-
-
-class _Together(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
-    """One model of the modules that a loop calls one by one; never called itself."""
-
-    def __init__(self, modules: list[nn.Module]) -> None:
-        super().__init__()
-        for number, module in enumerate(modules):
-            self.add_module(f"{type(module).__name__}-{number}", module)
-
-
-def _together(modules: list[nn.Module]) -> nn.Module:
-    """Combine modules into one, named "Encoder and Decoder" in a report."""
-    names = list(dict.fromkeys(type(module).__name__ for module in modules))
-    others = len(names) - NAMED
-    name = " and ".join([*names[:NAMED], *([f"{others} more"] if others > 0 else [])])
-    return type(name, (_Together,), {})(modules)
-
-
-def _held(optimizer: Optimizer) -> set[int]:
-    groups = getattr(optimizer, "param_groups", ())  # none yet while it is being made
-    return {id(parameter) for group in groups for parameter in group["params"]}

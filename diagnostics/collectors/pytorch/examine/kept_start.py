@@ -26,7 +26,8 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tens
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import overfit
-from diagnostics.facts.pipeline import BatchFacts, Fact, LayerFacts, LossFacts
+from diagnostics.facts.layers import LayerFacts
+from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .overfit import CopyTrainer
 

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
+from diagnostics.collectors.pytorch.symmetry import rows_alike
 from diagnostics.collectors.shared.overfit_plan import Plan, Run, Stopwatch, larger
-
-ALIKE = 1e-6  # relative: rows of a weight closer than this are the same, up to rounding
 
 
 class CopyTrainer:
@@ -51,7 +50,7 @@ class CopyTrainer:
             optimizer = self._optimizer(model, plan.factor)
         else:
             optimizer = torch.optim.AdamW(trainable.values(), lr=plan.learning_rate, weight_decay=0.0)
-        alike = [name for name, p in trainable.items() if _rows_alike(p) and not _is_adapter(name, p, model)]
+        alike = [name for name, p in trainable.items() if rows_alike(p) and not _is_adapter(name, p, model)]
         losses: list[float] = []
         ratios: list[float] = []
         watch = Stopwatch()
@@ -71,21 +70,13 @@ class CopyTrainer:
             losses=tuple(losses),
             update_ratios=tuple(ratios),
             output_spread=larger(at_first, self._spread_of(model)),
-            symmetric=tuple(name for name in alike if _rows_alike(trainable[name])),
+            symmetric=tuple(name for name in alike if rows_alike(trainable[name])),
             pace=watch.pace,
         )
 
     def _spread_of(self, model: nn.Module) -> float | None:
         with torch.no_grad():
             return _spread(self._predict(model.eval()))
-
-
-def _rows_alike(weight: Tensor) -> bool:
-    """Whether all units of a weight (units, ...) are copies of each other, zeros included."""
-    if weight.ndim < 2 or weight.shape[0] < 2:
-        return False
-    spread = (weight.detach() - weight.detach()[:1]).abs().max()
-    return bool(spread <= ALIKE * weight.detach().abs().max())
 
 
 def _is_adapter(name: str, weight: Tensor, model: nn.Module) -> bool:
@@ -100,7 +91,7 @@ def _is_adapter(name: str, weight: Tensor, model: nn.Module) -> bool:
         owner = owner.rpartition(".")[0]
         for other in model.get_submodule(owner).parameters():
             if not other.requires_grad and other.ndim == weight.ndim and other.shape[0] == weight.shape[0]:
-                return not _rows_alike(other)
+                return not rows_alike(other)
         if not owner:
             break
     return False

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -13,16 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, WeightedRandomSampler, default_collate
+from torch.utils.data import DataLoader, WeightedRandomSampler
 
 from diagnostics.collectors.pytorch.activations import activations_seen, last_activation, output_facts
 from diagnostics.collectors.pytorch.batch import (
     checked_loss,
     describe_source,
-    distinct_rows,
     is_single,
     loss_in,
-    one_row,
+    prediction_if_any,
     prediction_in,
     split_batch,
     target_name,
@@ -37,51 +34,39 @@ from diagnostics.collectors.pytorch.data import (
     sample_rows,
     to_device,
 )
-from diagnostics.collectors.pytorch.dependence.measure import PARTS, measure
-from diagnostics.collectors.pytorch.dependence.subject import Subject, all_counted
 from diagnostics.collectors.pytorch.losses import (
-    REGRESSIONS,
     class_axis,
     ignored_label,
     is_indexed,
     recognise_loss,
-    unit_scale_loss,
 )
 from diagnostics.collectors.pytorch.model import (
-    accepts,
     check_runnable,
     describe_model,
     device_of,
-    parameter_names,
     several_ranks,
     uncompiled,
 )
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
-from diagnostics.collectors.shared.arrays import describe, fields, flat, is_tensor, name_of, to_array
+from diagnostics.collectors.shared.arrays import flat, is_tensor, name_of, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, overfit, pool_of
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import compared_rows
-from diagnostics.facts.dependence import DependenceFacts
-from diagnostics.facts.pipeline import (
-    BatchFacts,
-    Fact,
-    GradientFacts,
-    LayerFacts,
-    LossFacts,
-    ModelFacts,
-    OutputFacts,
-    RereadFacts,
-)
+from diagnostics.facts.data import RereadFacts
+from diagnostics.facts.layers import LayerFacts
+from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts, ModelFacts, OutputFacts
 
-from .overfit import CopyTrainer
+from .batch_dependence import batch_dependence
+from .batch_overfit import BatchOverfit
+from .gradients import gradient_facts
+from .model_call import call_loss, call_model
+from .model_copy import ModelCopy
+from .non_finite_rows import non_finite_rows
 from .reproduce import reproduce
 from .reread import reread_batch
-
-SECONDS_ASKING = 2.0  # about parts of a batch
 
 
 class PyTorchPipeline(Pipeline):
@@ -111,10 +96,8 @@ class PyTorchPipeline(Pipeline):
         self.name = f"{type(model).__name__} with {describe_source(loader)}"
         self._batch: Any = None
         self._changes_when_read = False
-        self._further: list[Any] = []  # batches to take turns with it
         self._target: Any = None
-        self._copy: nn.Module | None = None
-        self._copied_loss_fn: Any = loss_fn
+        self._copy = ModelCopy(self.model, self.copied_along, loss_fn)
         self._loss: Tensor | None = None
         self._prediction: Tensor | None = None
         self._recognised = Recognised()
@@ -142,31 +125,11 @@ class PyTorchPipeline(Pipeline):
             raise StageFailed("The model returned None: its forward ends without a return.")
         if self.loss_fn is None:
             return loss_in(outputs), outputs
-        prediction = outputs if is_tensor(outputs) else fields(outputs).get("logits", outputs)
-        inputs, target = split_batch(batch)
-        if target is None:  # an autoencoder: the input is its own target
-            target = next(iter(inputs.values()))
-        try:
-            return self._copied_loss_fn(prediction, target), outputs
-        except (TypeError, AttributeError) as error:
-            if is_tensor(prediction):
-                raise
-            raise StageFailed(
-                f"The model returned {describe(outputs)}, and {name_of(self.loss_fn)} cannot take that "
-                f"({type(error).__name__}: {error}). Pass a loss_fn of (what the model returns, target), or let "
-                "the model return a tensor."
-            ) from error
+        return call_loss(self._copy.loss, outputs, batch), outputs
 
     def predict(self, model: nn.Module, batch: Any) -> Any:
         """Call the model as the training loop would, with the labels only if it makes its loss itself."""
-        if isinstance(batch, Mapping):
-            named = dict(batch) if self.loss_fn is None else split_batch(batch)[0]
-            accepted = parameter_names(model)
-            return model(**named) if not accepted or set(named) & set(accepted) else model(named)
-        everything = tuple(fields(batch).values())
-        if self.loss_fn is None and accepts(model, len(everything)):
-            return model(*everything)
-        return model(*split_batch(batch)[0].values())
+        return call_model(model, batch, makes_loss=self.loss_fn is None)
 
     def known_classes(self) -> int | None:
         """Return the number of classes if it is certain before the loss runs: an indexed loss by its type."""
@@ -262,9 +225,9 @@ class PyTorchPipeline(Pipeline):
         if self._batch is None:
             raise CannotJudge("no batch was taken")
         check_runnable(self.model)
-        model = self._fresh_copy().train()
+        model = self._copy.fresh().train()
         with torch.no_grad():
-            self._prediction = self._predict_without_loss(model)
+            self._prediction = prediction_if_any(self.predict, model, self._batch)
         classes = self.known_classes()
         if classes is not None and self._prediction is not None:
             yield self._output_facts(classes)  # before the loss runs: a label out of range can end a GPU
@@ -276,36 +239,38 @@ class PyTorchPipeline(Pipeline):
         self._prediction = prediction_in(outputs)
         value = float(self._loss.detach())
         self._recognised = recognise_loss(
-            value, self._prediction, self._target, self.loss_fn, self._ignore_index()
+            value, self._prediction, self._target, self.loss_fn, ignored_label(self.loss_fn)
         )
         yield self._output_facts(classes or self._recognised.num_classes)
         yield LossFacts(
             value=value,
             kind=self._recognised.kind,
-            floor=self._recognised.floor,
+            constant_baseline_loss=self._recognised.floor,
             class_weights=self._class_weights(),
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,
             name=name_of(self.loss_fn),
-            non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
+            non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(model),
         )
 
     def backward(self) -> Iterator[Fact]:
         """See `Pipeline.backward`."""
-        if self._copy is None or self._loss is None:
+        model = self._copy.latest
+        if model is None or self._loss is None:
             raise CannotJudge("the model was not run")
-        trainable = {name: p for name, p in self._copy.named_parameters() if p.requires_grad}
-        total = sum(p.numel() for p in trainable.values())
-        if not trainable or not self._loss.requires_grad:
-            yield GradientFacts(False, {}, {name: p.numel() for name, p in trainable.items()}, total)
+        facts = gradient_facts(model, self._loss)
+        yield facts
+        if not facts.num_trainable or not self._loss.requires_grad:
             return
         with users_code():
-            self._loss.backward()
-        norms = {name: float(p.grad.norm()) for name, p in trainable.items() if p.grad is not None}
-        unreached = {name: p.numel() for name, p in trainable.items() if p.grad is None}
-        yield GradientFacts(bool(norms), norms, unreached, total)
-        with users_code():
-            yield self._dependence(self._copy)
+            yield batch_dependence(
+                model,
+                self._batch,
+                self.predict,
+                loader=self.loader,
+                ignore_index=ignored_label(self.loss_fn),
+                predicts_tokens=self._recognised.kind == "cross_entropy",
+            )
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -315,28 +280,21 @@ class PyTorchPipeline(Pipeline):
 
     def overfit(self) -> Iterator[Fact]:
         """See `Pipeline.overfit`."""
-        if self._copy is None:
+        if self._copy.latest is None:
             raise CannotJudge("the model was not run")
         self._loss = None  # its graph holds the first forward's activations
-        their_rate, build, warming = self.trial_optimizer()
-        trainer = CopyTrainer(
-            fresh=self._fresh_copy,
-            step=lambda model, number: self.compute(model, [self._batch, *self._further][number])[0],
-            predict=self._predict_without_loss,
-            optimizer=build,
-            at_unit_scale=self._at_unit_scale,
+        trials = BatchOverfit(
+            self._batch,
+            self._recognised,
+            fresh=self._copy.fresh,
+            compute=self.compute,
+            predict=self.predict,
+            take_batch=self.take_batch,
         )
+        rate, build, warms_up = self.trial_optimizer()
+        trainable = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
         with users_code():
-            yield from overfit(
-                trainer.run,
-                floor=self._recognised.floor,
-                distinct_inputs=1 if is_single(self._target) else distinct_rows(split_batch(self._batch)[0]),
-                their_rate=their_rate if build is not None else None,
-                warms_up=warming,
-                pool=self._pool,
-                rescalable=self._recognised.kind in REGRESSIONS,
-                num_trainable=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
-            )
+            yield from trials.facts(rate, build, warms_up, trainable)
 
     def reproduction(self) -> Iterator[Fact]:
         """See `Pipeline.reproduction`."""
@@ -344,36 +302,11 @@ class PyTorchPipeline(Pipeline):
             yield reproduce(
                 self.roots(),
                 take_batch=self.take_batch,
-                fresh_model=self._fresh_copy,
+                fresh_model=self._copy.fresh,
                 compute=lambda model, batch: checked_loss(*self.compute(model, batch), self.loss_fn),
             )
 
     # --- parts ----------------------------------------------------------------------------------------------
-
-    def _dependence(self, model: nn.Module) -> DependenceFacts:
-        """Ask a copy again about parts of the batch; it is used up."""
-        named = flat(split_batch(self._batch)[0])
-        inputs = {name: value for name, value in named.items() if isinstance(value, Tensor)}
-        loader = self.loader if isinstance(self.loader, DataLoader) else None
-        target = self._target if isinstance(self._target, Tensor) else None
-        if device_of(model).type != "cpu" and not all_counted(inputs):
-            return DependenceFacts(why_not=dict.fromkeys(PARTS, "an index out of range can end a GPU"))
-        accepted = parameter_names(model)
-        named_apart = not isinstance(self._batch, Mapping) or bool(set(named) & set(accepted))
-        return measure(
-            Subject(
-                model=model,
-                call=lambda copied, given: self.predict(copied, _with_inputs(self._batch, given)),
-                inputs=inputs,
-                tested=frozenset(inputs) if named_apart else frozenset(),
-                target=target,
-                ignore_index=self._ignore_index(),
-                batch_first=loader is not None and loader.collate_fn is default_collate,
-                shuffled=None if loader is None else is_shuffled(loader),
-                predicts_tokens=self._recognised.kind == "cross_entropy",
-                deadline=time.monotonic() + SECONDS_ASKING,
-            )
-        )
 
     def _class_weights(self) -> bool | None:
         """Say whether the loss weighs classes; a model of transformers that makes its own loss does not."""
@@ -381,97 +314,15 @@ class PyTorchPipeline(Pipeline):
             return False
         return self._recognised.class_weights
 
-    def _ignore_index(self) -> int:
-        return ignored_label(self.loss_fn)
-
-    def _fresh_copy(self) -> nn.Module:
-        """Copy the model again, and the loss with it: it may have weights, or be a method of the model."""
-        self._copy = None  # only one at a time: they may be large
-        if ranks := several_ranks():
-            raise CannotJudge(
-                f"{ranks} processes train together, and a forward pass in one of them could wait for the others; "
-                "examine it in a single process"
-            )
-        try:
-            self._copy, self._copied_loss_fn = copy.deepcopy((self.model, self.copied_along()))
-        except Exception as error:  # whatever a module's __deepcopy__ may raise, out of memory included
-            raise CannotJudge(
-                f"the model cannot be copied ({type(error).__name__}: {error}), and what belongs to "
-                "you is not run: forward, backward and overfit are left out"
-            ) from None
-        return self._copy
-
     def copied_along(self) -> Any:
         """Return what computes the loss, to be copied together with the model: it may hold the model itself."""
         return self.loss_fn
-
-    def _predict_without_loss(self, model: nn.Module) -> Tensor | None:
-        """Return the prediction, or None for a model that cannot run without its labels."""
-        try:
-            return prediction_in(self.predict(model, self._batch))
-        except Exception:  # the next call, with the loss, will say so in full
-            return None
-
-    def _pool(self) -> Pool | None:
-        """Take further batches, for a classifier of whole rows; None if there are none."""
-        labels, classes = self._target, self._recognised.num_classes
-        if classes is None or self._recognised.class_weights or not isinstance(labels, Tensor) or labels.ndim != 1:
-            return None
-        seen = [labels]
-        self._further.clear()
-        try:
-            for number in range(1, POOL_BATCHES):
-                batch = self.take_batch(number)
-                more = split_batch(batch)[1]
-                if more.shape != labels.shape or more.min() < 0 or more.max() >= classes:
-                    break
-                self._further.append(batch)
-                seen.append(more)
-        except StageFailed:  # there are no more
-            pass
-        return pool_of([part.cpu().numpy() for part in seen], self._recognised.floor or 0.0, classes)
-
-    def _at_unit_scale(self, model: nn.Module) -> Tensor:
-        """Compute the regression loss of the batch as if its targets had mean 0 and standard deviation 1."""
-        prediction = prediction_in(self.predict(model, self._batch))
-        floor = self._recognised.floor
-        assert prediction is not None
-        assert floor is not None
-        return floor * unit_scale_loss(self._recognised.kind, prediction, self._target)
 
     def _output_facts(self, classes: int | None) -> OutputFacts:
         if self._prediction is None:
             return OutputFacts((), classes)
         return output_facts(self._prediction, self._target, classes, last_activation(self.model))
 
-    def _non_finite_rows(self) -> tuple[int, ...] | None:
-        """Compute the loss of each example alone, to see which of them are to blame."""
-        assert self._copy is not None
+    def _non_finite_rows(self, model: nn.Module) -> tuple[int, ...] | None:
         size = self._prediction.shape[0] if self._prediction is not None and self._prediction.ndim else 0
-        rows = []
-        try:
-            with torch.no_grad():
-                for row in range(size):
-                    loss, _ = self.compute(self._copy.eval(), one_row(self._batch, row, size))
-                    if not math.isfinite(float(loss)):
-                        rows.append(row)
-        except Exception:  # a loss that needs the whole batch
-            return None
-        finally:
-            self._copy.train()
-        return tuple(rows)
-
-
-def _with_inputs(batch: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
-    """Replace the inputs in a batch by tensors with the same names."""
-    if isinstance(batch, Tensor):
-        return given.get(path or "0", batch)
-    if isinstance(batch, Mapping):
-        parts = {
-            key: _with_inputs(part, given, f"{path}.{key}" if path else str(key)) for key, part in batch.items()
-        }
-        return parts
-    if isinstance(batch, list | tuple):
-        found = [_with_inputs(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(batch)]
-        return type(batch)(*found) if hasattr(batch, "_fields") else type(batch)(found)
-    return batch
+        return non_finite_rows(model, self._batch, size, self.compute)

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 from diagnostics.collectors.pytorch.data import batch_indices, is_iterable_only, rows_at
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.reread import MOST_ROWS, Source, reread, seed_globals
-from diagnostics.facts.pipeline import RereadFacts
+from diagnostics.facts.data import RereadFacts
 
 
 def reread_batch(make_loader: Callable[[], DataLoader[Any]], fresh_workers: bool = False) -> RereadFacts:

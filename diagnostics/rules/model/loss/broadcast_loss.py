@@ -9,7 +9,8 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
-from diagnostics.facts.crash import CrashFacts, ShapesDiffer
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.loss import ShapesDiffer
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
 from diagnostics.text.join import count_of, not_known
 

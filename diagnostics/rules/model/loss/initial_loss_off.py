@@ -93,8 +93,8 @@ class InitialLossOff(Rule):
 
 def _summed(loss: LossFacts, terms: int, chance: float) -> bool:
     """Whether the loss sums over `terms` predictions; a mean has an entropy of the labels as its constant loss."""
-    if terms < 2 or loss.floor is None:
+    if terms < 2 or loss.constant_baseline_loss is None:
         return False
-    if loss.floor > 0:
-        return loss.floor > min(chance, math.log(terms)) * (1 + 1e-6)
+    if loss.constant_baseline_loss > 0:
+        return loss.constant_baseline_loss > min(chance, math.log(terms)) * (1 + 1e-6)
     return loss.value >= terms * chance / 2  # one label only: the constant loss is 0 either way

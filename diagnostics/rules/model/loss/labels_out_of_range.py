@@ -5,7 +5,8 @@ from __future__ import annotations
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, LabelBeyondOutputs
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.data import LabelBeyondOutputs
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
 from diagnostics.facts.where import Where
 from diagnostics.text.join import listed, not_known

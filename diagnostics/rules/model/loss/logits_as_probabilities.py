@@ -5,7 +5,8 @@ from __future__ import annotations
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts, NotProbabilities
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.loss import NotProbabilities
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.text.join import not_known
 

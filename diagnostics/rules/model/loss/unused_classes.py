@@ -6,7 +6,8 @@ import math
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import OUTPUTS_SETTING, DatasetFacts, ModelFacts, OutputFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import OUTPUTS_SETTING, ModelFacts, OutputFacts
 from diagnostics.text.join import count_of
 
 RATIO = 2.0  # below it, rare classes that are not in the sample explain the difference as well

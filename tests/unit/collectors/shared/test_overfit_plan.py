@@ -141,7 +141,7 @@ class TestLargeSteps:
     def test_are_tried_on_several_batches_in_turn_and_so_is_a_smaller_rate(self):
         trial, plans = self.pooled(self.SWINGS, (1.2, 0.9, 0.6, 0.4))
         assert (trial.losses, trial.better_losses) == (self.SWINGS, (1.2, 0.9, 0.6, 0.4))
-        assert (trial.better_rate, trial.batches, trial.floor) == (pytest.approx(1e-4), 2, 1.1)
+        assert (trial.better_rate, trial.batches, trial.constant_baseline_loss) == (pytest.approx(1e-4), 2, 1.1)
         assert plans == [(1, 1.0, STEPS), (2, 1.0, POOL_STEPS), (2, 0.1, POOL_STEPS)]
 
     def test_that_learn_several_batches_too_are_left_alone(self):

@@ -10,8 +10,9 @@ import pytest
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash import FrameFacts as Line
+from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
-from diagnostics.facts.training import RangeFacts, StepHistory, TraceFacts, TrainingHistory
+from diagnostics.facts.training import StepHistory, TraceFacts, TrainingHistory
 from diagnostics.facts.where import Where
 from diagnostics.failed_batch import FailedBatch
 from diagnostics.report.html.page import page

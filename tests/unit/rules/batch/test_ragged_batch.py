@@ -1,4 +1,5 @@
-from diagnostics.facts.crash import CrashFacts, FrameFacts, RaggedColumns
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.data import RaggedColumns
 from diagnostics.rules.batch.ragged_batch import RaggedBatch
 
 RULE = RaggedBatch()

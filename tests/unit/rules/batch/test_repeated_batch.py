@@ -3,7 +3,8 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import DrawnRows, Verdicts
-from diagnostics.facts.pipeline import BatchFacts, DatasetFacts, ModelFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
 from tests.support.courses import history, judge
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import ModelFacts, RereadFacts
+from diagnostics.facts.data import RereadFacts
+from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.rules.batch.unstable_batch import UnstableBatch
 
 RULE = UnstableBatch()

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import DatasetFacts, LossFacts, OutputFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.data.class_imbalance import ClassImbalance
 
 RULE = ClassImbalance()

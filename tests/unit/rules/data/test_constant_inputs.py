@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import BatchFacts, DatasetFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.data.constant_inputs import ConstantInputs
 
 RULE = ConstantInputs()

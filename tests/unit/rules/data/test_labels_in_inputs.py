@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts import crash
 from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.loss import LabelsInInputsCrash
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.data.labels_in_inputs import LabelsInInputs
 
@@ -85,7 +85,7 @@ class TestFromBatch:
 
 class TestFromCrash:
     def test_names_the_inputs_and_the_labels_among_them(self):
-        symptom = crash.LabelsInInputsCrash(("token_ids", "padding_mask", "labels"), "labels")
+        symptom = LabelsInInputsCrash(("token_ids", "padding_mask", "labels"), "labels")
         finding = RULE.from_crash(CRASH, symptom)
         assert finding.message == (
             'The loss gets no target: "labels" is among the inputs (token_ids, padding_mask and labels), '
@@ -98,18 +98,18 @@ class TestFromCrash:
         assert str(finding.where) == "train.py:31"
 
     def test_finds_the_labels_among_the_inputs_itself(self):
-        finding = RULE.from_crash(CRASH, crash.LabelsInInputsCrash(("token_ids", "label")))
+        finding = RULE.from_crash(CRASH, LabelsInInputsCrash(("token_ids", "label")))
         assert finding.evidence == {"inputs": ["token_ids", "label"], "labels": "label"}
 
     def test_says_so_if_no_input_is_called_one(self):
-        finding = RULE.from_crash(CRASH, crash.LabelsInInputsCrash(("token_ids", "mood")))
+        finding = RULE.from_crash(CRASH, LabelsInInputsCrash(("token_ids", "mood")))
         assert finding.message.startswith(
             "The loss gets no target: the batch is one dict of inputs (token_ids and mood). If one of them holds "
             "the labels, only the model gets it. A loss"
         )
 
     def test_says_what_a_bare_text_leaves_open(self):
-        finding = RULE.from_crash(replace(CRASH, live=False), crash.LabelsInInputsCrash())
+        finding = RULE.from_crash(replace(CRASH, live=False), LabelsInInputsCrash())
         assert finding.message == (
             "The loss probably got no target, because the labels are among the inputs, which only the "
             "model gets. Whether that is so, and which input holds the labels, cannot be read from the "
@@ -121,5 +121,5 @@ class TestFromCrash:
         assert finding.evidence == {"inputs": [], "labels": None}
 
     def test_says_what_could_not_be_read_from_the_frames(self):
-        finding = RULE.from_crash(CRASH, crash.LabelsInInputsCrash())
+        finding = RULE.from_crash(CRASH, LabelsInInputsCrash())
         assert "holds the labels, could not be read from the exception's frames. A loss given" in finding.message

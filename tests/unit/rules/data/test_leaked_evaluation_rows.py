@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import DatasetFacts, SplitFacts
+from diagnostics.facts.data import DatasetFacts, SplitFacts
 from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
 
 RULE = LeakedEvaluationRows()

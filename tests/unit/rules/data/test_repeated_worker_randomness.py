@@ -1,6 +1,6 @@
 import pytest
 
-from diagnostics.facts.loading import HeldGenerator, WorkerFacts
+from diagnostics.facts.data import HeldGenerator, WorkerFacts
 from diagnostics.rules.data.repeated_worker_randomness import RepeatedWorkerRandomness
 
 RULE = RepeatedWorkerRandomness()

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import DatasetFacts, OutputFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import OutputFacts
 from diagnostics.rules.data.single_class_labels import SingleClassLabels
 
 RULE = SingleClassLabels()

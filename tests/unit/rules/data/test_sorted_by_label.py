@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.loading import RowOrder
-from diagnostics.facts.pipeline import DatasetFacts, ModelFacts, OutputFacts
+from diagnostics.facts.data import DatasetFacts, RowOrder
+from diagnostics.facts.pipeline import ModelFacts, OutputFacts
 from diagnostics.rules.data.sorted_by_label import SortedByLabel
 from tests.support.courses import answers, history, judge
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, TokenBeyondEmbedding
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.data import TokenBeyondEmbedding
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.data.token_ids_out_of_range import TokenIdsOutOfRange
 

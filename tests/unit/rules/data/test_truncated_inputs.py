@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import DatasetFacts
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.rules.data.truncated_inputs import TruncatedInputs
 
 RULE = TruncatedInputs()

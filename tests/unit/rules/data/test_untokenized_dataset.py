@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, TextInInputs, TokensMissing
-from diagnostics.facts.pipeline import BatchFacts, DatasetFacts, ModelFacts
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.data import TextInInputs, TokensMissing
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.data.untokenized_dataset import UntokenizedDataset
 
 RULE = UntokenizedDataset()

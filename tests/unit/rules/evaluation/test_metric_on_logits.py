@@ -1,7 +1,8 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, MetricGotLogits
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
 

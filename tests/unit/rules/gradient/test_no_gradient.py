@@ -1,4 +1,5 @@
-from diagnostics.facts.crash import CrashFacts, FrameFacts, NoPathToParameters
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.loss import NoPathToParameters
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.gradient.no_gradient import NoGradient

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.training import PARTS, RecurrenceFacts, RecurrentLayer
+from diagnostics.facts.layers import PARTS, RecurrenceFacts, RecurrentLayer
 from diagnostics.rules.gradient.vanishing_gradients import VanishingGradients
 from tests.support.courses import judge, recorded
 

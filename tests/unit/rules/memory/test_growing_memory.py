@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, KeptGraphs, OutOfMemoryCrash
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.memory import KeptGraphs, OutOfMemoryCrash
 from diagnostics.facts.training import GraphFacts
 from diagnostics.rules.memory.growing_memory import GrowingMemory
 from tests.support.courses import history, judge

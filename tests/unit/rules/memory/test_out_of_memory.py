@@ -1,4 +1,5 @@
-from diagnostics.facts.crash import CrashFacts, FrameFacts, ModelMemory, OutOfMemoryCrash
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.memory import ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import Holder
 from diagnostics.rules.memory.out_of_memory import OutOfMemory
 

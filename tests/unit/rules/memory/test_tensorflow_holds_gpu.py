@@ -1,7 +1,8 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, OutOfMemoryCrash
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 from diagnostics.rules.memory.tensorflow_holds_gpu import FIX, TensorflowHoldsGpu
 

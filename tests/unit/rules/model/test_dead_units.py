@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import ActivationFacts, BatchFacts, LayerFacts, ModelFacts
-from diagnostics.facts.training import ActivityFacts, LayerActivity
+from diagnostics.facts.layers import ActivationFacts, ActivityFacts, LayerActivity, LayerFacts
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.model.dead_units import DeadUnits
 from tests.support.courses import judge
 

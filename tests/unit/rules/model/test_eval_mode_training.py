@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
-from diagnostics.facts.training import TrainModeFacts
 from diagnostics.rules.model.eval_mode_training import EvalModeTraining
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.layers import EqualUnitsFacts
 from diagnostics.facts.pipeline import GradientFacts
-from diagnostics.facts.training import EqualUnitsFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.model.symmetric_initialization import SymmetricInitialization
 from tests.support.courses import history, judge

@@ -4,7 +4,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.dependence import ActiveDropout, DependenceFacts
-from diagnostics.facts.training import TrainModeFacts
+from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.model.train_mode_evaluation import TrainModeEvaluation
 from tests.support.courses import answers, history, judge

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, OverflowFacts, ValueRange
-from diagnostics.facts.training import RangeFacts
 from diagnostics.rules.numerics.half_precision_overflow import HalfPrecisionOverflow
 from diagnostics.rules.numerics.non_finite_activations import NonFiniteActivations
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.training import UnderflowFacts
+from diagnostics.facts.layers import UnderflowFacts
 from diagnostics.rules.numerics.half_precision_underflow import LEAST, HalfPrecisionUnderflow
 
 RULE = HalfPrecisionUnderflow()

@@ -54,7 +54,9 @@ class TestFires:
     def test_when_a_few_batches_in_turn_are_not_learned(self):
         turn = (1.4, 0.9, 1.1, 0.4)  # one batch is easy: what counts is the mean over a turn of four
         other = (1.1, 1.0, 0.9, 0.8, 0.6, 0.5, 0.5, 0.3)
-        pooled = TrialFacts(1e-3, turn * 8, (0.045,) * 31, 1e-4, other, False, batches=4, floor=1.09)
+        pooled = TrialFacts(
+            1e-3, turn * 8, (0.045,) * 31, 1e-4, other, False, batches=4, constant_baseline_loss=1.09
+        )
         finding = RULE.from_trial(pooled, LOSS)
         assert finding.message == (
             "A copy of the model, trained on 4 batches in turn at your learning rate of 0.001, had a loss of "

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
-from diagnostics.facts.training import RangeFacts
+from diagnostics.facts.layers import RangeFacts
 
 STEPS = 1024  # remembered; what was seen at others counts all the same
 

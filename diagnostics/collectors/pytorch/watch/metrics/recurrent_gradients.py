@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import PackedSequence
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
-from diagnostics.facts.training import PARTS, RecurrenceFacts, RecurrentLayer
+from diagnostics.facts.layers import PARTS, RecurrenceFacts, RecurrentLayer
 
 STEPS = 64  # remembered, of each layer
 

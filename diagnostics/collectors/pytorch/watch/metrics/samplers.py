@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
-from diagnostics.facts.training import RangeFacts
+from diagnostics.facts.layers import RangeFacts
 
 from .activation_ranges import ActivationRanges
 from .gradient_underflow import GradientUnderflow

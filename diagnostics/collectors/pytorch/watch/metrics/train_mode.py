@@ -7,7 +7,7 @@ from torch import nn
 
 from diagnostics.collectors.pytorch.model import has_modes
 from diagnostics.collectors.shared.history import History
-from diagnostics.facts.training import TrainModeFacts
+from diagnostics.facts.layers import TrainModeFacts
 
 
 class TrainModes:

@@ -18,7 +18,7 @@ from diagnostics.collectors.pytorch.activations import (
 )
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
-from diagnostics.facts.training import INPUT_OF, ActivityFacts, LayerActivity
+from diagnostics.facts.layers import INPUT_OF, ActivityFacts, LayerActivity
 
 STEPS = 64  # remembered, of each layer
 FOLLOWED = 4  # looks in which it is noted down which of them other layers follow, and which get a functional ReLU

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.facts.crash import CrashFacts, FrameFacts, ShapesDiffer
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.loss import ShapesDiffer
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 

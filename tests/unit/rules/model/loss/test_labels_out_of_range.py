@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, LabelBeyondOutputs
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.data import LabelBeyondOutputs
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.model.loss.labels_out_of_range import LabelsOutOfRange

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts, NotProbabilities
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.loss import NotProbabilities
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
 

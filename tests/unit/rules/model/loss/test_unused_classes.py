@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import DatasetFacts, ModelFacts, OutputFacts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.pipeline import ModelFacts, OutputFacts
 from diagnostics.rules.model.loss.unused_classes import UnusedClasses
 
 THOUSAND = OutputFacts((8, 1000), 1000)

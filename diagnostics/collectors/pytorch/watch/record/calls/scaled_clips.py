@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from diagnostics.collectors.pytorch.watch.record.norms import to_host
 from diagnostics.facts.calls import ScaledClipFacts
 from diagnostics.facts.where import Where
-
-from .norms import to_host
 
 NORMS = 256  # of such calls, remembered
 

@@ -8,7 +8,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 import diagnostics
 from diagnostics.collectors.pytorch.watch.metrics import predictions
-from diagnostics.facts.training import GraphFacts, PredictionFacts, TrainModeFacts
+from diagnostics.facts.layers import TrainModeFacts
+from diagnostics.facts.training import GraphFacts, PredictionFacts
 from tests.pytorch.watched import batch, mlp, run
 
 
@@ -172,7 +173,7 @@ class TestEvaluations:
         with torch.no_grad():
             for part in range(5000):
                 model(batch(part, rows=1)[0])
-        assert len(watch._predictions._evaluated) < 8 * predictions.PASSES
+        assert len(watch._measurements.predictions._evaluated) < 8 * predictions.PASSES
         watch.close()
         assert watch.faults == {}
 

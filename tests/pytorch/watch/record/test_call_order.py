@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
 
-from diagnostics.collectors.pytorch.watch.record import call_order
+from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from diagnostics.facts.calls import ClipFacts, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.pipeline import OptimizerFacts
@@ -60,7 +60,7 @@ class TestClips:
         assert (facts.function, facts.limit, facts.in_time, facts.useless) == ("clip_grad_norm_", 0.1, 0, 5)
         assert (facts.cleared, len(facts.norms), bool((facts.norms > 0.1).all())) == (False, 5, True)
         assert facts.where is not None
-        assert facts.where.file == "tests/pytorch/watch/test_call_order.py"
+        assert facts.where.file == "tests/pytorch/watch/record/test_call_order.py"
 
     def test_of_values_are_heard_too(self):
         facts = watched(after_step=lambda model: torch.nn.utils.clip_grad_value_(model.parameters(), 0.01))
@@ -114,7 +114,7 @@ class TestScaledClips:
         assert (facts.function, facts.limit, facts.steps, facts.scaled) == ("clip_grad_norm_", 0.1, 6, 6)
         assert facts.scales.tolist() == [1024.0] * 6
         assert bool((facts.norms > 100).all())
-        assert facts.where.file == "tests/pytorch/watch/test_call_order.py"
+        assert facts.where.file == "tests/pytorch/watch/record/test_call_order.py"
 
     def test_of_single_values(self):
         facts = scaled(clip=lambda model: torch.nn.utils.clip_grad_value_(model.parameters(), 0.01))
@@ -132,7 +132,7 @@ class TestScaledClips:
 @pytest.fixture
 def held():
     """Calls are heard before anything is watched, as `diagnose run` has it."""
-    release = call_order.hold(lambda fault: None)
+    release = calls.hold(lambda fault: None)
     yield
     release()
 
@@ -190,10 +190,10 @@ class TestLoads:
 
 
 def test_all_patches_are_taken_off():
-    for listener in list(call_order._calls._listeners):  # of a watch that another test left open
-        call_order._calls.leave(listener)
+    for listener in list(calls._listeners):  # of a watch that another test left open
+        calls.leave(listener)
     before = nn.Module.state_dict, nn.Module.load_state_dict, torch.autograd.backward
-    release = call_order.hold(lambda fault: None)
+    release = calls.hold(lambda fault: None)
     watched(after_step=clips)
     assert nn.Module.state_dict is not before[0]
     release()
@@ -214,7 +214,7 @@ class TestKeptWeights:
 
     def test_loaded_after_their_training(self):
         heard = []
-        release = call_order.hold(lambda fault: None, lambda model, facts: heard.append((model, facts)))
+        release = calls.hold(lambda fault: None, lambda model, facts: heard.append((model, facts)))
         model = mlp()
         initial = model.state_dict()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

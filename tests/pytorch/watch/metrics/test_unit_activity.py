@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.facts.training import ActivityFacts
+from diagnostics.facts.layers import ActivityFacts
 from tests.pytorch.watched import run
 
 

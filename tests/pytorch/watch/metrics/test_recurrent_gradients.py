@@ -9,7 +9,7 @@ import diagnostics
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.recurrent_gradients import RecurrentGradients
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
-from diagnostics.facts.training import PARTS
+from diagnostics.facts.layers import PARTS
 
 LENGTH = 32
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from diagnostics.facts.training import EqualUnitsFacts
+from diagnostics.facts.layers import EqualUnitsFacts
 from tests.pytorch.watched import mlp, run
 
 

@@ -1,0 +1,53 @@
+"""Copies the user's model, one copy at a time."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+from diagnostics.collectors.pytorch.model import several_ranks
+from diagnostics.collectors.shared.pipeline import CannotJudge
+
+
+class ModelCopy:
+    """The copy on which everything runs.
+
+    Args:
+        model: the user's.
+        along: returns what computes the loss, to be copied together with the model: it may hold the model itself.
+        loss: what computes the loss until there is a copy.
+
+    Attributes:
+        latest: the copy; None before the first.
+        loss: what was copied along with it.
+    """
+
+    def __init__(self, model: nn.Module, along: Callable[[], Any], loss: Any) -> None:
+        self._model, self._along = model, along
+        self.latest: nn.Module | None = None
+        self.loss = loss
+
+    def fresh(self) -> nn.Module:
+        """Copy the model again, and the loss with it: it may have weights, or be a method of the model.
+
+        Raises:
+            CannotJudge: it cannot be copied, or a copy must not run.
+        """
+        self.latest = None  # only one at a time: they may be large
+        if ranks := several_ranks():
+            raise CannotJudge(
+                f"{ranks} processes train together, and a forward pass in one of them could wait for the others; "
+                "examine it in a single process"
+            )
+        try:
+            made, self.loss = copy.deepcopy((self._model, self._along()))
+        except Exception as error:  # whatever a module's __deepcopy__ may raise, out of memory included
+            raise CannotJudge(
+                f"the model cannot be copied ({type(error).__name__}: {error}), and what belongs to "
+                "you is not run: forward, backward and overfit are left out"
+            ) from None
+        self.latest = made
+        return made

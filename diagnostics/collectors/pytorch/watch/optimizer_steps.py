@@ -1,0 +1,148 @@
+"""Counts the steps of optimizers; measures the gradients before each, and the updates of the sampled ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
+from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.record.step_log import Gradient, StepRecord
+from diagnostics.collectors.pytorch.watch.record.update_size import UpdateMeasure
+from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
+from diagnostics.collectors.shared.sampling import is_sampled_step
+
+from .measurements import Measurements
+from .pending_steps import PendingSteps
+
+Held = list[tuple[int, nn.Parameter]]
+
+
+class OptimizerSteps:
+    """The steps of one loop.
+
+    Args:
+        optimizers: of the loop; without any, each call of `step_without_optimizer` is a step.
+        layers: the parameters of the model.
+        held: by optimizer, the parameters of the model that it holds, with their numbers.
+        every: each so many steps are sampled.
+        deferred: whether norms stay on the device.
+        groups: parameter groups whose learning rates are recorded.
+        guard: runs the hooks.
+        pending: takes the records.
+        replay: is told of gradients that are not finite.
+        measurements: of the sampled steps.
+        calls: is told of each step.
+
+    Attributes:
+        count: steps so far, of the optimizer that stepped first.
+        is_sampled: whether the step that is being made is sampled.
+        remark: on how the updates are measured.
+    """
+
+    def __init__(
+        self,
+        optimizers: list[Any],
+        layers: Layers,
+        held: list[Held],
+        *,
+        every: int,
+        deferred: bool,
+        groups: int,
+        guard: FaultGuard,
+        pending: PendingSteps,
+        replay: ReplayBuffer,
+        measurements: Measurements,
+        calls: CallOrder,
+    ) -> None:
+        self._optimizers, self._layers, self._held = optimizers, layers, held
+        self._every, self._deferred, self._groups = every, deferred, groups
+        self._guard = guard
+        self._pending, self._replay, self._measurements, self._calls = pending, replay, measurements, calls
+        # Where no optimizer holds a parameter of the model, all are measured, to see that nothing changes.
+        self._moved = held if any(held) else [layers.everything() for _ in held]
+        self._updates = [UpdateMeasure(layers, moved) for moved in self._moved]
+        self.remark = next((update.remark for update in self._updates if update.remark), "")
+        self._leader: int | None = None
+        self.count = 0
+        self.is_sampled = self.samples(0)
+
+    def samples(self, step: int) -> bool:
+        """Whether a step is sampled."""
+        return is_sampled_step(step, self._every)
+
+    def attach(self) -> list[Any]:
+        """Hook the optimizers, and return the handles."""
+        handles: list[Any] = []
+        for number, optimizer in enumerate(self._optimizers):
+            before = optimizer.register_step_pre_hook(self._guard.hook("gradients", self._before_step, number))
+            after = optimizer.register_step_post_hook(self._guard.hook("updates", self._after_step, number))
+            handles += [before, after]
+        return handles
+
+    def held_by_leader(self) -> Held | None:
+        """Return what the optimizer holds whose steps count; None before its first step is over."""
+        return None if self._leader is None or not self.count else self._held[self._leader]
+
+    def step_without_optimizer(self) -> None:
+        """Measure and count a step of a loop that has no optimizer."""
+        self._begin()
+        assert self._pending.open is not None
+        self._measure(self._pending.open, self._layers.everything(), None)
+        self._advance()
+
+    def _before_step(self, number: int, *_: Any) -> None:
+        if self._leader is None:
+            self._leader = number
+        if number == self._leader:
+            if not self.count:
+                self._measurements.training_begins()
+            self._begin()
+        if isinstance(self._optimizers[number], torch.optim.LBFGS):
+            return
+        assert self._pending.open is not None or number != self._leader
+        row = self._pending.open or self._pending.next
+        self._measure(row, self._held[number], self._optimizers[number])
+        if self.is_sampled and self._moved[number]:
+            self._updates[number].begin()
+            self._measurements.step_begins(self.count, number)
+
+    def _begin(self) -> None:
+        rates = [
+            rate if type(rate) is float else rate.detach().clone() if isinstance(rate, Tensor) else float(rate)
+            for optimizer in self._optimizers
+            for rate in [group.get("lr", math.nan) for group in optimizer.param_groups]
+        ][: self._groups]  # groups added since have no place in the history
+        self._pending.begin(self.count, rates or [math.nan])
+
+    def _measure(self, row: StepRecord, held: Held, optimizer: Any) -> None:
+        gradients, which = self._layers.gradients(held)
+        if not gradients:
+            return
+        if gradients[0].requires_grad:  # of a backward pass with create_graph
+            gradients = [gradient.detach() for gradient in gradients]
+        of_scaler = getattr(optimizer, "__dict__", {})  # where a loss scaler leaves what the optimizer is to know
+        overflow = of_scaler.get("found_inf")
+        measure = self._layers.norms if self._deferred else self._layers.norms_on_host
+        norms: Tensor | list[float] = measure(gradients)
+        if self._replay.note(norms, overflow):
+            self._guard.run("weights", self._replay.copy_now)
+        row.gradients.append(Gradient(norms, which, of_scaler.get("grad_scale"), overflow))
+        if self.is_sampled:
+            self._measurements.gradients(self.count, gradients, which)
+
+    def _after_step(self, number: int, *_: Any) -> None:
+        update = self._updates[number].end()
+        if update is not None and self._pending.open is not None:
+            self._pending.open.updates.append(update)
+        if number == self._leader:
+            self._advance()
+        self._calls.stepped(number, self.count)
+
+    def _advance(self) -> None:
+        self.count += 1
+        self.is_sampled = self.samples(self.count)

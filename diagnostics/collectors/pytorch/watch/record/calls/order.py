@@ -1,0 +1,146 @@
+"""Records in which order one watched loop calls backward, step, `zero_grad`, clipping and `load_state_dict`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diagnostics.facts.calls import ClipFacts, RestoredWeights, RestoreFacts, ScaledClipFacts, StepOrderFacts
+
+from .clips import Clips
+from .patches import calls
+
+STALE = 16  # loads of stale weights, remembered
+FEW = 16  # numbers, by which is seen whether the weights moved at all
+
+
+class CallOrder:
+    """What one watched loop does, in which order.
+
+    Attributes:
+        steps: of the loop.
+        first: the first of the parameters.
+        clips: the calls that clip the gradients.
+
+    Args:
+        parameters: of the model, trainable.
+        held: by optimizer, the parameters of the model that it holds, with their numbers.
+        groups: by optimizer, its parameter groups.
+        on_fault: called with a fault of this library; then nothing is heard any more.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, nn.Parameter],
+        held: list[list[tuple[int, nn.Parameter]]],
+        groups: list[Any],
+        on_fault: Callable[[Exception], None],
+    ) -> None:
+        self._owned = {id(parameter) for parameter in parameters.values()}
+        self.first = next(iter(parameters.values()), None)
+        self._optimizer_of = {id(p): number for number, pairs in enumerate(held) for _, p in pairs}
+        self.on_fault = on_fault
+        self.steps = 0
+        self.clips = Clips()
+        # By optimizer: how many backward passes there had been at its last step.
+        self._passes = [calls.passes for _ in held]
+        self._cleared = [-1 for _ in held]  # the same at its last `zero_grad`
+        self._groups = groups
+        self._began = self._asked_at = calls.passes
+        self._zeroed = self._late_zeros = self._without_backward = self._own_steps = 0
+        self._sample = None if self.first is None else _few(self.first)
+        self._moved = True
+        self._passes_end: int | None = None
+        self._loads = self._num_stale = 0
+        self._stale: list[RestoredWeights] = []
+        calls.join(self)
+
+    def close(self) -> None:
+        """Listen no more; the facts stay."""
+        self._passes_end = calls.passes - self._began
+        calls.leave(self)
+
+    def stepped(self, number: int, steps: int) -> None:
+        """Record a step of an optimizer, after it.
+
+        Args:
+            number: of the optimizer.
+            steps: of the whole loop.
+        """
+        passes = calls.passes
+        if number < len(self._passes):
+            self._own_steps += 1
+            if passes == self._passes[number]:
+                self._without_backward += 1
+            elif passes == self._cleared[number]:
+                self._late_zeros += 1
+            self._passes[number] = passes
+        self.steps = steps
+
+    def in_new_backward(self) -> bool:
+        """Whether `backward` was called since this was last asked; `torch.autograd.grad` adds up nothing."""
+        before, self._asked_at = self._asked_at, calls.passes
+        return before != calls.passes
+
+    def zeroes(self, groups: Any) -> None:
+        """Record a `zero_grad` of an optimizer, or of the whole model where no groups are given."""
+        for number, own in enumerate(self._groups):
+            if groups is None or own is groups:
+                self._cleared[number] = calls.passes
+                self._zeroed += groups is not None
+
+    def owns(self, parameter: Any) -> bool:
+        """Whether a parameter is one of the model's."""
+        return id(parameter) in self._owned
+
+    def clipped(self, parameter: Any, function: str, limit: float, norm: float | Tensor | None) -> None:
+        """Record a call that clips gradients to a limit, by the first of their parameters."""
+        number = self._optimizer_of.get(id(parameter))
+        if number is None:
+            return
+        if calls.passes > self._passes[number]:
+            self.clips.in_time(number, function, limit, norm)
+        else:
+            self.clips.out_of_time(function, limit, norm, empty=parameter.grad is None)
+
+    def scaler_steps(self, scaler: Any, optimizer: Any) -> None:
+        """Record that a loss scaler is about to make a step with an optimizer."""
+        groups = getattr(optimizer, "param_groups", None)
+        for number, own in enumerate(self._groups):
+            if own is groups:
+                self.clips.scaler_steps(number, scaler, optimizer)
+
+    def loads(self, stale: RestoredWeights | None) -> None:
+        """Record a load that has to do with the model's weights."""
+        self._loads += 1
+        if stale is not None:
+            self._num_stale += 1
+            if len(self._stale) < STALE:
+                self._stale.append(stale)
+
+    def read(self) -> None:
+        """Read from the device."""
+        if self.first is not None and self._sample is not None:
+            self._moved = not torch.equal(self._sample, _few(self.first))
+        self.clips.read()
+
+    def facts(self) -> tuple[ClipFacts | RestoreFacts | ScaledClipFacts | StepOrderFacts, ...]:
+        """Return what was heard, as far as it was read."""
+        loads = RestoreFacts(self._loads, tuple(self._stale), self._num_stale) if self._loads else None
+        found = (self._order(), self.clips.facts(), loads, self.clips.scaled())
+        return tuple(facts for facts in found if facts is not None)
+
+    def _order(self) -> StepOrderFacts | None:
+        if not self._groups:
+            return None
+        passes = calls.passes - self._began if self._passes_end is None else self._passes_end
+        steps = self._own_steps, self._late_zeros, self._without_backward
+        return StepOrderFacts(*steps, passes, self._zeroed, self._moved)
+
+
+def _few(parameter: nn.Parameter) -> Tensor:
+    """Copy the first numbers of a parameter."""
+    return parameter.detach().reshape(-1)[:FEW].clone()

@@ -1,0 +1,23 @@
+"""Finds the line of the script from which PyTorch was called."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from diagnostics.collectors.crash.frames import is_yours, shorten
+from diagnostics.facts.where import Where
+
+FRAMES = 64  # of a stack that are searched for the script's own
+
+
+def script_line() -> Where | None:
+    """Return the innermost line of the script on the stack; None if it is not found."""
+    frame: Any = sys._getframe(1)
+    for _ in range(FRAMES):
+        if frame is None:
+            return None
+        if is_yours(frame.f_code.co_filename):
+            return Where(shorten(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back
+    return None

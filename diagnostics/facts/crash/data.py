@@ -1,0 +1,87 @@
+"""What is recognised in a crash of the data, or of the model that was given it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
+
+
+@dataclass(frozen=True)
+class LabelBeyondOutputs:
+    """The loss was asked for the output of a class that has none.
+
+    Attributes:
+        label: the offending label.
+        labels: all labels of the batch, any shape.
+        num_outputs: size of the class axis.
+        ignore_index: label that the loss leaves out; None if it leaves out none.
+        outputs_setting: how the number of outputs is set, with ``{}`` where the number goes.
+        labels_from: where `labels` were read: ``this batch``, ``the rows of loader that were read``.
+    """
+
+    label: int | None = None
+    labels: Array | None = None
+    num_outputs: int | None = None
+    ignore_index: int | None = None
+    outputs_setting: str = OUTPUTS_SETTING
+    labels_from: str = "this batch"
+
+
+@dataclass(frozen=True)
+class RaggedColumns:
+    """Examples of different shapes could not be stacked.
+
+    Attributes:
+        lengths: lengths of the examples by column, for columns where they differ; empty if not known.
+        clash: the two lengths that the message names.
+        column: the column that the message names, where its lengths are not known.
+        axes: how many axes the examples have, if the message names their shapes; images have three.
+    """
+
+    lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    clash: tuple[int, int] | None = None
+    column: str | None = None
+    axes: int | None = None
+
+
+@dataclass(frozen=True)
+class TokenBeyondEmbedding:
+    """An embedding was asked for a row that it does not have.
+
+    Attributes:
+        ids: the ids asked for, any shape.
+        rows: rows of the embedding table.
+        offending: the one id that the message names, where the others are not known.
+    """
+
+    ids: Array | None = None
+    rows: int | None = None
+    offending: int | None = None
+
+
+@dataclass(frozen=True)
+class TokensMissing:
+    """A model or a collator of tokens was given no tokens.
+
+    Attributes:
+        received: the names that did arrive; None if not known.
+        text_columns: those of the dataset's columns that hold strings; None if not known.
+    """
+
+    received: tuple[str, ...] | None = None
+    text_columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class TextInInputs:
+    """A model that computes with numbers was given strings, under whatever name.
+
+    Attributes:
+        columns: the inputs that hold strings; empty if they have no names or are not known.
+        reads_tokens: whether the model is known to begin with token ids.
+    """
+
+    columns: tuple[str, ...] = ()
+    reads_tokens: bool = False

@@ -1,0 +1,164 @@
+"""Facts about the rows to train on, and how they are made into batches.
+
+As in `facts.pipeline`, None always means "not known".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from .inputs import Array
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """The training rows, before they are collated into batches. At most a few hundred are read.
+
+    Attributes:
+        size: number of rows; None if the dataset cannot tell.
+        rows_read: how many rows were looked at.
+        spread_out: whether those were taken from all over the dataset (False: the first ones).
+        columns: the columns that reach the collator.
+        dropped_columns: columns taken away before that, because the model does not accept them.
+        text_columns: columns, kept or dropped, that hold strings.
+        labels: integers (rows_read,), one class label a row; None if rows carry no such thing.
+        label_names: what the classes are called, if the dataset says so.
+        token_lengths: integers (rows_read,), tokens in each row without padding; None if there are no tokens.
+        weighted_sampling: whether a sampler draws some rows more often than others; None if not known.
+        shuffled: whether training sees the rows in random order; None if not known.
+        first_batches: class labels, each (batch_size,), of the first batches in the order in which training
+            will see them; empty if the rows are shuffled or carry no class labels.
+        distinct_rows: number of the rows read that differ from each other; None if they could not be compared.
+    """
+
+    described: ClassVar[str] = "the dataset"
+
+    size: int | None
+    rows_read: int
+    spread_out: bool = True
+    columns: tuple[str, ...] = ()
+    dropped_columns: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
+    labels: Array | None = None
+    label_names: tuple[str, ...] | None = None
+    token_lengths: Array | None = None
+    weighted_sampling: bool | None = False
+    shuffled: bool | None = None
+    first_batches: tuple[Array, ...] = ()
+    distinct_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """Training and evaluation rows, compared with each other.
+
+    Attributes:
+        training_rows: number of training rows compared.
+        training_size: number of training rows there are; None if not known.
+        evaluation_rows: number of evaluation rows compared.
+        evaluation_size: number of evaluation rows there are; None if not known.
+        shared: how many of the evaluation rows compared also stand among the training rows compared.
+        compared: the columns that had to agree; labels are left out.
+        distinct_training_rows: how many of the training rows compared differ from each other; None if not known.
+        possible_rows: how many different rows the values seen in these columns can form; None if too many to
+            count, or where values hardly repeat.
+        fractions: whether a row holds several numbers with fractions: two rows of measurements are never equal.
+    """
+
+    described: ClassVar[str] = "training and evaluation data"
+
+    training_rows: int
+    training_size: int | None
+    evaluation_rows: int
+    evaluation_size: int | None
+    shared: int
+    compared: tuple[str, ...]
+    distinct_training_rows: int | None = None
+    possible_rows: int | None = None
+    fractions: bool = False
+
+
+@dataclass(frozen=True)
+class RereadFacts:
+    """The same rows made into a batch twice: by an untouched copy of the data pipeline, and by one used before.
+
+    Every generator of random numbers that can be found was in the same state both times.
+
+    Attributes:
+        rows: number of rows read; None if the data hands out whole batches.
+        first: arrays by name of the untouched copy's batch; tuples count from "0".
+        again: the same of the copy that had read these rows once before; empty if that raised.
+        raised: what the second reading raised, as type and message.
+        culprit: ``collator`` if that changes the rows that it is given, else ``dataset``; None if the two agree.
+        name: of the culprit: a function's name or a class.
+        fresh_workers: whether training reads rows in processes that begin with a fresh copy in each epoch.
+        unjudged: why the two could not be compared; everything else is then empty.
+    """
+
+    described: ClassVar[str] = "the data read a second time"
+
+    rows: int | None = None
+    first: Mapping[str, Array] = field(default_factory=dict)
+    again: Mapping[str, Array] = field(default_factory=dict)
+    raised: str | None = None
+    culprit: Literal["collator", "dataset"] | None = None
+    name: str | None = None
+    fresh_workers: bool = False
+    unjudged: str | None = None
+
+
+@dataclass(frozen=True)
+class HeldGenerator:
+    """A generator of random numbers that the code of a dataset or collator draws from.
+
+    Attributes:
+        kind: as it is written: ``numpy.random.Generator``.
+        holder: class whose attribute it is; empty for a global, or a variable of an enclosing function.
+        name: of the attribute or variable.
+        drawn_in: the method or function that draws from it: ``Photos.__getitem__``.
+    """
+
+    kind: str
+    holder: str
+    name: str
+    drawn_in: str
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """The worker processes of the training loader, and the generators that are copied into each of them.
+
+    A generator counts only if nothing is seen to seed it anew in the worker.
+
+    Attributes:
+        workers: number of processes.
+        persistent: whether they stay from one epoch to the next; else each epoch begins with new copies.
+        generators: those of dataset and collator.
+    """
+
+    described: ClassVar[str] = "a loader with worker processes"
+
+    workers: int
+    persistent: bool
+    generators: tuple[HeldGenerator, ...] = ()
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """The labels of all rows given to a training, in their order.
+
+    Attributes:
+        labels: integers (rows,).
+        held_out: rows at the end that are kept for validation before any shuffling; 0 if none are.
+        shuffled: whether training draws the others in random order.
+        batch_size: rows in a batch.
+    """
+
+    described: ClassVar[str] = "the labels in the order of their rows"
+
+    labels: Array
+    held_out: int
+    shuffled: bool
+    batch_size: int

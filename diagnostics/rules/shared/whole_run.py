@@ -1,0 +1,35 @@
+"""How a whole run ended, for the rules that compare that with a constant answer."""
+
+from __future__ import annotations
+
+import math
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.pipeline import Array
+from diagnostics.facts.training import LossHistory, StepHistory
+
+STEPS = 100  # of a run that is judged when it is over
+NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
+
+
+def check_whole(steps: StepHistory, verdicts: Verdicts) -> None:
+    """Make sure that a run is over, is long enough, and trained a model of its own.
+
+    Raises:
+        NotApplicable: it is not.
+    """
+    if steps.total_steps < STEPS or not verdicts.complete or not verdicts.alone:
+        raise NotApplicable(f"needs a whole run of {STEPS} steps that no other is trained in turn with")
+
+
+def last_third(losses: LossHistory, total_steps: int, further: int = 0) -> Array:
+    """Return the losses of the last third of a run, or of the one `further` before it: float64 (n,)."""
+    start, end = total_steps * (2 - further) / 3, total_steps * (3 - further) / 3
+    return losses.values[(losses.steps >= start) & (losses.steps < end)]
+
+
+def late_loss(losses: LossHistory, total_steps: int) -> float:
+    """Return the mean loss over the last third of a run; NaN if none is known."""
+    last = last_third(losses, total_steps)
+    return float(last.mean()) if last.size else math.nan

@@ -1,0 +1,1 @@
+"""Each observes one way to train: a loop of PyTorch, a Trainer, a `fit`, a loop around a Keras optimizer."""

@@ -1,0 +1,182 @@
+"""Observes `fit` of compiled Keras models."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.report.report import Report
+from diagnostics.run.looks import of_keras
+
+from .train_calls import Joined
+from .training import Training, Trainings, not_examined
+
+if TYPE_CHECKING:
+    from diagnostics.api.keras_callback import KerasCallback
+    from diagnostics.collectors.keras.discover.evaluations import Evaluations
+    from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
+    from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.facts.data import RowOrder
+    from diagnostics.facts.inputs import InputFacts
+    from diagnostics.facts.pipeline import TracedDifference
+
+
+class FitObserver:
+    """Observes the calls of `fit`; see `train_calls.Framework`.
+
+    Args:
+        trainings: that the calls belong to.
+        difference: returns what the loss of a traced step subtracts; None if it is not known.
+    """
+
+    def __init__(self, trainings: Trainings, difference: Callable[[], TracedDifference | None]) -> None:
+        self._trainings, self._difference = trainings, difference
+        self._evaluations: Evaluations | None = None
+
+    def find_evaluations(self, trainer: type, patches: Patches) -> None:
+        """Observe `evaluate` and `predict` of a class, too."""
+        from diagnostics.collectors.keras.discover.evaluations import Evaluations
+
+        self._evaluations = Evaluations(trainer, patches, self._trainings.guard)
+
+    def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
+        """Return the pipeline of a `fit` whose data can be read without side effects; None for any other."""
+        import keras
+
+        if keras.backend.backend() != "tensorflow":
+            return None
+        from diagnostics.collectors.keras.examine.build import keras_pipeline
+        from diagnostics.collectors.keras.replayable import can_be_read
+
+        model, data, evaluation, class_weights = _given_to_fit(*arguments, **options)
+        if not can_be_read(data):
+            return None
+        if not can_be_read(evaluation):
+            evaluation = None
+        pipeline = keras_pipeline(model, data, None, None, evaluation, class_weights)
+        pipeline.preprocesses = False  # a model of KerasHub has done so before it calls this `fit`
+        return pipeline
+
+    def join(self, training: Training, fit: Any, arguments: Any, options: Any) -> Joined:
+        """Watch the training; examine its first batch where it could not be examined before."""
+        from diagnostics.api.keras_callback import KerasCallback
+
+        callback, call = KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
+        given: Any = call.arguments.get("callbacks") or []
+        if hasattr(given, "on_train_begin") and hasattr(given, "append"):  # a CallbackList
+            given.append(callback)
+        else:
+            given = [*given] if isinstance(given, list | tuple) else [given]
+            call.arguments["callbacks"] = [*given, callback]
+        compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
+
+        def end() -> None:
+            compared()
+            self._trainings.guard.attempt(self._add_difference, training, arguments[0])
+
+        if not training.awaits_batch:
+            return callback, call.args, call.kwargs, end
+        callback._first_batches = first = self._await_batches(training, *_given_to_fit(*arguments, **options))
+
+        def leave() -> None:
+            first.close()
+            end()
+
+        return callback, call.args, call.kwargs, leave
+
+    def keep(self, training: Training, model: Any, pipeline: Any) -> None:
+        """Keep what the second look needs, once there are weights."""
+        if not training.awaits_batch:
+            self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
+
+    def _add_difference(self, training: Training, model: Any) -> None:
+        """Add what the loss subtracts in a step of the user's own; the losses of others are recomputed."""
+        from diagnostics.collectors.keras.model import has_own_train_step
+
+        seen = self._difference()
+        if seen is not None and training.examined is not None and has_own_train_step(model):
+            training.extend((seen,))
+
+    def _compare_evaluations(
+        self, training: Training, callback: KerasCallback, model: Any, given: dict[str, Any]
+    ) -> Callable[[], object]:
+        """Return what compares, at the end of `fit`, its rows with those of its validation data."""
+        if self._evaluations is None:
+            return lambda: None
+        validation = given.get("validation_data")
+        if isinstance(validation, tuple | list) and validation:
+            validation = (validation[0], None)
+
+        def deliver(facts: InputFacts | RowOrder) -> None:
+            from diagnostics.collectors.keras.model import describe_model
+
+            if training.examined is not None:
+                training.extend((facts, describe_model(model)))
+
+        ends = self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver)
+        names = ("validation_split", "shuffle", "batch_size")
+        split, shuffle, size = (
+            given.get(name, default) for name, default in zip(names, (0, True, None), strict=True)
+        )
+        attempt = self._trainings.guard.attempt
+        return lambda: (ends(), attempt(_deliver_order, deliver, model, given.get("y"), split, shuffle, size))
+
+    def _await_batches(
+        self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
+    ) -> FirstBatches:
+        from diagnostics.api.examine import walk
+        from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
+
+        def examine(pipeline: Pipeline) -> None:
+            later = walk(pipeline)
+            report = later if training.examined is None else _continued(training.examined, later)
+            self._trainings.examined(training, report)
+            self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
+
+        def unseen(why: str) -> None:
+            training.examined = training.examined or not_examined(model, why)
+
+        listeners = Listeners(examine, training.extend, unseen, self._trainings.fault)
+        return first_batches(model, data, class_weights, listeners)
+
+
+def _given_to_fit(
+    model: Any,
+    x: Any = None,
+    y: Any = None,
+    *others: Any,
+    validation_data: Any = None,
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    **_: Any,
+) -> tuple[Any, Any, Any, bool | None]:
+    """Return model, data, evaluation data, and whether there are class weights, from the arguments of `fit`."""
+    data = x if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
+    class_weights = True if class_weight else None if others else False  # who knows what was given by place
+    return model, data, validation_data, class_weights
+
+
+def _deliver_order(deliver: Callable[[RowOrder], object], model: Any, y: Any, *options: Any) -> None:
+    from diagnostics.collectors.keras.row_order import row_order
+
+    order = row_order(model, y, *options)
+    if order is not None:
+        deliver(order)
+
+
+def _continued(early: Report, later: Report) -> Report:
+    """Join an examination that found no weights, and the one that was made once they were there."""
+    known = {result.name: result for result in early.stages if result.status == "passed"}
+    reported = {finding.rule for finding in early.findings}
+    judged = early.judged | later.judged
+    return replace(
+        later,
+        findings=(*early.findings, *(finding for finding in later.findings if finding.rule not in reported)),
+        stages=tuple(known.get(result.name, result) for result in later.stages),
+        judged=judged,
+        not_applicable={name: why for name, why in later.not_applicable.items() if name not in judged},
+    )

@@ -1,0 +1,67 @@
+"""Observes custom loops around a Keras optimizer, and `train_on_batch`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from diagnostics.report.report import Report
+
+from .handed_batches import HandedBatches
+from .training import Training, Trainings
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
+    from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
+    from diagnostics.facts.pipeline import TracedDifference
+
+
+@dataclass
+class _TapeWatch:
+    """Reports on a custom loop around a Keras optimizer."""
+
+    loop: TapeLoopWatcher
+
+    def _report(self) -> Report:
+        from diagnostics.api.watch_report import watch_report
+
+        seen = self.loop.difference
+        return watch_report(self.loop, self.loop.name, () if seen is None else (seen,))
+
+
+class KerasLoopObserver:
+    """Watches each loop from its first step on.
+
+    Args:
+        trainings: each loop is added here.
+        at_close: takes what is to be undone.
+        fitted: whether a model was fitted, and so examined.
+    """
+
+    def __init__(
+        self, trainings: Trainings, at_close: contextlib.ExitStack, fitted: Callable[[Any], bool]
+    ) -> None:
+        self._trainings, self._at_close = trainings, at_close
+        self.handed = HandedBatches(trainings, fitted)
+        self._finder: TapeLoopFinder | None = None
+
+    def find(self) -> None:
+        """Observe from now on: Keras on TensorFlow is there."""
+        from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
+
+        self._finder = TapeLoopFinder(self._watch, self._trainings.fault)
+        self._at_close.callback(self._finder.close)
+
+    def suspended(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which no loop is observed."""
+        return contextlib.nullcontext() if self._finder is None else self._finder.suspended()
+
+    def difference(self) -> TracedDifference | None:
+        """Return what the loss of a traced step subtracts; None if it is not known."""
+        return None if self._finder is None else self._finder.difference()
+
+    def _watch(self, loop: TapeLoopWatcher) -> None:
+        training = self._trainings.begin(Training(watching=_TapeWatch(loop)))
+        self.handed.began(loop.optimizer, training)

@@ -1,0 +1,137 @@
+"""Observes the plain PyTorch loops of a script."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.report.build import extended
+from diagnostics.report.report import Report
+from diagnostics.run.looks import of_loop
+
+from .training import Training, Trainings
+
+if TYPE_CHECKING:
+    from diagnostics.api.watch import Watch
+    from diagnostics.collectors.pytorch.discover.batch_replay import BatchRecorder
+    from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
+    from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+
+
+@dataclass
+class _Over:
+    """Replaces the watch of a training that is over: keeps its report and nothing else."""
+
+    final: Report
+
+    def _report(self) -> Report:
+        return self.final
+
+
+class LoopObserver:
+    """Watches each loop from its first forward pass on, and examines its first step while that runs.
+
+    Args:
+        trainings: each loop is added here.
+        at_close: takes what is to be undone.
+        keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
+        first_batches: a file of `save_batches`, whose batches the first loader yields first.
+    """
+
+    def __init__(
+        self,
+        trainings: Trainings,
+        at_close: contextlib.ExitStack,
+        *,
+        keep_batches: bool = False,
+        first_batches: Path | None = None,
+    ) -> None:
+        self._trainings, self._at_close = trainings, at_close
+        self._keep_batches, self._first_batches = keep_batches, first_batches
+        self._finder: LoopFinder[Watch] | None = None
+        self._of_watch: IdentityMap[Any, Training] = IdentityMap()
+        self._recorder: BatchRecorder | None = None
+
+    def find(self) -> None:
+        """Observe from now on: PyTorch is there."""
+        self._attach_to_loaders()
+        from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+
+        self._finder = LoopFinder(
+            self._watch,
+            self._trainings.fault,
+            self._examine_step,
+            self._over,
+            self._examine_evaluation,
+            self._in_turn,
+        )
+        self._at_close.callback(self._finder.close)
+
+    def suspended(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which no loop is observed."""
+        return contextlib.nullcontext() if self._finder is None else self._finder.suspended()
+
+    @property
+    def watches(self) -> list[Watch]:
+        """The watches of the loops that are not over."""
+        return [] if self._finder is None else self._finder.watches
+
+    @property
+    def backward_passes(self) -> int:
+        """How many backward passes a script has made with PyTorch."""
+        return 0 if self._finder is None else self._finder.backward_passes
+
+    def save_batches(self, path: Path) -> int:
+        """Write the latest batches to a file, and return their number; 0 if there are none."""
+        return 0 if self._recorder is None else self._recorder.save(path)
+
+    def _attach_to_loaders(self) -> None:
+        if self._keep_batches:
+            from diagnostics.collectors.pytorch.discover.batch_replay import BatchRecorder
+
+            self._recorder = BatchRecorder()
+            self._at_close.callback(self._recorder.close)
+        if self._first_batches is not None:
+            from diagnostics.collectors.pytorch.discover.batch_replay import BatchPlayer
+
+            self._at_close.callback(BatchPlayer(self._first_batches).close)
+
+    def _watch(self, model: Any, optimizers: list[Any]) -> Watch:
+        from diagnostics.api.watch import watch
+        from diagnostics.collectors.isolation.weak_twin import weak_twin
+
+        # A script that trains many models, one after the other, must be able to free each of them.
+        twin = weak_twin(model)
+        watching = watch(twin, [weak_twin(optimizer) for optimizer in optimizers])
+        training = Training(watching=watching, model=None if twin is model else twin)
+        self._of_watch[watching] = self._trainings.begin(training)
+        return watching
+
+    def _over(self, watching: Any) -> None:
+        training = self._of_watch[watching]
+        training.watching = _Over(watching.release())
+        training.model = None
+        self._trainings.freed(training)
+
+    def _in_turn(self, watching: Any) -> None:
+        self._of_watch[watching].alone = False
+
+    def _examine_step(self, watching: Any, step: FirstStepPipeline) -> None:
+        from diagnostics.api.examine import walk
+
+        training = self._of_watch[watching]
+        self._trainings.examined(training, walk(step))
+        if training.model is not None:
+            self._trainings.keep(training, functools.partial(of_loop, training.model, step), training.model)
+
+    def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
+        """Evaluate the rules on facts that are known only when the model is evaluated, or after its training."""
+        training = self._of_watch[watching]
+        if training.examined is not None:
+            training.extend(facts)
+        elif isinstance(training.watching, _Over):
+            training.watching.final = extended(training.watching.final, facts)

@@ -1,0 +1,79 @@
+"""Observes the trainings of Hugging Face's `Trainer`."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from diagnostics.run.looks import of_trainer
+
+from .train_calls import Joined
+from .training import Training, Trainings
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.shared.pipeline import Pipeline
+
+
+class TrainerObserver:
+    """Observes the calls of `Trainer.train`; see `train_calls.Framework`."""
+
+    def __init__(self, trainings: Trainings) -> None:
+        self._trainings = trainings
+
+    def pipeline(self, trainer: Any, *_: Any, **__: Any) -> Pipeline | None:
+        """Return the pipeline to examine before training; None if only its first step can be examined."""
+        from diagnostics.collectors.transformers.call_safety import (
+            objection,
+            objection_to_metric,
+            objection_to_rows,
+        )
+        from diagnostics.collectors.transformers.pipeline import TrainerPipeline
+
+        if objection(trainer) is not None:
+            return None
+        evaluation = trainer.eval_dataset
+        splits = evaluation.values() if isinstance(evaluation, dict) else (evaluation,)
+        return TrainerPipeline(
+            trainer,
+            objection_to_metric=objection_to_metric(trainer),
+            compares_splits=all(objection_to_rows(split) is None for split in splits),
+        )
+
+    def join(self, training: Training, _train: Any, arguments: Any, options: Any) -> Joined:
+        """Watch the training; examine its first step where it could not be examined before."""
+        from diagnostics.api.trainer_callback import TrainerCallback
+
+        callback, trainer = TrainerCallback(quiet=True), arguments[0]
+        if training.awaits_batch:
+            callback._on_first_step = functools.partial(self._examine_first_step, training)
+        trainer.add_callback(callback)
+
+        def leave() -> None:
+            trainer.remove_callback(callback)
+            callback._safely("end", callback._close)  # a training that failed has had no end
+
+        return callback, arguments, options, leave
+
+    def keep(self, training: Training, _trainer: Any, pipeline: Any) -> None:
+        """Keep what the second look needs."""
+        from diagnostics.collectors.isolation.weak_twin import weak_twin
+
+        model, trainings = pipeline.trainer.model, self._trainings
+        twin = None if model is None else weak_twin(model)
+        if not trainings.looks_again or twin is None or twin is model:
+            return
+        trainings.keep(training, functools.partial(of_trainer, twin, pipeline), twin)
+        weakref.finalize(model, trainings.guard.attempt, trainings.freed, training).atexit = False
+
+    def _examine_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:
+        """Examine the first step while it runs, where a Trainer's code must not be called outside its training."""
+        from diagnostics.api.examine import walk
+        from diagnostics.collectors.transformers.call_safety import objection
+        from diagnostics.collectors.transformers.first_step import TrainerStepObserver
+
+        def examine(step: Any) -> None:
+            self._trainings.examined(training, walk(step))
+            self.keep(training, trainer, step)
+
+        return TrainerStepObserver(trainer, inputs, why=objection(trainer) or "", deliver=examine)

@@ -1,0 +1,97 @@
+"""The trainings of a script, with the report of each."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from diagnostics.collectors.isolation.guard import FaultGuard, is_device_failure, is_out_of_memory
+from diagnostics.report.build import extended
+from diagnostics.report.report import Report, StageResult
+from diagnostics.run.second_look import Look, SecondLook
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.shared.learnability import KeptRows
+
+
+@dataclass
+class Training:
+    """One training of the script.
+
+    Attributes:
+        examined: the report of the examination before it, or of its first step; None if it was not examined.
+        watching: an object with the report of the watched run; None if it is not watched.
+        awaits_batch: whether to examine it once it has drawn a batch.
+        alone: whether no other training of the script steps in turn with this one.
+        rows: some of its data, where its watcher does not see the targets.
+        model: of a plain PyTorch loop, another object than the script's, with the same attributes.
+    """
+
+    examined: Report | None = None
+    watching: Any = None
+    awaits_batch: bool = False
+    alone: bool = True
+    rows: KeptRows | None = None
+    model: Any = None
+
+    def extend(self, facts: tuple[Any, ...], stage: str = "") -> None:
+        """Evaluate the rules on facts that came after the examination, if there was one; see `extended`."""
+        if self.examined is not None:
+            self.examined = extended(self.examined, facts, stage)
+
+
+class Trainings:
+    """The trainings of a script, and what is done with each report of an examination.
+
+    Attributes:
+        all: in the order in which they began.
+        faults: errors in the library itself, as tracebacks.
+        guard: keeps them out of the script.
+        on_examined: called with each report of an examination.
+    """
+
+    def __init__(self, on_examined: Callable[[Report], object], second: SecondLook | None) -> None:
+        self.all: list[Training] = []
+        self.faults: list[str] = []
+        self.guard = FaultGuard(on_fault=self.fault)
+        self.on_examined = on_examined
+        self._second = second
+
+    def begin(self, training: Training) -> Training:
+        """Add a training, and return it."""
+        self.all.append(training)
+        return training
+
+    def examined(self, training: Training, report: Report) -> None:
+        """Take the report of an examination."""
+        training.examined = report
+        self.on_examined(report)
+
+    def keep(self, training: Training, look: Callable[[], Look | None], model: Any = None) -> None:
+        """Keep what the second look needs of a training; see `SecondLook.keep`."""
+        if self._second is not None and self._second.wants(training):
+            self._second.keep(training, self.guard.attempt(look), model)
+
+    def freed(self, training: Training) -> None:
+        """Drop what the second look would keep alive of a model that the script has freed."""
+        if self._second is not None:
+            self._second.freed(training)
+
+    @property
+    def looks_again(self) -> bool:
+        """Whether there will be a second look."""
+        return self._second is not None
+
+    def fault(self, fault: Exception) -> None:
+        """Record an error in the library itself."""
+        if is_out_of_memory(fault) or is_device_failure(fault):
+            return  # the script's failure, not ours
+        self.faults.append("".join(traceback.format_exception(fault)).strip())
+
+
+def not_examined(target: Any, why: str) -> Report:
+    """Return the report of a training that was not examined."""
+    stage = StageResult("examination", "not judged", why)
+    return Report(f"examined {type(target).__name__}", stages=(stage,))
