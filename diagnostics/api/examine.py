@@ -183,38 +183,37 @@ def _run_stage(
     With `to_the_end` it continues after an error: another rule may find more about the same bug.
     """
     from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
-    from diagnostics.report.stage_summary import detail
+    from diagnostics.report.stage_summary import line
 
     from .explain import facts_of_exception
 
     findings: list[Finding] = []
-    seen: list[str] = []
+    facts: list[Fact] = []
+    why: str | None = None
     crash: CrashFacts | None = None
     status: Status = "passed"
     try:
         for fact in stage():
-            text = detail(fact)
-            if text and text not in seen:
-                seen.append(text)
+            facts.append(fact)
             findings += evaluator.add(fact)
             if not to_the_end and _has_error(findings):
                 break
     except CannotJudge as reason:
-        status, seen = "not judged", [str(reason)]
+        status, why = "not judged", str(reason)
     except StageFailed as reason:
-        status, seen = "failed", [str(reason)]
+        status, why = "failed", str(reason)
     except (UsersCodeRaised, SystemExit) as raised:
         crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
         findings += evaluator.add(crash, *symptoms)
-        status, seen = "failed", [f"{crash.exception}: {crash.first_line}"]
+        status, why = "failed", f"{crash.exception}: {crash.first_line}"
     except Exception as fault:  # an error of this library: a line in the report, never raised
         evaluator.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
-        seen = ["an error in diagnostics itself; see below"]
-        return StageResult(name, "not judged", *seen), [*findings, *evaluator.close_phase()], None
+        broken = StageResult(name, "not judged", "an error in diagnostics itself; see below")
+        return broken, [*findings, *evaluator.close_phase()], None
     findings += evaluator.close_phase()
     if _has_error(findings) and (status != "failed" or crash is not None):
         status, crash = "stopped", None
-    return StageResult(name, status, "; ".join(seen)), findings, crash
+    return StageResult(name, status, line(facts) if why is None else why), findings, crash
 
 
 def _has_error(findings: list[Finding]) -> bool:

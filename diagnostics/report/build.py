@@ -112,7 +112,7 @@ def extended(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
     for place, result in enumerate(stages):
         if result.name == stage:
             added = detail(facts[0])
-            stages[place] = replace(result, detail="; ".join(filter(None, (result.detail, added))))
+            stages[place] = replace(result, detail="; ".join(filter(None, (added, result.detail))))  # data first
     reasons = {**report.not_applicable, **_better(report, evaluator, facts)}
     return replace(
         report,

@@ -1,47 +1,44 @@
-"""Which lines of a report get no tick, and what would have to be given for more rules to be judged."""
+"""Which lines of a report get no tick."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
-
-from diagnostics.text.join import count_of, listed
 
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
 
     from .report import Report, StageResult
 
-FEW = 6  # rules that are named each, and not by what they need
-NAMED = 3  # of the rules that one thing would allow
-
-LINES: Final = {
+LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "data": ("dataset",),
     "batch": ("batch",),
     "model": ("forward and loss", "forward passes"),
     "gradient": ("backward", "gradients"),
     "numerics": ("forward and loss", "loss"),
     "optimizer": ("optimizer step", "updates"),
-    "evaluation": ("evaluation metric",),
 }
 """By the stage of a finding: the lines whose numbers it calls wrong."""
+
+LINES_OF_RULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "initial-loss-off": ("forward and loss", "loss"),
+    "non-finite-loss": ("forward and loss", "loss"),
+    "cannot-overfit-one-batch": ("one-batch overfit",),
+    "metric-on-logits": ("evaluation metric",),
+}
+"""By the rule of a finding, where the stage does not tell."""
 
 OF_LOSS: Final = ("not-learning", "loss-plateau", "loss-divergence", "loss-oscillation", "loss-out-of-range")
 """Rules that judge the course of the loss; also as notes they are about the number in its line."""
 
-CURES: Final[Mapping[str, tuple[str, ...]]] = {
-    "diagnostics.examine(...) before the training": (
-        "a copy trained on one batch",
-        "the activations of a batch",
-        "the gradients of a batch",
-        "the data read a second time",
-    ),
-    "evaluation data that can be read": ("training and evaluation data",),
-    "the losses of evaluations: watch.evaluated(loss)": ("the losses of evaluations",),
-    "the losses: watch.step(loss)": ("the losses of the steps",),
-    "a longer run": ("steps", "losses", "sampled steps"),
-}
-"""What to give, by how a rule's reason ends: that a rule does not apply to a model cannot be mended."""
+NOTHING: Final = 1e-6
+"""Of the size of a layer: a thousand steps of less, all in one direction, change it by a thousandth."""
+
+FOUND: Final = "found: "
+"""In the line of one of several trainings: what stands before its errors and warnings."""
+
+_MOVED = re.compile(r"by (\S+) of its size")
 
 
 def doubted(report: Report) -> frozenset[str]:
@@ -51,37 +48,34 @@ def doubted(report: Report) -> frozenset[str]:
         if finding.rule in OF_LOSS:
             names |= {"loss", "forward and loss"} if finding.step == 0 else {"loss"}
         elif finding.severity != "note":
-            names |= set(LINES.get(finding.stage, ()))
+            names |= set(LINES_OF_RULES.get(finding.rule, LINES.get(finding.stage, ())))
+    if stands_still(report) and any(f.severity != "note" and f.stage in LINES for f in _flat(report.findings)):
+        names.add("loss")  # what was found may keep it from falling
     return frozenset(names | {stage.name for stage in report.stages if _is_broken(stage)})
 
 
-def not_judged(report: Report) -> str:
-    """Say in a sentence or two which rules could not be judged, and what would let them; empty if all were."""
-    names = sorted(report.not_applicable)
-    if not names:
-        return ""
-    if len(names) <= FEW or report.verbose:
-        return f"Not judged: {', '.join(names)}."
-    if report.crash is not None:
-        return f"{len(names)} rules could not be judged before the failure."
-    wants = {cure: [n for n in names if _ends(report.not_applicable[n], ends)] for cure, ends in CURES.items()}
-    useful = [f"{cure} ({listed(rules, most=NAMED)})" for cure, rules in wants.items() if rules]
-    more = f" To judge more, give {'; '.join(useful)}." if useful else ""
-    return f"{count_of(len(names), 'rule')} could not be judged; --verbose names them.{more}"
+def stands_still(report: Report) -> bool:
+    """Whether the loss has not fallen: of an adversary or a bandit that is right, so it is no finding."""
+    if report.history is None or report.history.losses is None:
+        return False
+    from diagnostics.rules.shared.loss_curve import has_fallen  # not needed to explain a traceback
 
-
-def _ends(reason: str, ends: Iterable[str]) -> bool:
-    return reason.startswith("needs ") and reason.endswith(tuple(f" {end}" for end in ends))
+    return has_fallen(report.history.losses) is False
 
 
 def _is_broken(stage: StageResult) -> bool:
-    """Whether the numbers of a line speak for themselves: NaN, or an update of nothing."""
-    return stage.name in ("loss", "updates", "gradients") and (
+    """Whether a line speaks for itself: NaN, an update of nothing, what was found in one of several trainings."""
+    if stage.name.startswith("training"):
+        return FOUND in stage.detail
+    if stage.name == "updates":
+        moved = _MOVED.search(stage.detail)
+        return stage.detail == "no finite update" if moved is None else float(moved[1]) < NOTHING
+    return stage.name in ("loss", "gradients") and (
         "NaN in the last" in stage.detail
         or "inf in the last" in stage.detail
-        or "by 0 of its size" in stage.detail
         or "norm 0 to 0 " in stage.detail
         or stage.detail.endswith("not finite")
+        or "never finite" in stage.detail
     )
 
 

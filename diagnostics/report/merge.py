@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity
 from diagnostics.rules.registry import all_rules, causality_of
+from diagnostics.text.join import listed
 
+from .doubts import FOUND
 from .report import Report, StageResult, Status
 
 LINES = 8  # trainings of one script that have their own line
@@ -59,16 +61,17 @@ def merged(
         parts[-1].append(explained)
     reports = [report for part in parts for report in part]
     found = {finding.rule for report in reports for finding in report.findings}
-    causality, findings = causality_of(all_rules()), list[Finding]()
+    causality, findings, grouped = causality_of(all_rules()), list[Finding](), list[list[Finding]]()
     for part in parts:
         kept = [finding for report in part for finding in report.findings if finding.rule not in ignores]
-        for finding in causality.grouped(_each_once(kept)):
+        grouped.append(causality.grouped(_each_once(kept)))
+        for finding in grouped[-1]:
             _add(findings, finding)
     main = max((t.watched for t in trainings if t.watched is not None), key=_weight, default=Report(title))
     return Report(
         title=title,
         findings=tuple(findings),
-        stages=tuple(_stages(trainings)),
+        stages=tuple(_stages(trainings, grouped)),
         not_applicable=_judged_by_none(reports),
         judged=frozenset[str]().union(*(report.judged for report in reports)),
         crash=None if explained is None else explained.crash,
@@ -116,18 +119,24 @@ def _weight(report: Report) -> tuple[bool, int]:
     return bool(report.findings), 0 if report.history is None else report.history.steps.total_steps
 
 
-def _stages(trainings: Sequence[TrainingReports]) -> list[StageResult]:
-    """Return the stages of the only training, or one line for each of several."""
+def _stages(trainings: Sequence[TrainingReports], found: Sequence[Sequence[Finding]]) -> list[StageResult]:
+    """Return the stages of the only training, or one line for each of several, with what was found in it."""
     if len(trainings) == 1:
         return [stage for report in trainings[0].both for stage in report.stages]
     lines = [
-        StageResult(f"training {number}", _status(training), "; ".join(report.title for report in training.both))
-        for number, training in enumerate(trainings[:LINES], 1)
+        StageResult(f"training {number}", _status(training), _line(training, findings))
+        for number, (training, findings) in enumerate(zip(trainings[:LINES], found, strict=False), 1)
     ]
     if len(trainings) > LINES:
         status = min((_status(training) for training in trainings[LINES:]), key=WORST.index)
         lines.append(StageResult("trainings", status, f"and {len(trainings) - LINES} more"))
     return lines
+
+
+def _line(training: TrainingReports, findings: Sequence[Finding]) -> str:
+    bad = [finding.rule for finding in findings if finding.severity != "note"]
+    found = [f"{FOUND}{listed(bad)}"] if bad else []
+    return "; ".join([*(report.title for report in training.both), *found])
 
 
 def _status(training: TrainingReports) -> Status:
@@ -136,6 +145,10 @@ def _status(training: TrainingReports) -> Status:
 
 
 def _judged_by_none(reports: Sequence[Report]) -> dict[str, str]:
-    named = {rule: reason for report in reversed(reports) for rule, reason in report.not_applicable.items()}
+    # The reason of a run says what it lacks; that of its first step may only say that there was no run yet.
+    ordered = [
+        report for runs in (False, True) for report in reversed(reports) if (report.history is not None) is runs
+    ]
+    named = {rule: reason for report in ordered for rule, reason in report.not_applicable.items()}
     judged = frozenset[str]().union(*(report.judged for report in reports))
     return {rule: reason for rule, reason in named.items() if rule not in judged}

@@ -146,6 +146,7 @@ class Report:
             "stages": [vars(stage) for stage in self.stages],
             "findings": [finding.as_dict() for finding in self.findings],
             "not_applicable": sorted(self.not_applicable),
+            "reasons": dict(sorted(self.not_applicable.items())),
             "crash": self.crash
             and {
                 "exception": self.crash.exception,

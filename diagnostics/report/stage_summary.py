@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import (
     BatchFacts,
@@ -16,12 +18,19 @@ from diagnostics.facts.trials import MetricFacts, OverfitFacts, ReproductionFact
 from diagnostics.text.join import count_of
 
 
+def line(facts: Sequence[Fact]) -> str:
+    """Return the line of a stage: the data before the model that is described along with them."""
+    ordered = sorted(facts, key=lambda fact: not isinstance(fact, DatasetFacts))
+    return "; ".join(dict.fromkeys(filter(None, map(detail, ordered))))
+
+
 def detail(fact: Fact) -> str:
     """Return a short summary; empty if another fact of the same stage has it."""
     match fact:
         case ModelFacts():
             frozen = fact.num_parameters - fact.num_trainable
-            return f"{fact.num_parameters:,} parameters" + (f", {frozen:,} frozen" if frozen else "")
+            size = "a model of " + count_of(fact.num_parameters, "parameter")
+            return size + (f", {frozen:,} of them frozen" if frozen else "")
         case DatasetFacts():
             rows = "unknown number of rows" if fact.size is None else f"{fact.size:,} rows"
             first = "" if fact.spread_out else "the first "
@@ -38,7 +47,7 @@ def detail(fact: Fact) -> str:
             return f"outputs {fact.shape}" if fact.shape else ""
         case LossFacts():
             kind = "" if fact.kind == "other" else f", {fact.kind.replace('_', ' ')}"
-            return f"loss {fact.value:.4g}{kind}"
+            return f"loss {fact.value:.4g}{kind}".replace("nan", "NaN")
         case GradientFacts():
             count = len(fact.norms) + len(fact.unreached)
             return f"{len(fact.norms)} of {count} trainable parameters get a gradient"
@@ -50,7 +59,7 @@ def detail(fact: Fact) -> str:
             fell = f"loss {fact.losses[0]:.4g} to {min(fact.losses):.4g}"
             return f"{fell} in {len(fact.losses)} steps on a copy{scaled}"
         case MetricFacts():
-            return "called with predictions that are all correct"
+            return "the metric was tried on predictions that are all correct"
         case ReproductionFacts():
             if fact.differing:
                 return f"{fact.differing:,} of {fact.compared:,} tensors differ between two runs of a step"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
@@ -16,7 +16,8 @@ from rich.text import Text
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
-from .doubts import doubted, not_judged
+from .doubts import doubted, stands_still
+from .unjudged import not_judged
 
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
 TRACED = 60  # module calls of one step; the report's page holds all
 TEXT_WIDTH = 100  # columns; longer lines are hard to read
+
+LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {
+    "not judged": ("backward", "optimizer step", "one-batch overfit", "evaluation metric", "weights"),
+    "passed": ("weights",),  # kept for a replay, which comes with a finding
+}
+"""Lines that do not help where a script runs: it has no copy to train and no metric to try, by status."""
 
 _COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _MARK = {"passed": "✓", "stopped": "✗", "failed": "✗", "not judged": "-", "not reached": "·"}
@@ -74,7 +81,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     if report.crash is not None:
         yield _crash(report.crash)
     if report.stages:
-        yield Padding(_walk(report.stages, width, doubted(report)), (0, 0, 1, 0))
+        yield Padding(_walk(_shown(report), width, _marks(report)), (0, 0, 1, 0))
     for finding in report.findings:
         yield _finding(finding, width)
     for trace in report.traces:
@@ -82,7 +89,24 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     yield from _closing(report, width)
 
 
-def _walk(stages: tuple[StageResult, ...], width: int, doubts: Collection[str] = ()) -> Table:
+def _shown(report: Report) -> tuple[StageResult, ...]:
+    """Return the stages without those of which a script's run tells nothing, and can tell nothing."""
+    if report.script is None or report.verbose:
+        return report.stages
+    return tuple(
+        stage
+        for stage in report.stages
+        if stage.name not in LEFT_OUT.get(stage.status, ()) and (stage.detail or stage.status != "passed")
+    )
+
+
+def _marks(report: Report) -> dict[str, Text]:
+    """Return the marks in place of ticks: none stands beside a number that is wrong."""
+    still = {"loss": Text("~", style="dim")} if stands_still(report) else {}
+    return still | {name: Text("!", style="yellow") for name in doubted(report)}
+
+
+def _walk(stages: tuple[StageResult, ...], width: int, marks: Mapping[str, Text]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.width = width
     table.add_column(no_wrap=True)
@@ -92,8 +116,8 @@ def _walk(stages: tuple[StageResult, ...], width: int, doubts: Collection[str] =
     for stage in stages:
         if stage.status != "not reached":
             mark = Text(_MARK[stage.status], style=_MARK_COLOUR[stage.status])
-            if stage.status == "passed" and stage.name in doubts:
-                mark = Text("!", style="yellow")  # no tick beside a number that is wrong
+            if stage.status == "passed":
+                mark = marks.get(stage.name, mark)
             table.add_row(mark, stage.name, Text(shortened(stage.detail)))
     if unreached:
         table.add_row(

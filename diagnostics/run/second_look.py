@@ -16,7 +16,6 @@ from diagnostics.engine.finding import Severity
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.report.build import extended
 from diagnostics.report.report import StageResult
-from diagnostics.text.join import count_of
 
 NAME = "second look"
 SHARE, LEAST_S, MOST_S = 0.1, 1.0, 30.0  # of the run's duration, and its bounds
@@ -114,10 +113,12 @@ class SecondLook:
         if not seen:
             return StageResult(NAME, "not judged", "; ".join(dict.fromkeys(reasons)))
         took = time.monotonic() - begun
-        detail = f"what the answers of {count_of(seen, 'model')} depend on"
+        detail = f"tested what the answers {'' if seen == 1 else f'of {seen} models '}depend on"
         if trained:
-            detail += ", and a copy trained on one batch" if trained == 1 else ", and copies trained on one batch"
-        return StageResult(NAME, "passed", "; ".join([f"{detail}, in {took:.1f} s", *dict.fromkeys(reasons)]))
+            detail += f", and trained {'a copy' if trained == 1 else 'copies'} on one batch"
+        return StageResult(
+            NAME, "passed", "; ".join([f"{detail}, in {max(took, 0.1):.1f} s", *dict.fromkeys(reasons)])
+        )
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diagnostics.report.doubts import doubted, stands_still
 from diagnostics.report.terminal import SENTENCE, in_short, unrecognised
 from diagnostics.rules.registry import all_rules
 from diagnostics.text.join import count_of
@@ -67,7 +68,7 @@ def _parts(report: Report) -> Iterator[str]:
     if report.findings:
         yield _section("Findings", "".join(map(_finding, report.findings)))
     if report.stages:
-        yield _section("Stages", _stages(report.stages))
+        yield _section("Stages", _stages(report.stages, _marks(report)))
     if report.origin is not None and (report.origin.frames or report.failed is not None):
         yield _section("Up to the first NaN or infinity", _origin(report.origin, report.failed))
     if report.traces:
@@ -214,13 +215,21 @@ def _lines(text: str) -> str:
     return escaped(text).replace("\n", "<br>")
 
 
-def _stages(stages: Sequence[StageResult]) -> str:
+def _marks(report: Report) -> dict[str, tuple[str, str, str]]:
+    """Return mark, class and title by stage, where a tick would stand beside a number that is wrong."""
+    still = {"loss": ("~", "other", "measured; it has not fallen")} if stands_still(report) else {}
+    return still | dict.fromkeys(doubted(report), ("!", "doubted", "measured; something is wrong with it"))
+
+
+def _stages(stages: Sequence[StageResult], marks: Mapping[str, tuple[str, str, str]]) -> str:
     rows = ""
     for stage in stages:
-        mark, kind = _MARK[stage.status]
+        mark, kind, title = (*_MARK[stage.status], stage.status)
+        if stage.status == "passed":
+            mark, kind, title = marks.get(stage.name, (mark, kind, title))
         text = stage.detail or stage.status
         rows += (
-            f'<tr><td class="mark-{kind}" title="{stage.status}"><span role="img" aria-label="{stage.status}">'
+            f'<tr><td class="mark-{kind}" title="{title}"><span role="img" aria-label="{title}">'
             f'{mark}</span></td><th scope="row">{escaped(stage.name)}</th><td>{escaped(text)}</td></tr>'
         )
     return f'<table class="stages"><tbody>{rows}</tbody></table>'

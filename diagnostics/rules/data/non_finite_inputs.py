@@ -72,7 +72,8 @@ class NonFiniteInputs(Rule):
             batch,
             rows,
             loss,
-            f", and the loss is {loss.value}. One optimizer step makes every weight NaN.",
+            f", and the loss is {'NaN' if np.isnan(loss.value) else loss.value}. One optimizer step makes every "
+            "weight NaN.",
         )
 
     @check

@@ -101,8 +101,12 @@ class EvaluationAtChance(Rule):
         inputs: InputFacts | None = None,
     ) -> Finding | None:
         """Compare how far answers and labels agree, in training and in evaluation."""
-        if not answers.softmax_loss or answers.evaluation_right is None:
-            raise NotApplicable("needs a classifier, and the labels of its evaluations")
+        if not answers.softmax_loss:
+            raise NotApplicable("needs a classifier whose loss is seen to treat its outputs as logits")
+        if answers.evaluation_right is None or (
+            answers.evaluation_answers.any() and not answers.evaluation_labels.any()
+        ):
+            raise NotApplicable("needs an evaluation that computes its loss")
         late = answers.steps >= steps.total_steps / 2
         learned = _Agreement.of(
             answers.answers[late].sum(0), answers.labels[late].sum(0), answers.right[late].sum()

@@ -77,7 +77,7 @@ class EvaluationMismatch(Rule):
     3 times in half of the channels where only one side is standardised, with means of 0 and standard deviations of
     1 up to 0.3, and the others moved, if not scaled;
     1.5 times where pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to 255), or where the values
-    of both sides lie on even levels, and those of one side further apart. Or means must differ by 3 standard
+    of both sides are evenly spaced, and those of one side further apart. Or means must differ by 3 standard
     deviations. Beyond mean and scale the distributions must agree, unless the scales differ 20 times. All of the
     evaluation batches must differ, and agree with each other; if some are like those of training (the training
     rows are evaluated too), only ranges, levels and a factor of 20 count. The numbers are ours.
@@ -242,7 +242,7 @@ class _Sides:
             return None
         factor = float(np.exp(np.median(ratios)))
         return "levels", (
-            "Both take values on even levels, as bytes do, and in evaluation these are "
+            "Both take evenly spaced values, as bytes do, and in evaluation these are "
             f"{_times(factor)} {'further apart' if factor > 1 else 'closer together'}."
         )
 

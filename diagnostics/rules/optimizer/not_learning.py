@@ -20,29 +20,32 @@ SAMPLES = 3  # of those steps
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
 
-SHOWN = 5  # of what is ruled out, and of what is not; the evidence has all
+SHOWN = 5  # of what is ruled out; the evidence has all
+SHOWN_LEFT = 3  # of what was not tested
 
 EXCLUDES: Final = {
-    "cannot-overfit-one-batch": "a copy memorises one batch",
-    "labels-unrelated": "labels go with their rows",
-    "ignores-input": "the output depends on the input",
-    "unreached-parameters": "every parameter gets a gradient",
-    "optimizer-misses-parameters": "the optimizer holds every parameter",
-    "unchanged-parameters": "the steps change the weights",
-    "broadcast-loss": "prediction and target have the same shape",
-    "targets-out-of-reach": "the last activation reaches the targets",
-    "dead-units": "units are alive",
-    "saturated-activations": "activations are not saturated",
-    "vanishing-gradients": "gradients reach the first layers",
-    "gradients-not-zeroed": "gradients are zeroed between steps",
-    "eval-mode-training": "training runs in training mode",
-    "sorted-by-label": "batches mix the classes",
-    "unscaled-inputs": "inputs have a usable scale",
-    "constant-inputs": "inputs vary",
-    "repeated-batch": "batches differ",
-    "collapsed-schedule": "the rate does not collapse",
+    "cannot-overfit-one-batch": ("a copy memorises one batch", "a model that cannot memorise one batch"),
+    "ignores-input": ("the output depends on the input", "an output that ignores the input"),
+    "unreached-parameters": ("every parameter gets a gradient", "parameters without a gradient"),
+    "optimizer-misses-parameters": ("the optimizer holds every parameter", "parameters that no optimizer holds"),
+    "unchanged-parameters": ("the steps change the weights", "weights that do not change"),
+    "broadcast-loss": ("prediction and target have the same shape", "a loss between tensors of different shapes"),
+    "targets-out-of-reach": (
+        "the last activation reaches the targets",
+        "targets out of the last activation's reach",
+    ),
+    "dead-units": ("units are alive", "dead units"),
+    "saturated-activations": ("activations are not saturated", "saturated activations"),
+    "vanishing-gradients": ("gradients reach the first layers", "vanishing gradients"),
+    "gradients-not-zeroed": ("gradients are zeroed between steps", "gradients that are never zeroed"),
+    "eval-mode-training": ("training runs in training mode", "training in evaluation mode"),
+    "sorted-by-label": ("batches mix the classes", "batches of one class each"),
+    "unscaled-inputs": ("inputs have a usable scale", "inputs that are not scaled"),
+    "constant-inputs": ("inputs vary", "inputs that are all the same"),
+    "repeated-batch": ("batches differ", "the same batch in every step"),
+    "collapsed-schedule": ("the rate does not collapse", "a learning rate that collapses"),
 }
-"""What a rule that had its evidence, and found nothing, rules out."""
+"""By rule: what it rules out where it had its evidence and found nothing, and what is left where it had none."""
 
 
 class NotLearning(Rule):
@@ -169,10 +172,10 @@ def _evidence(fit: SimpleFit | None, falling: bool) -> str:
 
 
 def _differential(verdicts: Verdicts) -> str:
-    out = [text for rule, text in EXCLUDES.items() if rule in verdicts.judged - verdicts.found]
-    left = [rule for rule in EXCLUDES if rule not in verdicts.judged]
+    out = [text for rule, (text, _) in EXCLUDES.items() if rule in verdicts.judged - verdicts.found]
+    left = [text for rule, (_, text) in EXCLUDES.items() if rule not in verdicts.judged]
     ruled_out = f"Ruled out: {listed(out, most=SHOWN)}." if out else ""
-    return " ".join(filter(None, (ruled_out, f"Not tested: {listed(left, most=SHOWN)}." if left else "")))
+    return " ".join(filter(None, (ruled_out, f"Not tested: {listed(left, most=SHOWN_LEFT)}." if left else "")))
 
 
 def _experiments(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[str, ...]:

@@ -40,7 +40,10 @@ class TestWalk:
         report = diagnostics.examine(mlp(), (X, Y))
         assert report.title == "examined Sequential with arrays"
         said = [stage.detail for stage in report.stages]
-        assert said[:2] == ["515 parameters; 160 rows, 160 read", "32 examples: input (32, 12), target (32,)"]
+        assert said[:2] == [
+            "160 rows, 160 read; a model of 515 parameters",
+            "32 examples: input (32, 12), target (32,)",
+        ]
         assert said[3:5] == ["4 of 4 trainable parameters get a gradient", "Adam with learning rate 0.001"]
 
     @pytest.mark.parametrize("options", [{"run_eagerly": True}, {"jit_compile": True}], ids=["eager", "xla"])
@@ -359,7 +362,7 @@ class TestData:
     def test_an_endless_one(self):
         report = diagnostics.examine(mlp(), shuffled().repeat())
         assert rules(report) == []
-        assert report.stages[0].detail.startswith("515 parameters; unknown number of rows, the first ")
+        assert report.stages[0].detail.startswith("unknown number of rows, the first ")
         assert stages(report)["one-batch overfit"] == "passed"
 
     def test_one_that_raises(self):

@@ -62,7 +62,7 @@ class TestReport:
         assert loss.startswith("outputs (32, 4); loss 1.")
         assert loss.endswith(", cross entropy")
         assert details == {
-            "dataset": ("passed", "148 parameters; 256 rows, 256 read"),
+            "dataset": ("passed", "256 rows, 256 read; a model of 148 parameters"),
             "batch": ("passed", "32 examples: input (32, 4), target (32,)"),
             "backward": ("not judged", "the gradients are watched at every step"),
             "optimizer step": ("passed", "SGD with learning rate 0.01"),

@@ -131,7 +131,7 @@ class TestWhatIsRead:
 
         loader = DataLoader(Rows(10_000_000, get), batch_size=32, shuffle=True)
         report = diagnostics.examine(classifier(), loader, LOSS)
-        assert stage(report, "dataset")[1] == "163 parameters; 10,000,000 rows, 512 read"
+        assert stage(report, "dataset")[1] == "10,000,000 rows, 512 read; a model of 163 parameters"
         assert len(read) == 512 + 4 * 32  # a batch, and three readings of one to hold against each other
         assert (min(read), max(read)) == (0, 9_999_999)
 
@@ -177,7 +177,7 @@ class TestWhatIsRead:
         report = diagnostics.examine(classifier(), loader, LOSS)
         rows_read = len(read) - 4 * 4  # a batch, and three readings of one
         assert 3 <= rows_read <= 11
-        assert stage(report, "dataset")[1] == f"163 parameters; 1,000 rows, {rows_read} read"
+        assert stage(report, "dataset")[1] == f"1,000 rows, {rows_read} read; a model of 163 parameters"
         assert max(read[:rows_read]) > 500  # from all over, although there was no time for all
 
     def test_an_iterable_dataset_is_read_from_its_beginning_and_stays_complete(self):
@@ -192,7 +192,9 @@ class TestWhatIsRead:
         loader = DataLoader(dataset, batch_size=8)
         report = diagnostics.examine(classifier(), loader, LOSS)
         assert report.ok, str(report)
-        assert stage(report, "dataset")[1] == "163 parameters; unknown number of rows, the first 40 read"
+        assert (
+            stage(report, "dataset")[1] == "unknown number of rows, the first 40 read; a model of 163 parameters"
+        )
         assert dataset.begun == 0  # a copy was read
         assert torch.equal(torch.cat([inputs for inputs, _ in loader]), INPUTS)
 
@@ -206,7 +208,9 @@ class TestWhatIsRead:
                     yield INPUTS[0], LABELS[0]
 
         report = diagnostics.examine(classifier(), DataLoader(Endless(), batch_size=8), LOSS)
-        assert stage(report, "dataset")[1] == "163 parameters; unknown number of rows, the first 64 read"
+        assert (
+            stage(report, "dataset")[1] == "unknown number of rows, the first 64 read; a model of 163 parameters"
+        )
         assert len(read) == 64 + 8
 
     @pytest.mark.parametrize("hand_over", [True, False], ids=["returns it", "reads from it"])
@@ -280,7 +284,7 @@ class TestWhatIsRead:
         data = Rows(get=lambda key: (INPUTS[key[1]], LABELS[key[1]]))
         report = diagnostics.examine(classifier(), DataLoader(data, batch_size=8, sampler=Keys()), LOSS)
         assert report.ok, str(report)
-        assert stage(report, "dataset")[1] == "163 parameters; 40 rows, the first 40 read"
+        assert stage(report, "dataset")[1] == "40 rows, the first 40 read; a model of 163 parameters"
 
     def test_whole_batches_are_asked_of_a_dataset_that_can_give_them(self):
         asked = []

@@ -52,7 +52,7 @@ class TestWalk:
         assert [s.status for s in report.stages] == ["passed"] * 6 + ["not judged"]
         assert report.ok
         assert report.title == "examined Sequential with a DataLoader"
-        assert stage(report, "dataset")[1] == "163 parameters; 40 rows, 40 read"
+        assert stage(report, "dataset")[1] == "40 rows, 40 read; a model of 163 parameters"
         assert stage(report, "batch")[1] == "8 examples: input (8, 6), target (8,)"
         assert stage(report, "backward")[1] == "4 of 4 trainable parameters get a gradient"
         assert stage(report, "optimizer step")[1] == "Adam with learning rate 0.01"

@@ -201,7 +201,7 @@ class TestTrainer:
     def test_passes_every_stage(self):
         report = diagnostics.examine(trainer_of(ROWS))
         assert report.ok, str(report)
-        assert stage(report, "dataset")[1] == "163 parameters; 40 rows, 40 read, with inputs, labels"
+        assert stage(report, "dataset")[1] == "40 rows, 40 read, with inputs, labels; a model of 163 parameters"
         assert stage(report, "batch")[1] == "8 examples: inputs (8, 6), labels (8,)"
         assert stage(report, "optimizer step") == (
             "not judged",
@@ -232,7 +232,7 @@ class TestTrainer:
         report = diagnostics.examine(trainer_of(rows))
         assert report.ok, str(report)
         assert stage(report, "dataset")[1] == (
-            "163 parameters; unknown number of rows, the first 40 read, with inputs, labels"
+            "unknown number of rows, the first 40 read, with inputs, labels; a model of 163 parameters"
         )
         assert rows.state_dict() == state
         assert [row["labels"] for row in rows] == LABELS.tolist()

@@ -1,9 +1,10 @@
+import numpy as np
 import pytest
 
 from diagnostics.engine.finding import Finding
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.report.doubts import doubted, not_judged
+from diagnostics.report.doubts import doubted
 from diagnostics.report.report import Report, StageResult
+from tests.support.courses import history
 
 STAGES = (
     StageResult("dataset", "passed", "40 rows"),
@@ -32,10 +33,33 @@ class TestDoubts:
         assert doubted(Report("ran", (cause,), STAGES)) == {"loss"}
 
     @pytest.mark.parametrize(
+        ("rule", "stage", "lines"),
+        [
+            ("initial-loss-off", "model", {"loss", "forward and loss"}),
+            ("cannot-overfit-one-batch", "optimizer", {"one-batch overfit"}),
+            ("metric-on-logits", "evaluation", {"evaluation metric"}),
+            ("evaluation-at-chance", "evaluation", set()),
+        ],
+    )
+    def test_some_rules_are_about_another_line_than_that_of_their_stage(self, rule, stage, lines):
+        assert doubted(Report("ran", (finding(rule, "warning", stage),), STAGES)) == lines
+
+    @pytest.mark.parametrize(
+        ("last", "doubts"), [(0.69, {"updates", "optimizer step", "loss"}), (0.1, {"updates", "optimizer step"})]
+    )
+    def test_a_loss_that_did_not_fall_is_doubted_where_a_warning_may_say_why(self, last, doubts):
+        ran = history(np.linspace(0.7, last, 100))
+        report = Report("ran", (finding("collapsed-schedule", "warning", "optimizer"),), STAGES, history=ran)
+        assert doubted(report) == doubts
+        assert doubted(Report("ran", (), STAGES, history=ran)) == frozenset()
+
+    @pytest.mark.parametrize(
         ("name", "detail"),
         [
             ("loss", "0.7 in the first step, NaN in the last"),
+            ("updates", "no finite update"),
             ("updates", "a step changes a layer by 0 of its size (median)"),
+            ("updates", "a step changes a layer by 2.9e-08 of its size (median)"),
         ],
     )
     def test_numbers_may_speak_for_themselves(self, name, detail):
@@ -46,32 +70,7 @@ class TestDoubts:
         assert "\n!  loss " in str(report)
         assert "\n✓  dataset " in str(report)
 
-
-class TestNotJudged:
-    MANY = {
-        **{f"a-{letter}": "needs a copy trained on one batch" for letter in "abcd"},
-        "overfitting": "needs the losses of evaluations",
-        "x": "needs a model that computes in float16",
-        "y": "needs 400 steps",
-    }
-
-    def test_few_are_named(self):
-        assert not_judged(Report("ran", not_applicable={"b": "…", "a": "…"})) == "Not judged: a, b."
-
-    def test_of_many_it_says_what_to_give(self):
-        assert not_judged(Report("ran", not_applicable=self.MANY)) == (
-            "7 rules could not be judged; --verbose names them. To judge more, give diagnostics.examine(...) "
-            "before the training (a-a, a-b, a-c and 1 more); the losses of evaluations: watch.evaluated(loss) "
-            "(overfitting); a longer run (y)."
-        )
-
-    def test_all_are_named_where_that_is_asked_for(self):
-        said = not_judged(Report("ran", not_applicable=self.MANY, verbose=True))
-        assert said == "Not judged: a-a, a-b, a-c, a-d, overfitting, x, y."
-
-    def test_after_a_failure_it_only_counts(self):
-        crashed = Report("ran", not_applicable=self.MANY, crash=CrashFacts("RuntimeError", "…", (), live=True))
-        assert not_judged(crashed) == "7 rules could not be judged before the failure."
-
-    def test_nothing_is_said_where_all_were_judged(self):
-        assert not_judged(Report("ran")) == ""
+    @pytest.mark.parametrize(("last", "mark"), [(0.7, "~"), (0.1, "✓")])
+    def test_a_loss_that_did_not_fall_has_no_tick_where_nothing_was_found(self, last, mark):
+        report = Report("ran", (), STAGES, history=history(np.linspace(0.7, last, 100)))
+        assert f"\n{mark}  loss " in str(report)

@@ -6,6 +6,7 @@ import pytest
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.where import Where
+from diagnostics.report.doubts import doubted
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report, StageResult
 from tests.support.courses import history
@@ -106,6 +107,12 @@ class TestMerged:
             frozenset({"dead-units"}),
         )
 
+    def test_the_reason_of_the_run_counts_more_than_that_of_its_first_step(self):
+        examined = report(not_applicable={"loss-plateau": "needs a trial of the learning rate"})
+        watched = report(not_applicable={"loss-plateau": "needs 400 steps"}, history=history(np.full(5, 0.5)))
+        whole = merged("", [training(examined, watched)])
+        assert dict(whole.not_applicable) == {"loss-plateau": "needs 400 steps"}
+
     def test_faults_are_told_once(self):
         whole = merged("", [training(report(faults=("a", "b"))), training(report(faults=("b",)))], faults=["c"])
         assert whole.faults == ("a", "b", "c")
@@ -126,6 +133,15 @@ class TestStages:
             StageResult("training 1", shown, "examined Net; watched 5 steps of Net"),
             StageResult("training 2", "passed", "examined Net"),
         )
+
+    def test_each_names_its_errors_and_warnings(self):
+        watched = report(finding("loss-plateau"), finding("learning-rate-too-high"), finding("x", "note"))
+        whole = merged("", [training(report()), training(report(), watched)])
+        assert [stage.detail for stage in whole.stages] == [
+            "examined Net",
+            "examined Net; examined Net; found: learning-rate-too-high",
+        ]
+        assert {stage.name for stage in whole.stages} & doubted(whole) == {"training 2"}
 
     def test_of_many_only_the_first_few(self):
         stages = merged("", [training(report()) for _ in range(20)]).stages

@@ -38,7 +38,7 @@ FRAMES = (
 )
 CRASH = CrashFacts("IndexError", "Target 2 is out of bounds.\nand more", FRAMES, live=True)
 STAGES = (
-    StageResult("dataset", "passed", "163 parameters; 40 rows, 40 read"),
+    StageResult("dataset", "passed", "40 rows, 40 read; a model of 163 parameters"),
     StageResult("batch", "not judged", "no data"),
     StageResult("forward and loss", "stopped", "outputs (32, 2)"),
     StageResult("backward", "not reached"),
@@ -151,6 +151,7 @@ class TestJson:
                 },
             ],
             "not_applicable": ["class-imbalance", "ragged-batch"],
+            "reasons": {"class-imbalance": "needs DatasetFacts", "ragged-batch": "needs RaggedColumns"},
             "crash": {
                 "exception": "IndexError",
                 "message": "Target 2 is out of bounds.\nand more",
@@ -178,7 +179,9 @@ class TestJson:
 
     def test_of_a_walk_lists_the_stages(self):
         stages = json.loads(Report("examined", stages=STAGES[:1]).to_json())["stages"]
-        assert stages == [{"name": "dataset", "status": "passed", "detail": "163 parameters; 40 rows, 40 read"}]
+        assert stages == [
+            {"name": "dataset", "status": "passed", "detail": "40 rows, 40 read; a model of 163 parameters"}
+        ]
 
     def test_holds_numbers_that_json_has_no_word_for_as_text(self):
         infinite = Finding(
@@ -189,8 +192,8 @@ class TestJson:
 
 
 TEXT = (
-    "examined a Sequential with a DataLoader\n✓  dataset           163 parameters; 40 rows, 40 read\n-  batch  "
-    "           no data\n✗  forward and loss  outputs (32, 2)\n·  not reached       backward, optimizer "
+    "examined a Sequential with a DataLoader\n✓  dataset           40 rows, 40 read; a model of 163 parameters\n"
+    "-  batch             no data\n✗  forward and loss  outputs (32, 2)\n·  not reached       backward, optimizer "
     "step\n\nerror: labels-out-of-range                                                       train.py:31 in "
     "main\n  The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 outputs. "
     "11\n  of the 32 labels in this batch are out of range (2).\n  fix: "

@@ -24,7 +24,7 @@ class TestFromLoss:
         assert finding.severity == "error"
         assert finding.message == (
             "2 of the 32 examples in this batch have NaN or infinity in features (rows 3, 17, counted "
-            "from 0), and the loss is nan. One optimizer step makes every weight NaN."
+            "from 0), and the loss is NaN. One optimizer step makes every weight NaN."
         )
         assert (finding.fix, *finding.alternatives) == (
             "drop these rows: np.isfinite(values) finds them",

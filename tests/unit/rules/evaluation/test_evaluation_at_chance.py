@@ -108,15 +108,29 @@ class TestSilent:
 
 class TestNotApplicable:
     @pytest.mark.parametrize(
-        "seen",
+        ("seen", "why"),
         [
-            evaluated([[190, 190], [10, 10]]),
-            evaluated([[20, 20], [20, 20]]),
-            evaluated(CHANCE, evaluation_right=None),
-            answers([0.1] * 20, right=30, softmax=False),
+            (
+                evaluated([[190, 190], [10, 10]]),
+                "needs the labels of 100 examples, in training and in an evaluation",
+            ),
+            (
+                evaluated([[20, 20], [20, 20]]),
+                "needs the labels of 100 examples, in training and in an evaluation",
+            ),
+            (evaluated(CHANCE, evaluation_right=None), "needs an evaluation that computes its loss"),
+            (
+                evaluated(CHANCE, evaluation_labels=np.zeros((1, 2), int)),
+                "needs an evaluation that computes its loss",
+            ),
+            (
+                answers([0.1] * 20, right=30, softmax=False),
+                "needs a classifier whose loss is seen to treat its outputs as logits",
+            ),
         ],
-        ids=["placeholders", "few", "labels not known", "no classifier"],
+        ids=["placeholders", "few", "not counted", "labels not known", "no classifier"],
     )
-    def test_without_labels_that_tell(self, seen):
-        with pytest.raises(NotApplicable, match="the labels of"):
+    def test_without_labels_that_tell(self, seen, why):
+        with pytest.raises(NotApplicable) as reason:
             judge(RULE.from_answers, RUN, seen, VERDICTS)
+        assert str(reason.value) == why

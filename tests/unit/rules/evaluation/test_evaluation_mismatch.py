@@ -42,7 +42,7 @@ class TestFires:
             "The inputs of evaluation are prepared otherwise than those of training: they have mean "
             f"{numbers['evaluation_mean']:.3g} and standard deviation {numbers['evaluation_deviation']:.3g}, from "
             f"0 to 255, and in training mean {numbers['training_mean']:.3g} and standard deviation "
-            f"{numbers['training_deviation']:.3g}, from 0 to 1. Both take values on even levels, as bytes do, and "
+            f"{numbers['training_deviation']:.3g}, from 0 to 1. Both take evenly spaced values, as bytes do, and "
             "in evaluation these are 255 times further apart. The model is measured on numbers that it was not "
             "trained on, so the evaluation says nothing about it."
         )

@@ -35,9 +35,8 @@ class TestFires:
             "error is 1.01, and one and the same answer for every example would score 1 (320 sampled targets). "
             "There is something to learn: a linear fit to 120 of the rows leaves 20% of the constant answer's "
             "error on 120 others. Ruled out: every parameter gets a gradient, units are alive and "
-            "batches differ. Not "
-            "tested: cannot-overfit-one-batch, labels-unrelated, ignores-input, optimizer-misses-parameters, "
-            "unchanged-parameters and 10 more."
+            "batches differ. Not tested: a model that cannot memorise one batch, an output that ignores the "
+            "input, parameters that no optimizer holds and 11 more."
         )
         assert finding.fix.startswith("train on one batch for 200 steps")
 
