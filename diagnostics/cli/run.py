@@ -70,7 +70,7 @@ def add_to(commands: Any) -> None:
     )
     run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # between a first run and its second
     run.add_argument("--quiet", action="store_true", help="print no report unless the run fails")
-    run.add_argument("--verbose", action="store_true", help="name all rules that could not be judged")
+    run.add_argument("--verbose", action="store_true", help="show every stage and unjudged rule")
     run.set_defaults(command=run_script)
 
 

@@ -67,7 +67,7 @@ class Report:
         ranges: of its activations.
         traces: every module call in the traced steps.
         failed: the batch in which NaN or inf first appeared; see `batch`.
-        verbose: whether a terminal shows all rules that could not be judged.
+        verbose: whether a terminal shows every stage, and each rule that could not be judged.
         facts: for the rules that judge examination and run together; see `judged_as_a_whole`.
     """
 
