@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -15,6 +16,8 @@ from diagnostics.report.report import Report
 
 from .watch import check_rhythm
 from .watch_report import watch_report
+
+EPOCHS = 1_000  # the latest, whose logs are kept
 
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchWatcher
@@ -63,6 +66,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._quiet = quiet
         self._run: KerasWatcher | KerasTorchWatcher | None = None
         self._first_batches: Any = None  # `diagnose run`'s
+        self._epochs: deque[tuple[int, dict[str, Any]]] = deque(maxlen=EPOCHS)  # those with an evaluation
         self._name = ""
         self._why_not = "training has not begun"
         self._guard = FaultGuard(message="watching the model failed ({part}): {fault}")
@@ -102,6 +106,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._safely("first batches", self._first_batches.epoch_ends)
         if self._run is not None and isinstance(logs, dict) and logs.get("val_loss") is not None:
             self._safely("evaluation", self._run.evaluated, logs["val_loss"])
+            self._epochs.append((self._run.steps, dict(logs)))
 
     def on_train_end(self, logs: Any = None) -> None:
         """Restore the model, and print what was wrong."""
@@ -113,6 +118,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._run is not None:
             self._run.close()
         self._run = None
+        self._epochs.clear()
         self._guard.faults.clear()
         backend = keras.backend.backend()
         if backend not in ("tensorflow", "torch"):

@@ -59,6 +59,27 @@ class TargetHistory:
 
 
 @dataclass(frozen=True)
+class AccuracyHistory:
+    """The share of right answers in e epochs, as the framework counts them, and in the evaluation after each.
+
+    Attributes:
+        name: of the metric: ``accuracy``.
+        steps: integers (e,), optimizer steps made before each evaluation, rising.
+        training: float64 (e,), 0 to 1, over the batches of the epoch, while the model learned.
+        evaluation: float64 (e,), 0 to 1.
+        labels: integers (classes,), how many of the evaluation rows that were read carry which label.
+    """
+
+    described: ClassVar[str] = "the accuracy of epochs and of their evaluations"
+
+    name: str
+    steps: Array
+    training: Array
+    evaluation: Array
+    labels: Array
+
+
+@dataclass(frozen=True)
 class DrawnRows:
     """Rows of the batches that the model was called with in sampled steps; only rows that do not repeat by nature.
 

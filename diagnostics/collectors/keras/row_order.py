@@ -8,6 +8,7 @@ import numpy as np
 
 from diagnostics.collectors.keras.losses import as_written
 from diagnostics.facts.data import RowOrder
+from diagnostics.facts.pipeline import Array
 
 BATCH = 32  # rows, where `fit` is given no batch size
 
@@ -22,6 +23,15 @@ def row_order(model: Any, y: Any, validation_split: Any, shuffle: Any, batch_siz
         shuffle: whether it shuffles the others.
         batch_size: None for Keras' default.
     """
+    labels = class_labels(model, y)
+    if labels is None:
+        return None
+    kept = int(len(labels) * (1 - float(validation_split or 0)))
+    return RowOrder(labels, len(labels) - kept, bool(shuffle), int(batch_size or BATCH))
+
+
+def class_labels(model: Any, y: Any) -> Array | None:
+    """Return the class of each row, int64 (rows,); None where y is no array of class labels; see `row_order`."""
     if not isinstance(y, np.ndarray) or "crossentropy" not in str(as_written(model.loss)).lower().replace("_", ""):
         return None
     if y.ndim == 2 and y.shape[1] > 1 and bool(((y == 0) | (y == 1)).all() and (y.sum(axis=1) == 1).all()):
@@ -29,7 +39,4 @@ def row_order(model: Any, y: Any, validation_split: Any, shuffle: Any, batch_siz
     labels = y.reshape(-1)
     if len(labels) != len(y) or not len(y) or (labels.dtype.kind == "f" and not (labels == labels.round()).all()):
         return None
-    if labels.dtype.kind not in "iuf":
-        return None
-    kept = int(len(labels) * (1 - float(validation_split or 0)))
-    return RowOrder(labels.astype(np.int64), len(labels) - kept, bool(shuffle), int(batch_size or BATCH))
+    return labels.astype(np.int64) if labels.dtype.kind in "iuf" else None

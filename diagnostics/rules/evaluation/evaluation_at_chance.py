@@ -9,9 +9,9 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.course import AccuracyHistory, SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.inputs import InputFacts, InputSample
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.pipeline import Array, ModelFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 from diagnostics.rules.shared.input_shift import distance, moments
 from diagnostics.text.join import listed
@@ -21,6 +21,7 @@ LEARNED = 0.5  # agreement with the labels in training: half of what is above ch
 CHANCE = 0.2  # agreement that evaluations stay below, with two standard errors added
 ERRORS = 2.0  # standard errors
 MIXED = 4.0  # standard deviations that passes lie apart: then they are of several evaluations
+BALANCED = 1.5  # of the share that each class would have: only then is chance known without the answers
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
 CLASSES = 3  # least number whose numbering is judged: of two, answers that are all wrong may be meant
 SAME = 0.7  # share of the examples that another numbering of the classes would make right
@@ -76,7 +77,10 @@ class EvaluationAtChance(Rule):
     than 80% of the labels of the evaluation, and its passes differ by no more than chance (otherwise they are of
     several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
     makes 70% of the answers right; or if the inputs look alike and a fit to half of the training rows leaves at
-    most 70% of the constant answer's error on the other half. Otherwise a note. The numbers are ours.
+    most 70% of the constant answer's error on the other half. Otherwise a note. Of Keras' `fit` the accuracy that
+    it logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
+    of the labels; a note where layers differ between training and evaluation, as batch norm in its first epochs.
+    The numbers are ours.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
@@ -156,11 +160,56 @@ class EvaluationAtChance(Rule):
             step=step,
         )
 
+    @check
+    def from_epochs(
+        self,
+        accuracy: AccuracyHistory,
+        model: ModelFacts,
+        verdicts: Verdicts,
+        targets: TargetHistory | None = None,
+        inputs: InputFacts | None = None,
+    ) -> Finding | None:
+        """Compare the accuracy that is logged in training and in evaluation."""
+        labels = accuracy.labels.astype(np.float64)
+        count, classes = int(labels.sum()), int((labels > 0).sum())
+        if count < EXAMPLES or classes < 2 or labels.max() > BALANCED / classes * count:
+            raise NotApplicable(
+                f"needs the labels of {EXAMPLES} evaluation rows, of classes about equally frequent"
+            )
+        by_chance = float(((labels / count) ** 2).sum())
+        late = accuracy.training[len(accuracy.training) // 2 :]
+        learned = _Agreement(count, float(late.mean()) * count, by_chance)
+        evaluations = [_Agreement(count, float(share) * count, by_chance) for share in accuracy.evaluation]
+        if learned.kappa < LEARNED or any(one.kappa + ERRORS * one.error > CHANCE for one in evaluations):
+            return None
+        if verdicts.found.intersection(CAUSES):
+            return None
+        last, step = evaluations[-1], int(accuracy.steps[-1])
+        fit, alike = None if targets is None else targets.fit, _alike(inputs)
+        proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
+        return self.found(
+            f"In training the {accuracy.name} is {late.mean():.0%}, in the evaluation after {step:,} steps "
+            f"{accuracy.evaluation[-1]:.0%}, where chance would give {by_chance:.0%}. "
+            f"{_reason(None, fit, alike, last)} {_differential(verdicts)}".rstrip(),
+            fix=_experiments(None, fit),
+            severity=None if proved else "note",
+            evidence={
+                "training_accuracy": float(late.mean()),
+                "evaluation_accuracy": float(accuracy.evaluation[-1]),
+                "evaluation_examples": count,
+                "by_chance": by_chance,
+                "inputs_alike": alike,
+                "fit_error": None if fit is None else fit.error,
+                "fit_constant_error": None if fit is None else fit.constant_error,
+            },
+            step=step,
+        )
+
 
 class _Agreement:
     """How far answers agree with labels, and would by chance; shares from 0 to 1."""
 
-    def __init__(self, examples: int, right: int, by_chance: float) -> None:
+    def __init__(self, examples: int, right: float, by_chance: float) -> None:
         self.examples, self.right, self.by_chance = examples, right, by_chance
         left = max(1 - by_chance, 1e-9)
         self.kappa = (right / examples - by_chance) / left if examples else 0.0

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.evaluations import Evaluations
     from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
     from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.facts.course import AccuracyHistory
     from diagnostics.facts.data import RowOrder
     from diagnostics.facts.inputs import InputFacts
     from diagnostics.facts.pipeline import TracedDifference
@@ -111,7 +112,7 @@ class FitObserver:
         if isinstance(validation, tuple | list) and validation:
             validation = (validation[0], None)
 
-        def deliver(facts: InputFacts | RowOrder) -> None:
+        def deliver(facts: InputFacts | RowOrder | AccuracyHistory) -> None:
             from diagnostics.collectors.keras.model import describe_model
 
             if training.examined is not None:
@@ -123,7 +124,11 @@ class FitObserver:
             given.get(name, default) for name, default in zip(names, (0, True, None), strict=True)
         )
         attempt = self._trainings.guard.attempt
-        return lambda: (ends(), attempt(_deliver_order, deliver, model, given.get("y"), split, shuffle, size))
+        return lambda: (
+            ends(),
+            attempt(_deliver_order, deliver, model, given.get("y"), split, shuffle, size),
+            attempt(_deliver_accuracy, deliver, model, callback, given),
+        )
 
     def _await_batches(
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
@@ -166,6 +171,16 @@ def _deliver_order(deliver: Callable[[RowOrder], object], model: Any, y: Any, *o
     order = row_order(model, y, *options)
     if order is not None:
         deliver(order)
+
+
+def _deliver_accuracy(
+    deliver: Callable[[AccuracyHistory], object], model: Any, callback: KerasCallback, given: dict[str, Any]
+) -> None:
+    from diagnostics.collectors.keras.discover.accuracy import accuracy_history
+
+    accuracy = accuracy_history(model, callback._epochs, given)
+    if accuracy is not None:
+        deliver(accuracy)
 
 
 def _continued(early: Report, later: Report) -> Report:

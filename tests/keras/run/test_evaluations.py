@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from diagnostics.facts.course import AccuracyHistory
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.fits import GRAPH, indices, keras, layers, tf
 
@@ -64,3 +65,29 @@ def test_reads_no_generator():
 
     assert observed(script) == []
     assert read == [0]
+
+
+@pytest.mark.parametrize("kind", ["arrays", "dataset", "split"])
+def test_reads_the_accuracy_of_epochs_and_the_labels_of_their_evaluation(kind):
+    run = ScriptObserver()
+    try:
+        model = keras.Sequential([layers.Input((6,)), layers.Dense(3)])
+        model.compile("sgd", indices(), metrics=["accuracy"], **GRAPH)
+        held_out = tf.data.Dataset.from_tensor_slices((ROWS[96:], LABELS[96:])).batch(16)
+        given = {
+            "arrays": {"validation_data": (ROWS[96:], LABELS[96:])},
+            "dataset": {"validation_data": held_out},
+            "split": {"validation_split": 0.25},
+        }
+        logged = model.fit(ROWS, LABELS, epochs=2, batch_size=32, verbose=0, **given[kind]).history
+    finally:
+        run.close()
+    assert run.faults == []
+    (accuracy,) = [fact for report in run.examined for fact in report.facts if isinstance(fact, AccuracyHistory)]
+    assert (accuracy.name, accuracy.labels.tolist()) == ("accuracy", np.bincount(LABELS[96:]).tolist())
+    assert (accuracy.training.tolist(), accuracy.evaluation.tolist()) == (
+        logged["accuracy"],
+        logged["val_accuracy"],
+    )
+    steps = 3 if kind == "split" else 4
+    assert accuracy.steps.tolist() == [steps, 2 * steps]

@@ -2,14 +2,18 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.course import AccuracyHistory, SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.rules.evaluation.evaluation_at_chance import EvaluationAtChance
 from tests.support.courses import answers, history, judge
 
 RULE = EvaluationAtChance()
 RUN = history([0.1] * 400)
 VERDICTS = Verdicts(frozenset(), frozenset({"evaluation-mismatch", "repeated-batch"}))
+
+KERAS = ModelFacts("Sequential", "keras", 9, 9)
+WITH_BATCH_NORM = ModelFacts("Sequential", "keras", 9, 9, mode_dependent_layers=("batch_normalization",))
 
 
 def targets(error):
@@ -134,3 +138,53 @@ class TestNotApplicable:
         with pytest.raises(NotApplicable) as reason:
             judge(RULE.from_answers, RUN, seen, VERDICTS)
         assert str(reason.value) == why
+
+
+def epochs(evaluation=(0.51, 0.49), training=(0.7, 0.94), labels=(100, 100)):
+    return AccuracyHistory(
+        "accuracy", np.array([40, 80]), np.array(training), np.array(evaluation), np.array(labels)
+    )
+
+
+class TestOfKeras:
+    def test_fires_on_labels_that_may_belong_to_other_rows(self):
+        finding = judge(RULE.from_epochs, epochs(), KERAS, VERDICTS, targets(0.1), inputs())
+        assert (finding.rule, finding.severity, finding.step) == ("evaluation-at-chance", "warning", 80)
+        assert finding.message == (
+            "In training the accuracy is 94%, in the evaluation after 80 steps 49%, where chance would give 50%. "
+            "Rows like those of training can be predicted: a linear fit to 300 of them leaves 20% of the constant "
+            "answer's error on 300 others. The evaluation inputs look like them, so their labels may belong to "
+            "other rows. Ruled out: evaluation inputs have the scale of training inputs and training batches "
+            "differ."
+        )
+
+    @pytest.mark.parametrize(
+        ("model", "facts"),
+        [
+            (KERAS, ()),
+            (KERAS, (targets(0.5), inputs())),
+            (KERAS, (targets(0.1), inputs(shift=9.0))),
+            (WITH_BATCH_NORM, (targets(0.1), inputs())),
+        ],
+        ids=["nothing known", "not to be predicted", "other inputs", "batch norm"],
+    )
+    def test_is_a_note_without_proof(self, model, facts):
+        assert judge(RULE.from_epochs, epochs(), model, VERDICTS, *facts).severity == "note"
+
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            epochs(evaluation=(0.5, 0.7)),
+            epochs(evaluation=(0.7, 0.5)),
+            epochs(training=(0.5, 0.6)),
+            epochs(evaluation=(0.52, 0.55), labels=(60, 60)),
+        ],
+        ids=["overfitting", "better before", "not learned", "too few to tell"],
+    )
+    def test_stays_silent_where_the_evaluation_or_the_training_says_otherwise(self, seen):
+        assert judge(RULE.from_epochs, seen, KERAS, VERDICTS, targets(0.1), inputs()) is None
+
+    @pytest.mark.parametrize("labels", [(40, 40), (200,), (170, 30)], ids=["few", "one class", "a rare class"])
+    def test_does_not_apply_where_chance_is_not_known(self, labels):
+        with pytest.raises(NotApplicable, match="of classes about equally frequent"):
+            judge(RULE.from_epochs, epochs(labels=labels), KERAS, VERDICTS)

@@ -1,0 +1,63 @@
+"""Reads what `fit` logs of its accuracy, and the labels of the rows that it is evaluated on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from diagnostics.collectors.keras.data import KerasData
+from diagnostics.collectors.keras.replayable import can_be_read
+from diagnostics.collectors.keras.row_order import class_labels
+from diagnostics.facts.course import AccuracyHistory
+from diagnostics.facts.pipeline import Array
+
+NAMES = ("accuracy", "acc", "categorical_accuracy", "sparse_categorical_accuracy")
+BATCHES = 8  # of a dataset, whose labels are read
+MOST_CLASSES = 1_000
+
+
+def accuracy_history(
+    model: Any, epochs: Sequence[tuple[int, Mapping[str, Any]]], given: Mapping[str, Any]
+) -> AccuracyHistory | None:
+    """Describe a `fit` that is over; None where it logs no accuracy, or its labels are not known.
+
+    Args:
+        model: compiled.
+        epochs: steps made before the end of each, and the logs of it.
+        given: the arguments of `fit` by name. Only data that can be read without side effects is read.
+    """
+    for name in NAMES:
+        known = [(steps, logs[name], logs[f"val_{name}"]) for steps, logs in epochs if f"val_{name}" in logs]
+        labels = _evaluation_labels(model, given) if known else None
+        if labels is not None:
+            steps, training, evaluation = (np.array(column) for column in zip(*known, strict=True))
+            return AccuracyHistory(
+                name, steps, training.astype(np.float64), evaluation.astype(np.float64), np.bincount(labels)
+            )
+    return None
+
+
+def _evaluation_labels(model: Any, given: Mapping[str, Any]) -> Array | None:
+    """Return the labels of the rows of an evaluation, or of some of them."""
+    validation, split, y = (given.get(name) for name in ("validation_data", "validation_split", "y"))
+    if validation is None:
+        kept = None if not split or not isinstance(y, np.ndarray) else int(len(y) * (1 - float(split)))
+        labels = None if kept is None or y is None else class_labels(model, y[kept:])
+    elif not can_be_read(validation):
+        labels = None
+    elif isinstance(validation, tuple | list):
+        labels = class_labels(model, validation[1]) if len(validation) > 1 else None
+    else:
+        parts = [_labels_of(model, batch) for batch in islice(KerasData(validation).batches(), BATCHES)]
+        known = [part for part in parts if part is not None]
+        labels = np.concatenate(known) if known and len(known) == len(parts) else None
+    return None if labels is None or labels.min() < 0 or labels.max() >= MOST_CLASSES else labels
+
+
+def _labels_of(model: Any, batch: Any) -> Array | None:
+    return (
+        class_labels(model, np.asarray(batch[1])) if isinstance(batch, tuple | list) and len(batch) > 1 else None
+    )
