@@ -13,7 +13,7 @@ from diagnostics.collectors.system.environment import environment
 from diagnostics.text.join import count_of, listed
 from diagnostics.text.visible import shortened, visible
 
-from .doubts import doubted
+from .doubts import doubted, stands_still
 from .redaction import Redaction
 from .terminal import SENTENCE, unrecognised
 
@@ -123,13 +123,15 @@ def _stages(report: Report, private: Redaction) -> Iterator[str]:
     seen = [stage for stage in report.stages if stage.status != "not reached"]
     if not seen:
         return
-    doubts = doubted(report)
+    outcomes = ({"loss": "has not fallen"} if stands_still(report) else {}) | dict.fromkeys(
+        doubted(report), "doubtful"
+    )
     yield "### What was looked at"
     yield ""
     yield "| stage | outcome | |"
     yield "|---|---|---|"
     for stage in seen:
-        outcome = "doubtful" if stage.status == "passed" and stage.name in doubts else stage.status
+        outcome = outcomes.get(stage.name, "passed") if stage.status == "passed" else stage.status
         yield f"| {stage.name} | {outcome} | {_cell(private.prose(shortened(stage.detail, SENTENCE)))} |"
 
 
