@@ -281,7 +281,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
         )
     start = (
         f"Rows like those of training can be predicted: a {kind} fit to {fit.fitted} of them leaves "
-        f"{fit.error / fit.constant_error:.0%} of the constant answer's error on {fit.predicted} others."
+        f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
     )
     if last.is_below:
         return f"{start} The evaluation is below chance, as where it is meant to mislead the model."

@@ -159,7 +159,7 @@ class LearningRateTooHigh(Rule):
         return self.found(
             f"At a learning rate of {rate:.3g} a single step changed a layer by {largest:,.1f} times its norm "
             "(the median over layers), which leaves nothing of its initial weights; about 0.1% is typical. The "
-            f"run ended at a loss of {ended:.4g}, where one and the same answer for every example would score "
+            f"run ended at a loss of {ended:.4g}, where a constant prediction would score "
             f"{constant:.4g}.",
             fix=(lr_trial.fix(rate / 100, model, optimizer), "use the typical rate of this optimizer"),
             evidence={"update_size": largest, "learning_rate": rate, "ended": ended, "constant_loss": constant},

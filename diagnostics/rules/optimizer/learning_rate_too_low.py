@@ -125,8 +125,8 @@ class LearningRateTooLow(Rule):
             return None
         return self.found(
             f"In {steps.total_steps:,} steps at a learning rate of {trial.learning_rate:.3g} the weights moved by "
-            f"at most {moved:.2%} of their norm, and the loss ended at {ended:.4g}, where one and the same answer "
-            f"for every example would score {constant:.4g}. A copy of the model, trained on one batch at "
+            f"at most {moved:.2%} of their norm, and the loss ended at {ended:.4g}, where a constant prediction "
+            f"would score {constant:.4g}. A copy of the model, trained on one batch at "
             f"{trial.better_rate:.3g}, got from {trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in "
             f"{len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),

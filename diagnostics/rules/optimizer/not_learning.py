@@ -127,9 +127,9 @@ class NotLearning(Rule):
         if size is not None and size < SMALL and updates is not None and largest_update(updates) > LARGE:
             size = None  # large first, then small: the rate is not too low
         return self.found(
-            f"The run ended no better than a constant answer: over the last third of its steps the "
-            f"{_NAMES[targets.kind]} is {ended:.4g}, and one and the same answer for every example would score "
-            f"{overall:.4g} ({targets.examples:,} sampled targets). {_evidence(targets.fit, falling)} "
+            f"The run ended no better than a constant prediction, which would score {overall:.4g} "
+            f"({targets.examples:,} sampled targets): over the last third of its steps the {_NAMES[targets.kind]} "
+            f"is {ended:.4g}. {_evidence(targets.fit, falling)} "
             f"{_differential(verdicts)}",
             fix=_experiments(size, falling, targets.fit),
             severity=None if is_learnable(targets.fit) and not falling else "note",
@@ -163,7 +163,7 @@ def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     if is_learnable(fit):
         return (
             f"{still}There is something to learn: a {kind} fit to {fit.fitted} of the rows leaves "
-            f"{fit.error / fit.constant_error:.0%} of the constant answer's error on {fit.predicted} others."
+            f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
         )
     return (
         f"{still}Neither a linear nor a radial fit to {fit.fitted} of the rows predicts {fit.predicted} others: "

@@ -51,8 +51,8 @@ class TestFires:
         assert finding.message == (
             "In training 94% of the answers are right, in the evaluation after 160 steps 50% of 400, where chance "
             "would give 50%. Rows like those of training can be predicted: a linear fit to 300 of them leaves 20% "
-            "of the constant answer's error on 300 others. The evaluation inputs look like them, so their labels "
-            "may belong to other rows. Ruled out: evaluation inputs have the scale of training inputs and "
+            "of a constant prediction's error on 300 others. The evaluation inputs look like them, so their "
+            "labels may belong to other rows. Ruled out: evaluation inputs have the scale of training inputs and "
             "training batches differ."
         )
         assert finding.fix.startswith("print ten evaluation rows with their labels")
@@ -152,9 +152,9 @@ class TestOfKeras:
         assert (finding.rule, finding.severity, finding.step) == ("evaluation-at-chance", "warning", 80)
         assert finding.message == (
             "In training the accuracy is 94%, in the evaluation after 80 steps 49%, where chance would give 50%. "
-            "Rows like those of training can be predicted: a linear fit to 300 of them leaves 20% of the constant "
-            "answer's error on 300 others. The evaluation inputs look like them, so their labels may belong to "
-            "other rows. Ruled out: evaluation inputs have the scale of training inputs and training batches "
+            "Rows like those of training can be predicted: a linear fit to 300 of them leaves 20% of a constant "
+            "prediction's error on 300 others. The evaluation inputs look like them, so their labels may belong "
+            "to other rows. Ruled out: evaluation inputs have the scale of training inputs and training batches "
             "differ."
         )
 

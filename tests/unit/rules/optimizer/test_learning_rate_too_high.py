@@ -224,7 +224,7 @@ class TestEndedRun:
         assert finding.message == (
             "At a learning rate of 1 a single step changed a layer by 30.0 times its norm (the median over "
             "layers), which leaves nothing of its initial weights; about 0.1% is typical. The run ended at a loss "
-            "of 1.2, where one and the same answer for every example would score 1.1."
+            "of 1.2, where a constant prediction would score 1.1."
         )
 
     @pytest.mark.parametrize("other", [{"update": 0.3}, {"error": 0.99}, {"constant": 2.0}])

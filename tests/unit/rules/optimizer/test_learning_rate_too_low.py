@@ -37,7 +37,7 @@ class TestFiresOnAnEndedRun:
         assert finding.severity == "warning"
         assert finding.message == (
             "In 200 steps at a learning rate of 0.001 the weights moved by at most 0.20% of their norm, and the "
-            "loss ended at 2.833, where one and the same answer for every example would score 1. A copy of the "
+            "loss ended at 2.833, where a constant prediction would score 1. A copy of the "
             "model, trained on one batch at 0.1, got from 3 to 0.2 in 2 steps."
         )
 
