@@ -15,6 +15,7 @@ from diagnostics.report.report import Report, StageResult
 from diagnostics.text.join import count_of
 
 NO_LOSS = "the loop passed none: call watch.step(loss)"
+NO_PASS = "none was seen: pass the model that the loop calls"
 
 
 class Watcher(Protocol):
@@ -87,7 +88,7 @@ def _parts(history: TrainingHistory, probe: Watcher) -> list[StageResult]:
     size = int(history.steps.batch_sizes.max(initial=0))
     passes = f"{probe.forwards:,}" + (f", batches of up to {size:,}" if size else "") if probe.forwards else ""
     return [
-        part("forward passes", passes, "none was seen: pass the model that the loop calls"),
+        part("forward passes", passes, NO_PASS),
         part("loss", _range(history.losses), NO_LOSS),
         part("gradients", _norms(history.gradients), "no parameter had a gradient when an optimizer stepped"),
         part("updates", _updates(history.updates), "no step was sampled"),

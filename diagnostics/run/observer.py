@@ -166,10 +166,11 @@ class ScriptObserver:
 
 
 def _unaided(report: Report) -> Report:
-    """Remove the advice to call `watch.step(loss)`, since the script does not call `watch`."""
-    from diagnostics.api.watch_report import NO_LOSS
+    """Remove the advice on what to give to `watch`, which the script does not call."""
+    from diagnostics.api.watch_report import NO_LOSS, NO_PASS
 
     stages = (
-        replace(stage, detail="none was seen") if stage.detail == NO_LOSS else stage for stage in report.stages
+        replace(stage, detail="none was seen") if stage.detail in (NO_LOSS, NO_PASS) else stage
+        for stage in report.stages
     )
     return replace(report, stages=tuple(stages))

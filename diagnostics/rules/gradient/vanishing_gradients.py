@@ -98,7 +98,7 @@ class VanishingGradients(Rule):
             return None
         fallen = has_fallen(losses)
         if losses is None or fallen is None:
-            raise NotApplicable("needs the loss of at least 40 steps: watch.step(loss)")
+            raise NotApplicable("needs the losses of 40 steps")
         if fallen or _exploded(gradients):
             return None
         layer, share = min(vanished, key=lambda pair: pair[1])

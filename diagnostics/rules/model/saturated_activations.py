@@ -140,7 +140,7 @@ class SaturatedActivations(Rule):
             return None
         fallen = has_fallen(losses)
         if fallen is None:
-            raise NotApplicable("needs the loss of at least 40 steps: watch.step(loss)")
+            raise NotApplicable("needs the losses of 40 steps")
         if fallen:
             return None
         latest = [

@@ -31,9 +31,9 @@ class TestFires:
         finding = course()
         assert (finding.rule, finding.severity, finding.step) == ("not-learning", "warning", 199)
         assert finding.message == (
-            "The run ended no better than a constant prediction, which would score 1 (320 sampled targets): over the "
-            "last third of its steps the mean squared error is 1.01. "
-            "There is something to learn: a linear fit to 120 of the rows leaves 20% of a constant prediction's "
+            "The run ended no better than a constant prediction, which would score 1 (320 sampled targets): over "
+            "the last third of its steps the mean squared error is 1.01. There is something to "
+            "learn: a linear fit to 120 of the rows leaves 20% of a constant prediction's "
             "error on 120 others. Ruled out: every parameter gets a gradient, units are alive and "
             "batches differ. Not tested: a model that cannot memorise one batch, an output that ignores the "
             "input, parameters that no optimizer holds and 11 more."
