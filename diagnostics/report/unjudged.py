@@ -76,10 +76,8 @@ def not_judged(report: Report) -> str:
         return "\n".join(["Not judged:", *(f"  {name}: {why}" for name, why in sorted(reasons.items()))])
     if len(reasons) <= FEW:
         return f"Not judged: {', '.join(sorted(reasons))}."
-    if report.script is None:
-        where, cures = "report.not_applicable tells why", _of_library(report)
-    else:
-        where, cures = "--verbose tells why", () if report.crash is not None or not report.ok else _of_run(report)
+    where = "report.not_applicable tells why" if report.script is None else "--verbose tells why"
+    cures = _of_library(report) if report.script is None else _of_run(report)
     before = " before the failure" if report.crash is not None else ""
     wanted = [f"{cure} ({listed(rules, most=NAMED)})" for cure, rules in cures]
     more = f" To judge more, {'; '.join(wanted)}." if wanted else ""
@@ -102,7 +100,7 @@ def _of_run(report: Report) -> Iterator[tuple[str, list[str]]]:
     from diagnostics.rules.shared.loss_curve import has_fallen  # not needed to explain a traceback
 
     reasons, history = report.not_applicable, report.history
-    if history is None:
+    if history is None or not report.ok:
         return
     fallen, steps = has_fallen(history.losses), history.steps.total_steps
     if not fallen and (lacking := _too_short(reasons, steps)):

@@ -224,7 +224,7 @@ def _marks(report: Report) -> dict[str, tuple[str, str, str]]:
 def _stages(stages: Sequence[StageResult], marks: Mapping[str, tuple[str, str, str]]) -> str:
     rows = ""
     for stage in stages:
-        mark, kind, title = (*_MARK[stage.status], stage.status)
+        mark, kind, title = *_MARK[stage.status], str(stage.status)
         if stage.status == "passed":
             mark, kind, title = marks.get(stage.name, (mark, kind, title))
         text = stage.detail or stage.status
