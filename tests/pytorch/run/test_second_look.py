@@ -143,13 +143,13 @@ class TestTrainedAgain:
 
     def test_model_that_is_dead_cannot_memorise_its_batch(self):
         run, detail = self.observed(bias=-50.0)
-        assert "a copy trained on one batch" in detail
+        assert "trained a copy on one batch" in detail
         found = {finding.rule for finding in run.trainings[0].examined.findings}
         assert "cannot-overfit-one-batch" in found
 
     def test_labels_of_noise_are_memorised_and_the_model_is_cleared(self):
         run, detail = self.observed(unrelated=True)
-        assert "a copy trained on one batch" in detail
+        assert "trained a copy on one batch" in detail
         examined = run.trainings[0].examined
         assert examined.ok, str(examined)
         assert "cannot-overfit-one-batch" in examined.judged
