@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from diagnostics.text.join import count_of, listed
 
 if TYPE_CHECKING:
+    from diagnostics.facts.training import LossHistory
+
     from .report import Report
 
 FEW = 6  # rules that are named each, and not by what they need
 NAMED = 3  # of the rules that one thing would allow
+FALLEN = 0.9  # of a positive loss
 LONGER_S = 60  # for a second look that was cut off
 
 OF_WATCH: Final[Mapping[str, tuple[str, ...]]] = {
@@ -97,12 +101,10 @@ def _of_library(report: Report) -> Iterator[tuple[str, list[str]]]:
 
 def _of_run(report: Report) -> Iterator[tuple[str, list[str]]]:
     """Yield what the author of a script could do, and the rules that it would allow."""
-    from diagnostics.rules.shared.loss_curve import has_fallen  # not needed to explain a traceback
-
     reasons, history = report.not_applicable, report.history
     if history is None or not report.ok:
         return
-    fallen, steps = has_fallen(history.losses), history.steps.total_steps
+    fallen, steps = _has_fallen(history.losses), history.steps.total_steps
     if not fallen and (lacking := _too_short(reasons, steps)):
         yield f"train for {max(lacking.values()):,} steps or more, not {steps:,}", sorted(lacking)
     passes = 0 if history.no_grad is None else history.no_grad.passes
@@ -116,6 +118,18 @@ def _of_run(report: Report) -> Iterator[tuple[str, list[str]]]:
     depend = sorted(name for name, reason in reasons.items() if reason == DEPENDENCE)
     if depend and any(s.name == SECOND_LOOK and "stopped after" in s.detail for s in report.stages):
         yield f"pass --second-look {LONGER_S}", depend
+
+
+def _has_fallen(losses: LossHistory | None) -> bool:
+    """Whether the loss has fallen by a tenth, as far as so few can tell."""
+    from diagnostics.rules.shared.loss_curve import has_fallen  # not needed to explain a traceback
+
+    fallen = has_fallen(losses)
+    if fallen is not None or losses is None:
+        return bool(fallen)
+    quarter = len(losses.values) // 4
+    values = [float(value) for value in losses.values]
+    return quarter > 0 and median(values[-quarter:]) < FALLEN * median(values[:quarter])
 
 
 def _too_short(reasons: Mapping[str, str], steps: int) -> dict[str, int]:

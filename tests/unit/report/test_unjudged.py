@@ -61,8 +61,10 @@ class TestOfAScript:
         said = self.said(loss_plateau="needs 400 steps", not_learning="needs 100 steps", judged={"overfitting"})
         assert said == " To judge more, train for 400 steps or more, not 100 (loss-plateau)."
 
-    def test_one_that_learned_is_not(self):
-        assert self.said(FALLING, loss_plateau="needs 400 steps", judged={"overfitting"}) == ""
+    @pytest.mark.parametrize("steps", [12, 100])
+    def test_one_that_learned_is_not(self, steps):
+        falling = history(np.linspace(2, 0.1, steps))
+        assert self.said(falling, loss_plateau="needs 400 steps", judged={"overfitting"}) == ""
 
     @pytest.mark.parametrize(
         ("course", "told"),
