@@ -75,6 +75,11 @@ class StepOrderFacts:
         zeroed: calls of `zero_grad` of its optimizers.
         moved: whether the first of the model's parameters has changed in the meantime, as far as a few of its
             numbers show.
+        discarded: times that `zero_grad` cleared the gradients of backward passes that no step had used, where the
+            next pass was of other examples; 0 if the script reads gradients itself, and may have kept them.
+        where: the line of the first of these; None if it is not known.
+        scaled: losses that a loss scaler scaled meanwhile.
+        unscaled: calls of its `step` or `unscale_`; -1 if the script reads gradients itself, and may divide them.
     """
 
     described: ClassVar[str] = "the order of backward and step"
@@ -85,6 +90,10 @@ class StepOrderFacts:
     passes: int
     zeroed: int
     moved: bool
+    discarded: int = 0
+    where: Where | None = None
+    scaled: int = 0
+    unscaled: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,3 +134,26 @@ class RestoreFacts:
     loads: int
     stale: tuple[RestoredWeights, ...]
     num_stale: int
+
+
+@dataclass(frozen=True)
+class LoadedKeys:
+    """A load into the trained model with ``strict=False``, of whose keys some did not fit.
+
+    Attributes:
+        model: class name of the module that was loaded.
+        keys: of that module.
+        missing: of these, the ones that the state dict lacks.
+        unexpected: keys of the state dict that the module lacks.
+        loaded: keys of the state dict that fit.
+        where: the line of the call; None if it is not known.
+    """
+
+    described: ClassVar[str] = "a load with strict=False"
+
+    model: str
+    keys: int
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    loaded: int
+    where: Where | None = None

@@ -31,6 +31,44 @@ class SimpleFit:
 
 
 @dataclass(frozen=True)
+class BlankRows:
+    """Rows of the training inputs that hold one value throughout, where others do not hold it.
+
+    Attributes:
+        rows: looked at.
+        blank: how many of them are blank, all with the same value.
+        value: of these.
+        elsewhere: share of that value among the numbers of the other rows.
+        different_targets: how many different targets the blank ones have.
+    """
+
+    rows: int
+    blank: int
+    value: float
+    elsewhere: float
+    different_targets: int
+
+
+@dataclass(frozen=True)
+class CopiedTarget:
+    """The only number of a row of inputs that tells its target, each value of it another one, without exception.
+
+    Attributes:
+        column: its place in the row, counted from 0.
+        columns: numbers in a row.
+        rows: looked at.
+        values: how many different targets they have.
+        equal: whether it is the target itself; else a number for each class.
+    """
+
+    column: int
+    columns: int
+    rows: int
+    values: int
+    equal: bool
+
+
+@dataclass(frozen=True)
 class TargetHistory:
     """The targets of m sampled steps, and what one constant answer would have cost on them.
 
@@ -45,6 +83,10 @@ class TargetHistory:
         examples: in these steps, together.
         outputs: an example.
         fit: whether a simple fit learns these targets from the inputs; None if not tried, as where the model did.
+        only_target: the value of the target, if there is one a row, and it is the same in all rows looked at;
+            None otherwise.
+        blank: the blank rows among the inputs; None if there are none, or the inputs are not known.
+        copied: the number in the inputs that tells the target; None if there is none, or several.
     """
 
     described: ClassVar[str] = "the targets of the sampled steps"
@@ -56,6 +98,9 @@ class TargetHistory:
     examples: int
     outputs: int
     fit: SimpleFit | None = None
+    only_target: float | None = None
+    blank: BlankRows | None = None
+    copied: CopiedTarget | None = None
 
 
 @dataclass(frozen=True)

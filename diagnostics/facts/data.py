@@ -65,6 +65,8 @@ class SplitFacts:
         possible_rows: how many different rows the values seen in these columns can form; None if too many to
             count, or where values hardly repeat.
         fractions: whether a row holds several numbers with fractions: two rows of measurements are never equal.
+        overlapping: how many of the evaluation rows compared are windows of a series, large parts of which lie in
+            the training rows compared, at other places of the window.
     """
 
     described: ClassVar[str] = "training and evaluation data"
@@ -78,6 +80,7 @@ class SplitFacts:
     distinct_training_rows: int | None = None
     possible_rows: int | None = None
     fractions: bool = False
+    overlapping: int = 0
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,45 @@ class FutureFacts:
 
 
 @dataclass(frozen=True)
+class PaddingFacts:
+    """What the words of padded rows do to the answers, with the padding and without it.
+
+    Attributes:
+        input: the name of the padded input; positional ones count from "0".
+        rows: that were run, one by one.
+        longest: positions of padding at most.
+        with_padding: change of the answer when the words of a row are replaced by others, the median over the
+        rows. without: the same of the row cut to its words.
+        fails: rows whose answer is NaN or infinite without the padding, and finite with it.
+    """
+
+    input: str
+    rows: int
+    longest: int
+    with_padding: float
+    without: float
+    fails: int = 0
+
+
+@dataclass(frozen=True)
+class CopyFacts:
+    """A model whose targets are the tokens of one of its inputs, given random tokens in their place.
+
+    Attributes:
+        input: the name of that input; positional ones count from "0".
+        share: of the positions whose answer is the random token that stands there.
+        source: another input of tokens, which the answers are meant to be made of; None if there is none, and then
+            no answer depends on later tokens.
+        length: number of positions.
+    """
+
+    input: str
+    share: float
+    source: str | None
+    length: int
+
+
+@dataclass(frozen=True)
 class DependenceFacts:
     """What the answers of a model depend on: other examples, later tokens, each of its inputs.
 
@@ -96,10 +135,14 @@ class DependenceFacts:
         future: of a language model that predicts the next token.
         inputs: by the name of each input that could be tested, the largest change of any answer when it alone is
             replaced by that of other examples: in evaluation mode, in training mode, and with other weights.
+        of_first: the inputs of which that of the first example alone changes answers, those to all examples.
         dropout: the dropout that is on in evaluation mode; empty if none is, or not known.
         noise: with the same inputs and other random numbers, the largest change of any answer; 0 where no dropout
             is on, None if not known.
-        why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs`` and ``dropout``.
+        padding: of a model that gives one answer for a row that may be padded.
+        copy: of a model whose targets are one of its inputs.
+        why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``padding``, ``copy``
+            and ``dropout``.
         trained: whether the model was the one at the run's end.
     """
 
@@ -115,7 +158,10 @@ class DependenceFacts:
     shuffled: bool | None = None
     future: FutureFacts | None = None
     inputs: Mapping[str, float] = field(default_factory=dict)
+    of_first: tuple[str, ...] = ()
     dropout: tuple[ActiveDropout, ...] = ()
     noise: float | None = None
+    padding: PaddingFacts | None = None
+    copy: CopyFacts | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
     trained: bool = False

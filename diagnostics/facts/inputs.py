@@ -45,6 +45,15 @@ class InputSample:
 
 
 @dataclass(frozen=True)
+class DrawnInputs:
+    """The inputs of some batches of training, by name, as in `InputFacts`; also of a run without evaluations."""
+
+    described: ClassVar[str] = "inputs of training"
+
+    inputs: Mapping[str, InputSample]
+
+
+@dataclass(frozen=True)
 class InputFacts:
     """The inputs of training and of evaluation, by name; positional ones count from "0".
 

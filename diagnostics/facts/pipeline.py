@@ -50,6 +50,7 @@ class ModelFacts:
         adapters: whether its weights are frozen and small adapters beside them learn, as PEFT does.
         frozen_output: whether the last layer with weights is frozen; None if not known.
         scales_inputs: whether a layer is there to scale inputs, as Keras' Normalization and Rescaling are.
+        is_own: whether its class is the user's; False for one that comes with transformers.
     """
 
     described: ClassVar[str] = "the model"
@@ -68,6 +69,7 @@ class ModelFacts:
     adapters: bool = False
     frozen_output: bool | None = None
     scales_inputs: bool = False
+    is_own: bool = True
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ class LossFacts:
         constant_baseline_loss: the least loss that one constant answer for all examples of this batch could reach
             (for cross entropy the entropy of its labels, in nats); None for kind ``other``.
         class_weights: whether the loss weighs classes differently; None if not known.
+        weights: of the classes, as the loss was given them; None if there are none, or they are not known.
         reads: what the loss takes the prediction to be, where that is certain (by its settings, or because only
             that gives `value`); None otherwise.
         broadcast: whether `value` comes out only if prediction and target, of different shapes, are broadcast
@@ -181,6 +184,7 @@ class LossFacts:
     non_finite_rows: tuple[int, ...] | None = None
     masked: bool | None = None
     accuracy: bool | None = None
+    weights: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -262,6 +266,7 @@ class OptimizerFacts:
         foreign: number of tensors it holds that are no parameters of this model.
         default_rate: the learning rate that this class has when none is given; None if it has none.
         frozen: number of this model's parameters that it holds and that require no gradient.
+        unfrozen: how many of `missing` were frozen at the start, and have been given gradients since.
     """
 
     described: ClassVar[str] = "the optimizer"
@@ -273,6 +278,7 @@ class OptimizerFacts:
     foreign: int
     default_rate: float | None = None
     frozen: int = 0
+    unfrozen: int = 0
 
 
 Fact = (

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from .calls import ClipFacts, RestoreFacts, ScaledClipFacts, StepOrderFacts
-from .inputs import InputFacts
+from .calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
+from .inputs import DrawnInputs, InputFacts
 from .layers import ActivityFacts, EqualUnitsFacts, RangeFacts, RecurrenceFacts, TrainModeFacts, UnderflowFacts
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
@@ -290,6 +290,7 @@ WATCHED = (
     NoGradHistory,
     OriginFacts,
     PredictionFacts,
+    DrawnInputs,
     InputFacts,
     TrainModeFacts,
     EqualUnitsFacts,
@@ -299,6 +300,7 @@ WATCHED = (
     UnderflowFacts,
     RecurrenceFacts,
     ClipFacts,
+    LoadedKeys,
     ScaledClipFacts,
     RestoreFacts,
     RoundingFacts,

@@ -72,6 +72,11 @@ class Script:
     def _is_container(self) -> bool:
         return self._runs_as_module and not self._module
 
+    @property
+    def file(self) -> str | None:
+        """The file that is run; None for a module, a folder or a zip file."""
+        return None if self._runs_as_module else self._path
+
     def _first_folder(self) -> str:
         if self._module:
             return os.getcwd()

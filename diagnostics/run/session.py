@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diagnostics.api.explain import explanation_of
+from diagnostics.collectors.source.read import files_of, written_facts
 from diagnostics.errors import message_of
+from diagnostics.report.build import extended
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report, StageResult
 from diagnostics.report.whole_file import write_whole
@@ -136,6 +138,7 @@ class RunSession:
             looked = self._run.look_again(budget(self._options.second_look, ran), complete)
         trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
+        trainings = self._with_source(trainings, faults)
         if ending.error is not None and ending.error.__traceback__ is not None:
             try:
                 explained = explanation_of(ending.error)
@@ -161,6 +164,21 @@ class RunSession:
             exit_code=ending.exit_code,
             verbose=self._options.verbose,
         )
+
+    def _with_source(self, trainings: list[TrainingReports], faults: list[str]) -> list[TrainingReports]:
+        """Evaluate the rules on what stands in the script's source, for the last training of those watched."""
+        file, watched = self._script.file, [t for t in trainings if t.watched is not None]
+        if file is None or not watched or watched[-1].watched is None:
+            return trainings
+        try:
+            facts = written_facts(files_of(file, self._script.folder))
+            if not facts.kept and not facts.unread:
+                return trainings
+            seen = dataclasses.replace(watched[-1], watched=extended(watched[-1].watched, (facts,)))
+        except Exception as fault:  # an error of this library must not prevent the report
+            faults.append(f"reading the source failed: {type(fault).__name__}: {message_of(fault)}")
+            return trainings
+        return [seen if training is watched[-1] else training for training in trainings]
 
     def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
         """Run the script once more on the CPU, where the traceback ends at the failing line."""

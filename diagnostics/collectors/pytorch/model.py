@@ -135,6 +135,7 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
         outputs_setting=outputs_setting(model),
         adapters=hasattr(model, "peft_config"),
         frozen_output=_output_is_frozen(model),
+        is_own=not type(model).__module__.startswith("transformers."),
     )
 
 

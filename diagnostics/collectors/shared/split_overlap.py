@@ -20,6 +20,8 @@ TRAINING_ROWS = 20_000  # in a fixed random order; the report says how many it w
 SECONDS = 2.0  # for reading either of them
 MOST_POSSIBLE = 2 * TRAINING_ROWS  # rows; a larger input space is not counted, the training rows cannot fill it
 FRACTIONS = 4  # numbers with a fraction in a row, which then does not occur twice by nature
+PIECE = 4  # numbers, or steps of several: as many that vary are not met twice by nature
+LENGTH = 16  # of a window; shorter ones have few pieces
 VALUE_REPEATS = 4  # ours: times that each value of an input is seen on average, if it is one of a few
 
 
@@ -40,11 +42,13 @@ def compared_rows(training: Any, evaluation: Any, seconds: float = SECONDS) -> I
         chosen = np.unique(np.linspace(0, evaluation_size - 1, min(EVALUATION_ROWS, evaluation_size)).astype(int))
         compared: tuple[str, ...] = ()
         wanted: list[bytes] = []
+        windows = _Windows()
         started = time.monotonic()
         for index in chosen.tolist():
             row = evaluation[index]
             compared = compared or input_columns(row)
             wanted.append(row_digest(row, compared))
+            windows.want(row, compared)
             if time.monotonic() - started > seconds:
                 break
         found: set[bytes] = set()
@@ -55,6 +59,7 @@ def compared_rows(training: Any, evaluation: Any, seconds: float = SECONDS) -> I
             row = training[index]
             found.add(row_digest(row, compared))
             space.add(row, compared)
+            windows.look_into(row, compared)
             fractions = fractions or (not read and _has_fractions(row, compared))
             read += 1
             if read == TRAINING_ROWS or time.monotonic() - started > seconds:
@@ -69,6 +74,7 @@ def compared_rows(training: Any, evaluation: Any, seconds: float = SECONDS) -> I
         distinct_training_rows=len(found),
         possible_rows=space.size(read),
         fractions=fractions,
+        overlapping=windows.overlapping,
     )
 
 
@@ -76,6 +82,57 @@ def _has_fractions(row: Any, columns: Sequence[str]) -> bool:
     arrays = [to_array(value) for name in columns if not isinstance(value := _value(row, name), str)]
     numbers = [array.reshape(-1) for array in arrays if array is not None and array.dtype.kind == "f"]
     return sum(int((values != np.round(values)).sum()) for values in numbers) >= FRACTIONS
+
+
+class _Windows:
+    """Counts the windows of a series that lie, shifted, in other rows: a piece and the last one are looked for.
+
+    The latest values of a window after a split in time are in no training row, even if the others are.
+    """
+
+    def __init__(self) -> None:
+        self._missing: list[int] = []  # by row: its pieces that were not found yet
+        self._places: dict[bytes, list[tuple[int, int]]] = {}  # by piece: row and place in it
+
+    @property
+    def overlapping(self) -> int:
+        """How many of the rows wanted were found."""
+        return sum(not missing for missing in self._missing)
+
+    def want(self, row: Any, columns: Sequence[str]) -> None:
+        """Look for a row from now on."""
+        pieces = _pieces(row, columns)
+        chosen = [len(pieces) // 2, len(pieces) - 1] if pieces else []
+        if len({pieces[place] for place in chosen}) < 2:
+            self._missing.append(1)  # is never found
+            return
+        for place in chosen:
+            self._places.setdefault(pieces[place], []).append((len(self._missing), place))
+        self._missing.append(len(chosen))
+
+    def look_into(self, row: Any, columns: Sequence[str]) -> None:
+        """Look for the rows in another one."""
+        if not self._places:
+            return
+        for place, piece in enumerate(_pieces(row, columns)):
+            for number, own in self._places.get(piece, []):
+                if own != place:  # at the same place it is a property that several rows share
+                    self._missing[number] -= 1
+            if piece in self._places:
+                self._places[piece] = [one for one in self._places[piece] if one[1] == place]
+
+
+def _pieces(row: Any, columns: Sequence[str]) -> list[bytes]:
+    """Cut the only input of a row along its longest axis; empty if it holds no numbers with fractions."""
+    value = _value(row, columns[0]) if len(columns) == 1 else None
+    array = None if value is None or isinstance(value, str) else to_array(value)
+    if array is None or array.dtype.kind != "f" or array.ndim not in (1, 2) or max(array.shape) < LENGTH:
+        return []
+    along = np.ascontiguousarray(np.moveaxis(array, int(np.argmax(array.shape)), 0)).reshape(max(array.shape), -1)
+    if (along == np.round(along)).any() or (np.diff(along, axis=0) == 0).all(axis=1).any():
+        return []
+    raw, step = along.tobytes(), along.itemsize * along.shape[1]
+    return [raw[place * step : (place + PIECE) * step] for place in range(len(along) - PIECE + 1)]
 
 
 class _InputSpace:

@@ -13,6 +13,10 @@ from diagnostics.facts.pipeline import LossFacts, OutputFacts
 MAJORITY_SHARE = 0.9
 # Our choice: if a class has 75% of the rows, 50 random rows show 90% of it about once in 100 times.
 MIN_ROWS = 50
+UNEVEN = 2.0  # times the labels of the rarest class, and its weight: below, the weights change little
+LIKE = 0.15  # of a logarithm: how far weights may be from the shares of the classes, beside what chance does
+CHANCE = 3.0  # standard errors
+FEWEST = 10  # labels of each class
 FIX = {
     "torch": "weight the classes, torch.nn.CrossEntropyLoss(weight=...), and judge by balanced accuracy",
     "keras": "weight the classes, model.fit(..., class_weight=...), and judge by balanced accuracy",
@@ -24,7 +28,9 @@ class ClassImbalance(Rule):
 
     ## What it does
     Counts the labels of rows from the whole dataset, and reports when one class has nine tenths of them and
-    nothing compensates for it: neither class weights in the loss nor a sampler that draws rare rows more often.
+    nothing compensates for it: neither class weights in the loss nor a sampler that draws rare rows more often. It
+    compares class weights with the labels, too: weights that grow with the number of labels make the common class
+    more important still.
 
     ## Why it is bad
     Cross entropy weights all rows equally, so the fastest way to lower it is to predict the common class.
@@ -44,7 +50,8 @@ class ClassImbalance(Rule):
     ## Thresholds
     A share of 0.9 (our choice): from there on a constant prediction has what is often reported as a good
     accuracy. At least 50 rows (our choice): a class with three quarters of the data shows 90% of them about once
-    in 100 times.
+    in 100 times. Weights: every pair of classes differs in weight as it does in the number of labels, within 15%
+    and what chance does, and the most common has at least twice the labels and twice the weight of the rarest.
 
     ## Known problems
     The share may be the true one, and a model that ranks well needs no weights; then judge it by a metric that a
@@ -99,4 +106,33 @@ class ClassImbalance(Rule):
                 "rows_read": int(labels.size),
             },
             severity="note" if unknown or outputs.is_single else None,
+        )
+
+    @check
+    def from_weights(self, dataset: DatasetFacts, loss: LossFacts) -> Finding | None:
+        """Compare the weights of the classes with how often these occur."""
+        labels = dataset.labels
+        if loss.weights is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
+            raise NotApplicable("needs class weights in the loss, and one class label per row")
+        if not dataset.spread_out or dataset.weighted_sampling is not False:
+            raise NotApplicable("needs rows from the whole dataset, drawn without weights")
+        weights = np.array(loss.weights)
+        if labels.min() < 0 or labels.max() >= len(weights):
+            raise NotApplicable("needs a weight for each class")
+        counts = np.bincount(labels, minlength=len(weights)).astype(float)
+        if counts.min() < FEWEST or weights.min() <= 0:
+            raise NotApplicable(f"needs {FEWEST} labels of each class that has a weight")
+        rarest, most = int(counts.argmin()), int(counts.argmax())
+        if counts[most] < UNEVEN * counts[rarest] or weights[most] < UNEVEN * weights[rarest]:
+            return None
+        apart = np.abs(np.log(weights / weights[most]) - np.log(counts / counts[most]))
+        if (apart > LIKE + CHANCE * np.sqrt(1 / counts + 1 / counts[most])).any():
+            return None
+        return self.found(
+            f"The class weights follow the number of labels instead of its inverse: class {most} has "
+            f"{counts[most] / counts[rarest]:.3g} times the labels of class {rarest}, and "
+            f"{weights[most] / weights[rarest]:.3g} times its weight. The rare class counts for even less than "
+            "without weights.",
+            fix="weight = 1 / counts, then weight * len(weight) / weight.sum()",
+            evidence={"counts": counts.tolist(), "weights": list(loss.weights)},
         )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import TargetHistory
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import Array, BatchFacts
 from diagnostics.text.join import capitalized, listed
@@ -18,6 +19,9 @@ MIN_EXAMPLES = 8  # fewer may be equal by chance
 MIN_EXAMPLES_COLUMN = 32  # a category of one row in ten is absent from as many with probability 0.03
 MAX_FEATURES = 1000  # wider inputs are images or spectra, with dark borders
 COLUMNS_NAMED = 5
+BLANK = 0.02  # of the rows: their targets cannot be learned, and fewer do little harm
+MIN_BLANK = 8  # rows: some blank ones may be real
+UNUSUAL = 0.01  # of the numbers of other rows: a value that is common there is a background
 
 # Parts of names of inputs that are usually the same for all examples.
 CONSTANT_BY_NATURE = ("mask", "bias", "position", "type_id", "segment", "weight", "length")
@@ -28,7 +32,8 @@ class ConstantInputs(Rule):
 
     ## What it does
     Compares the examples of one batch with each other, and reports if all inputs are the same for all of them, if
-    one floating-point input is, or if a table has constant columns.
+    one floating-point input is, or if a table has constant columns. In a watched run it looks for rows that hold
+    one value throughout, such as 0, and have different targets.
 
     ## Why it is bad
     A constant carries no information. If all inputs are constant, the model can only learn a constant prediction;
@@ -53,7 +58,9 @@ class ConstantInputs(Rule):
     ## Thresholds
     At least 8 examples, and at least 32 for single columns; tables of at most 1000 columns (our choice). If all
     inputs are equal, it is an error if the labels differ; a warning if the labels are equal too or not known, or
-    if an unshuffled dataset has other rows later. One of several inputs, or some columns, is a note.
+    if an unshuffled dataset has other rows later. One of several inputs, or some columns, is a note. Blank rows:
+    at least 8, and 2% of those sampled, of 16 numbers or more, with a value that makes up less than 1% of the
+    other rows, and with several targets.
 
     ## Known problems
     Only one batch is checked: a column that seldom changes looks constant in it. Columns constant at 0, or at the
@@ -88,6 +95,32 @@ class ConstantInputs(Rule):
         if alike:
             return self._one_alike(batch, alike)
         return self._columns(batch, floats)
+
+    @check
+    def from_rows(self, targets: TargetHistory) -> Finding | None:
+        """Look for blank rows among those that were trained on."""
+        found = targets.blank
+        if found is None or found.blank < max(MIN_BLANK, BLANK * found.rows):
+            return None
+        if found.different_targets < 2 or found.elsewhere > UNUSUAL:
+            return None
+        return self.found(
+            f"{found.blank} of the {found.rows} training rows sampled ({found.blank / found.rows:.0%}) hold "
+            f"nothing "
+            f"but the value {found.value:g}, which is rare in the others, and they have {found.different_targets} "
+            "different targets. The model cannot distinguish them, and can only learn one answer for all of them.",
+            fix=(
+                "look for the code that fills in a blank row, such as an except: around the reading of a file",
+                "leave these rows out of the dataset",
+            ),
+            evidence={
+                "rows": found.rows,
+                "blank": found.blank,
+                "value": found.value,
+                "different_targets": found.different_targets,
+            },
+            severity="warning",
+        )
 
     def _all_alike(self, batch: BatchFacts, arrays: Mapping[str, Array], dataset: DatasetFacts | None) -> Finding:
         labels = batch.labels

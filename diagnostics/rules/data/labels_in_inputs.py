@@ -6,28 +6,36 @@ from collections.abc import Iterable
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.course import TargetHistory
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import LabelsInInputsCrash
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed, not_known
 
 # Common names of targets: those of the course and of Trainer, scikit-learn's, and the plain word.
 NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
+COPIED = 0.9  # of random tokens, given back: a model that reads anything else cannot
 SHOWN = 6  # columns written out in a fix; a table of features can have hundreds
 
 
 class LabelsInInputs(Rule):
-    """The labels are among the inputs, so the loss has no target.
+    """The labels are among the inputs, so the loss has no target, or the answer stands in the question.
 
     ## What it does
     If a batch has no target although the loss needs one, checks whether one of its inputs is named `labels`,
-    `label`, `label_ids`, `targets`, `target` or `y`. After a crash it reads the same from the traceback.
+    `label`, `label_ids`, `targets`, `target` or `y`. After a crash it reads the same from the traceback. In a
+    watched run it compares rows of the inputs with their targets, and looks for the number that is the target.
 
     ## Why it is bad
     The loss compares the prediction with a target. Keras treats a batch that is one dict as inputs only, including
     the labels, so the target is None: there is no loss, and nothing to compute a gradient from. The error does not
     mention labels: `None values not supported` in Keras 3, `No gradients provided for any variable` before.
+
+    A target that is left among the features, or a window that ends with the value to be predicted, is copied to
+    the output. The scores look perfect, also in the evaluation, and the model is useless where the answer is not
+    known.
 
     ## Example
     ```python
@@ -51,7 +59,11 @@ class LabelsInInputs(Rule):
     has no loss of its own, and fails with `No loss to compute`.
 
     ## Thresholds
-    None: the target is either there or not.
+    None for a batch without a target. Among the inputs: one number in the row that equals the target of a
+    regression with at least 20 different values, or has one value for each class, in at least 100 rows without
+    exception. It is the only one, and at least two others vary: rows that are nothing but a code of their class
+    are made-up data. A model of tokens, whose targets are one
+    of its inputs, must give back nine of ten random tokens after its training.
 
     ## Known problems
     A target with a name that is not in the list is not recognised. A model that computes its loss itself
@@ -81,6 +93,59 @@ class LabelsInInputs(Rule):
             "loss, and nothing to compute a gradient from.",
             fix=_fixes(name, batch.inputs),
             evidence={"inputs": list(batch.inputs), "labels": name},
+        )
+
+    @check
+    def from_targets(self, targets: TargetHistory) -> Finding | None:
+        """Look for a number in the inputs that is the target."""
+        copied = targets.copied
+        if copied is None:
+            return None
+        last = " (the last one)" if copied.column == copied.columns - 1 else ""
+        where = f"number {copied.column} of the {copied.columns} that were looked at in each row{last}"
+        seen = (
+            f"{where[:1].upper()}{where[1:]} is the target itself"
+            if copied.equal
+            else f"{where[:1].upper()}{where[1:]} has one value for each of the {copied.values} classes"
+        )
+        return self.found(
+            f"{seen}, in all {copied.rows} rows sampled, without exception. The model reads the answer from its "
+            f"input: "
+            "its scores say nothing about data whose target is not known.",
+            fix={
+                "torch": (
+                    "take the column of the target out of the inputs",
+                    "end the window before the value to be predicted: x = series[i : i + n], y = series[i + n]",
+                )
+            },
+            evidence={"column": copied.column, "columns": copied.columns, "rows": copied.rows},
+            severity="warning",
+        )
+
+    @check
+    def from_answers(self, dependence: DependenceFacts) -> Finding | None:
+        """Look for a model that copies its targets from an input."""
+        copy = dependence.copy
+        if copy is None:
+            why_not = "needs a model whose targets are one of its inputs"
+            raise NotApplicable(dependence.why_not.get("copy", why_not))
+        if not dependence.trained or copy.share < COPIED:
+            return None
+        shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
+        source = "" if copy.source is None else " It needs nothing of its other input for that."
+        return self.found(
+            f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
+            f"given "
+            f"random tokens there, it gives back {copy.share:.0%} of them.{source} When it is to write by itself "
+            "there is nothing to copy.",
+            fix={
+                "torch": (
+                    "inputs, targets = tokens[:, :-1], tokens[:, 1:]  # predict the next token",
+                    "decoder_input = torch.cat([bos, target[:, :-1]], dim=1)",
+                )
+            },
+            evidence={"input": copy.input, "share": copy.share, "source": copy.source, "length": copy.length},
+            severity="warning" if copy.source is None else "error",
         )
 
     @check

@@ -7,11 +7,13 @@ import math
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.data import DatasetFacts, SplitFacts
+from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import capitalized, listed
 
 SHARE = 0.01  # our choice: from here on a reported score can be off by a percentage point
 MIN_SHARED = 5  # our choice: fewer equal rows may be chance
 ALL = 0.9  # our choice: if a new row is a duplicate with this probability, all of them may well be
+OVERLAPPING = 0.5  # our choice: of the evaluation rows; after a split in time none ends within a training window
 COPIED = 0.1  # our choice: of the evaluation rows, where measurements repeat that never do by nature
 NATURAL = 2.0  # times what the duplicates within the training set explain; they are counted on a few hundred rows
 
@@ -21,7 +23,9 @@ class LeakedEvaluationRows(Rule):
 
     ## What it does
     Compares the content of evaluation rows, without labels, with that of training rows, and counts the evaluation
-    rows that are also in the training set.
+    rows that are also in the training set. Under `diagnose run` it also reads the script for a part that
+    `random_split` or `train_test_split` gives, and that is never used, while a loader named for evaluation, beside
+    that for training, reads the other part.
 
     ## Why it is bad
     The evaluation measures how the model performs on unseen data. It may have memorised rows that it was trained
@@ -50,6 +54,8 @@ class LeakedEvaluationRows(Rule):
     and the training set holds most of them: its share of them is the expected share of new rows in it. If all
     evaluation rows were found, that is expected only if the estimated share is 90% (our choice).
 
+    Windows that overlap: at least half of the evaluation rows, which lie at other places of training windows.
+
     ## Known problems
     Duplicates occur naturally: short texts ("thank you"), tables with few columns, blank images. The same
     sentence written by two people may be in both sets without a mistake; whether it should count is your
@@ -73,6 +79,8 @@ class LeakedEvaluationRows(Rule):
         if not splits.compared:
             raise NotApplicable("needs columns that both sets have")
         shared = splits.shared
+        if shared < OVERLAPPING * compared <= splits.overlapping:
+            return self._windows(splits)
         if shared < MIN_SHARED or shared < SHARE * compared:
             return None
         covered = _covered_share(splits)
@@ -124,6 +132,39 @@ class LeakedEvaluationRows(Rule):
                 "natural_share": round(natural, 4),
             },
             severity="note" if expected and not copied else None,
+        )
+
+    def _windows(self, splits: SplitFacts) -> Finding:
+        share = splits.overlapping / splits.evaluation_rows
+        return self.found(
+            f"{splits.overlapping:,} of the {splits.evaluation_rows:,} compared evaluation rows ({share:.0%}) are "
+            "windows of a series that overlap with windows in the training set: the same values stand there, some "
+            "steps earlier or later. The model is trained on them, and on what follows them, so the evaluation "
+            "score "
+            "is higher than the score on new data would be.",
+            fix=(
+                "split the series in time first, then cut each part into windows",
+                "leave out a gap as long as a window between training and evaluation",
+            ),
+            evidence={
+                "overlapping": splits.overlapping,
+                "evaluation_rows": splits.evaluation_rows,
+                "training_rows": splits.training_rows,
+            },
+        )
+
+    @check
+    def from_source(self, written: WrittenFacts) -> Finding | None:
+        """Look for an evaluation loader of the training part, while the other part is never used."""
+        if not written.unread:
+            return None
+        first = written.unread[0]
+        return self.found(
+            f"`{first.loader}` is made of `{first.read}`, which the model is trained on, and `{first.unread}` is "
+            "split off and never used: all evaluation rows are also in the training set.",
+            fix=f"{first.loader} = DataLoader({first.unread}, ...)",
+            evidence={"loader": first.loader, "read": first.read, "unread": first.unread},
+            where=first.where,
         )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import Array, OutputFacts
 
@@ -19,7 +20,8 @@ class SingleClassLabels(Rule):
 
     ## What it does
     Compares the labels of the rows that were read with each other. It is an error if the whole dataset was read,
-    and a warning if only some rows were: a sample of the whole dataset, or the first ones.
+    and a warning if only some rows were: a sample of the whole dataset, or the first ones. Labels of a binary
+    cross entropy are read off the gradients of the steps sampled in a watched run, whatever their type.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
@@ -41,7 +43,9 @@ class SingleClassLabels(Rule):
     once in 500,000 times.
 
     ## Known problems
-    With a single output, a sigmoid, it is a note: adversarial training fits a model to one label at a time.
+    With a single output, a sigmoid, the first rows are a note: adversarial training fits a model to one label at a
+    time. In a watched run, all labels 1 are a note, too: a model that is given pairs may be trained to rank the
+    first higher, and then has no other label.
     A class rarer than about one row in a hundred is easily missed in a few hundred rows; therefore it is only a
     warning unless every row was read. Where a sampler balances the classes, only a whole dataset is judged.
 
@@ -84,6 +88,28 @@ class SingleClassLabels(Rule):
                 "num_classes": outputs.num_classes,
             },
             severity="note" if outputs.is_single else "error" if complete else "warning",
+        )
+
+    @check
+    def from_targets(self, targets: TargetHistory, verdicts: Verdicts) -> Finding | None:
+        """Look at the labels that a binary cross entropy was given in the steps sampled."""
+        if targets.kind != "binary_cross_entropy" or targets.outputs != 1:
+            raise NotApplicable("needs a binary cross entropy with one output")
+        if not verdicts.alone:
+            raise NotApplicable("needs a model that is not trained in turn with another")
+        if targets.only_target not in (0.0, 1.0):
+            return None
+        return self.found(
+            f"All labels of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
+            f"{targets.only_target:g}. From one class the model can only learn a constant prediction, and its "
+            f"loss "
+            "falls to 0.",
+            fix=(
+                "print the labels and their counts before training",
+                "check what makes them: a comparison with a word in another spelling, or a filter",
+            ),
+            evidence={"label": targets.only_target, "examples": targets.examples},
+            severity="warning" if targets.only_target == 0 else "note",
         )
 
 

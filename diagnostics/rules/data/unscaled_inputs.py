@@ -10,9 +10,13 @@ import numpy as np
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.course import TargetHistory, Verdicts
+from diagnostics.facts.inputs import DrawnInputs
 from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.model.loss.initial_loss_off import InitialLossOff
+from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.text.join import capitalized
 
 LARGE = 30.0  # root mean square; 1 after standardisation, 78 for the pixels of MNIST
@@ -22,6 +26,10 @@ MOVING = 1e-3  # |update| / |weight| a step: below it, the run does not learn be
 BEYOND_OUTPUTS = 10.0  # times the largest output at the start
 SHARE_OF_WAY = 0.005  # of the way to the best constant prediction, in the steps of the trial run
 MIN_STEPS = 10
+RUN = 100  # steps: a shorter run may just have begun
+SMALL = 0.02  # root mean square of every input: with it the first layer gives next to nothing but its bias
+NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
+FAR_ABOVE = 2.0  # times the constant answer's loss, at the end of a run: not slow, but thrown about
 
 
 class UnscaledInputs(Rule):
@@ -53,6 +61,11 @@ class UnscaledInputs(Rule):
     Scale: a root mean square of at least 30, of an input or of one column of a table (at most 1000 columns).
     Standardised values have 1, the raw pixels of MNIST 78. Targets must also be 10 times the largest output at
     the start.
+
+    Inputs are tiny if all of them together have a root mean square of at most 0.02, as bytes divided by 255 twice.
+    In a watched run, harm is a run of 100 steps or more that ended no better than the best constant answer (for
+    large inputs at twice its loss or more), while a linear or radial fit to the same rows, standardised, predicts
+    others.
 
     Harm, for inputs: the first loss exceeds the threshold of `initial-loss-off`. Or, in the second half of the
     trial run, half of the losses are more than a tenth above that of the best constant prediction, and would not
@@ -174,6 +187,89 @@ class UnscaledInputs(Rule):
             }
             | _run(trial),
         )
+
+    @check
+    def from_course(
+        self,
+        drawn: DrawnInputs,
+        steps: StepHistory,
+        losses: LossHistory,
+        targets: TargetHistory,
+        verdicts: Verdicts,
+        model: ModelFacts | None = None,
+    ) -> Finding | None:
+        """Check large or tiny inputs against the end of the run."""
+        if steps.total_steps < RUN or not verdicts.complete or not verdicts.alone:
+            raise NotApplicable(f"needs {RUN} steps of a run that ended by itself, and was the only one")
+        if model is not None and model.scales_inputs:
+            raise NotApplicable("needs a model without a layer that scales its inputs")
+        found = _off_scale(drawn)
+        ends = losses.values[losses.steps >= steps.total_steps * 2 / 3]
+        constant = float(targets.constant_losses.mean())
+        if found is None or not ends.size or constant <= 0 or not is_learnable(targets.fit):
+            return None
+        name, column, size, low, high = found
+        ended = float(np.median(ends))
+        least = constant if size < SMALL else FAR_ABOVE * constant
+        if not ended >= NO_BETTER * least:
+            return None
+        what = _called(name) if column is None else f"column {column} of {_called(name)}"
+        why = (
+            "Inputs this small leave the first layer with little but its bias: the answers hardly differ"
+            if size < SMALL
+            else "Inputs this large turn each step into a leap of the outputs"
+        )
+        return self.found(
+            f"{capitalized(what)} runs from {low:,.4g} to {high:,.4g} in the batches sampled, and the run ended "
+            f"with a "
+            f"loss of {ended:.4g}, where one and the same answer for every example would score {constant:.4g}. "
+            f"{why}. "
+            "A simple fit to the same rows, standardised, predicts others.",
+            fix={
+                "torch": (
+                    "(x - mean) / std, with mean and std of each feature over the training set",
+                    *(["divide by 255 once: ToTensor() has done so already"] if size < SMALL else []),
+                )
+            },
+            evidence={
+                "input": name,
+                "column": column,
+                "root_mean_square": size,
+                "ended": ended,
+                "constant": constant,
+            },
+            step=steps.total_steps - 1,
+        )
+
+
+def _off_scale(drawn: DrawnInputs) -> tuple[str, int | None, float, float, float] | None:
+    """Return name, column, root mean square, lowest and highest of the input that is off scale; None if none is.
+
+    One large column is enough; tiny are only inputs that are tiny throughout.
+    """
+    if not drawn.inputs:
+        return None
+    largest: tuple[str, int | None, float, float, float] | None = None
+    sizes = []
+    for name, sample in drawn.inputs.items():
+        numbers = sample.numbers()
+        if not np.isfinite(numbers).all():
+            return None
+        by_channel = np.sqrt(np.square(numbers).mean(axis=1))
+        sizes.append(float(np.sqrt(np.square(numbers).mean())))
+        table = sample.size == len(by_channel) > 1
+        column = int(by_channel.argmax()) if table else None
+        size = float(by_channel.max()) if table else sizes[-1]
+        looked_at = numbers if column is None else numbers[column]
+        if largest is None or size > largest[2]:
+            largest = name, column, size, float(looked_at.min()), float(looked_at.max())
+    if largest is None:
+        return None
+    if largest[2] >= LARGE:
+        return largest
+    if max(sizes) > SMALL or max(sizes) == 0 or largest[2] > SMALL:
+        return None
+    return largest
 
 
 @dataclass(frozen=True)

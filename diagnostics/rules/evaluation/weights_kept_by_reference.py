@@ -5,6 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.calls import RestoredWeights, RestoreFacts
+from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import count_of
 
 SNAPSHOTS = 2  # who takes the weights again, at another step, takes them for a copy
@@ -16,7 +17,8 @@ class WeightsKeptByReference(Rule):
     ## What it does
     In a watched run: notes when `state_dict()` gave the weights of the model, and checks at each
     `load_state_dict()` whether what is loaded still shares its memory with the model, and how many steps were made
-    in between.
+    in between. Reads the script for a loop that trains a model and keeps the best one as a second name,
+    `best_model = model`, or its weights in a list or dict without copies.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
@@ -42,10 +44,13 @@ class WeightsKeptByReference(Rule):
     ## Thresholds
     One load of the model's own weights, at least one step after they were taken; or in the same step, if weights
     taken before were held for some steps. Where another model loads them, they must have been taken at two
-    different steps at least: who takes them once may want the latest ones.
+    different steps at least: who takes them once may want the latest ones. In the source, the second name is
+    assigned under a condition in a loop that trains and makes no new model, does not end there, and is read
+    afterwards.
 
     ## Known problems
-    A model kept by reference (`best_model = model`), and weights kept as `{name: p.data}`, are not seen.
+    The source is read only under `diagnose run`, and by names: a model `m` kept as `winner` is not recognised.
+    A script that loads weights anywhere is not judged by its source: the second name may serve another purpose.
 
     ## Sources
     PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to
@@ -82,6 +87,24 @@ class WeightsKeptByReference(Rule):
             evidence=evidence,
             where=first.where,
             step=max(0, first.used_after - 1),
+        )
+
+    @check
+    def from_source(self, written: WrittenFacts) -> Finding | None:
+        """Look for a best model that is a second name of the one that trains on."""
+        if not written.kept:
+            return None
+        first = written.kept[0]
+        attribute = first.kept.rpartition(".")[2]
+        return self.found(
+            f"`{first.kept}` is kept in the loop without a copy: it is `{first.model}` itself, which goes on "
+            "training. After the loop it holds the weights of the last step, not the best ones.",
+            fix=(
+                f"{first.kept} = copy.deepcopy({first.model})",
+                f'torch.save({first.model}.state_dict(), "{attribute}.pt"), and load that after the loop',
+            ),
+            evidence={"kept": first.kept, "model": first.model},
+            where=first.where,
         )
 
 

@@ -34,7 +34,8 @@ class UnusedInput(Rule):
     ```
 
     ## Thresholds
-    None: not one bit may change, and at least one other input must matter.
+    None: not one bit may change, and at least one other input must matter. An input of which the first example
+    alone is used must change no bit either, where that of all others is replaced.
 
     ## Known problems
     An input that a model takes and leaves out on purpose, as in an ablation, is reported; ignore the rule there.
@@ -46,7 +47,7 @@ class UnusedInput(Rule):
     """
 
     severity = "warning"
-    causes = ("unreached-parameters",)
+    causes = ("unreached-parameters", "examples-mixed")
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
@@ -58,6 +59,8 @@ class UnusedInput(Rule):
         used = {name: change for name, change in changes.items() if name not in unused}
         if not used:
             raise NotApplicable("needs an input that changes an answer")
+        if not unused and dependence.of_first:
+            return self._of_first(dependence.of_first)
         if not unused:
             return None
         names = listed([_named(name) for name in unused])
@@ -68,6 +71,18 @@ class UnusedInput(Rule):
             f"changes them by {used[most]:.2g}. Look for a variable that is used twice, or never.",
             fix=f"use {names} in the model, or take {'it' if len(unused) == 1 else 'them'} out of its arguments",
             evidence={"unused": unused, "changes": dict(changes)},
+        )
+
+    def _of_first(self, names: tuple[str, ...]) -> Finding:
+        shown = listed([_named(name) for name in names])
+        one = len(names) == 1
+        return self.found(
+            f"Of the model's {'input' if one else 'inputs'} {shown} only the first example of a batch is used: "
+            "replacing it for all others changes no bit of any answer. It is broadcast against the batch, and "
+            "each "
+            "example is given that of another.",
+            fix=f"look for {shown}[:1], [0] or an expand() in the model, and use the value of each example",
+            evidence={"of_first": list(names)},
         )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
-from diagnostics.facts.calls import ScaledClipFacts
+from diagnostics.facts.calls import ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import MixedPrecisionMisused
 
 STEPS = 3  # with clipped gradients: fewer may be a test
 MOSTLY = 0.9  # of these steps
+ENOUGH = 8  # steps on gradients of a scaled loss
 SMALL = 0.01  # of the scale: a limit that was multiplied by the scale by hand is not that small
 
 SEEN: dict[str, tuple[str, Fix]] = {
@@ -54,7 +56,8 @@ class MixedPrecisionMisuse(Rule):
 
     ## What it does
     Recognises the errors of `GradScaler` and of autocast, and says which rule of mixed precision is broken. In a
-    watched run: checks whether gradients are clipped before `scaler.unscale_`.
+    watched run: checks whether gradients are clipped before `scaler.unscale_`, and whether the optimizer steps by
+    itself on those of a scaled loss.
 
     ## Why it is bad
     float16 holds no number below 6e-8, so gradients are scaled up before the backward pass and divided again
@@ -75,8 +78,10 @@ class MixedPrecisionMisuse(Rule):
     ```
 
     ## Thresholds
-    None where PyTorch has refused. Of at least 3 steps of the scaler with clipped gradients, 90% were clipped
-    while scaled, to a limit below 1% of the scale that they exceeded. That is a warning. The limits are ours.
+    None where PyTorch has refused. At least 8 steps and 8 scaled losses, and no call of `scaler.step` or
+    `scaler.unscale_`, in a script that reads no `.grad`. Of at least 3 steps of the scaler with clipped gradients,
+    90% were clipped while scaled, to a limit below 1% of the scale that they exceeded. That is a warning. The
+    limits are ours.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not heard.
@@ -87,12 +92,30 @@ class MixedPrecisionMisuse(Rule):
     """
 
     severity = "error"
+    causes = ("learning-rate-too-high", *TOO_LARGE_STEPS)
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: MixedPrecisionMisused) -> Finding | None:
         """Say which rule of mixed precision is broken."""
         message, fix = SEEN[symptom.kind]
         return self.found(message, fix=fix, evidence={"kind": symptom.kind}, where=crash.where)
+
+    @check
+    def from_steps(self, order: StepOrderFacts) -> Finding | None:
+        """Check whether an optimizer steps on gradients that nobody has divided by the scale."""
+        if min(order.steps, order.scaled) < ENOUGH:
+            raise NotApplicable(f"needs {ENOUGH} steps, and losses scaled by a loss scaler")
+        if order.unscaled:
+            return None
+        return self.found(
+            f"`scaler.scale` has scaled {order.scaled:,} losses, and neither `scaler.step` nor `scaler.unscale_` "
+            f"was "
+            f"ever called: the {order.steps:,} steps of the optimizer used gradients that are as many times too "
+            "large, 65,536 at first, and did not leave out those with an overflow.",
+            fix="scaler.step(optimizer); scaler.update()  # in place of optimizer.step()",
+            evidence={"scaled": order.scaled, "steps": order.steps},
+            severity="warning",
+        )
 
     @check
     def from_clips(self, clips: ScaledClipFacts) -> Finding | None:

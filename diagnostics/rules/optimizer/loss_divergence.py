@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.course import Verdicts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.rules.shared import loss_curve, update_size
+
+FELL_BY = 10.0  # times the first loss, below 0: a likelihood ends a few times its start below
+QUICKER = 1.5  # times the fall of the quarter before, each time: a likelihood falls more and more slowly
+FALLS = 40  # losses
+FIRST = 5  # losses that stand for the beginning
 
 
 class LossDivergence(Rule):
@@ -13,7 +21,8 @@ class LossDivergence(Rule):
 
     ## What it does
     In a watched run: compares the training loss over the last quarter of the run with its initial and its lowest
-    level. Reports if it ended far above both, and the updates were of normal size.
+    level. Reports if it ended far above both, and the updates were of normal size. Reports, too, a loss that began
+    above 0 and falls below it ever more quickly.
 
     ## Why it is bad
     Training should lower the training loss. If it keeps rising, the optimizer does not follow the gradient of this
@@ -37,10 +46,13 @@ class LossDivergence(Rule):
     changes the weights by 1% or more, `learning-rate-too-high` reports it instead; if gradients are never zeroed,
     `gradients-not-zeroed` does.
 
+    A falling loss began above 0, ended below 0 by ten times as much, and fell in each quarter of the run at least
+    1.5 times as far as in the one before. A likelihood falls more and more slowly.
+
     ## Known problems
     The limits for other losses are wide, because some healthy losses rise: that of the generator in adversarial
     training, that of Q-learning while values grow, one with a weight that a schedule raises. A loss that starts
-    below 0, as one with the wrong sign does, is not covered.
+    below 0 is not covered.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019).
@@ -76,4 +88,29 @@ class LossDivergence(Rule):
             ),
             evidence={"update_size": update, **vars(curve)},
             step=curve.since,
+        )
+
+    @check
+    def from_fall(self, losses: LossHistory, verdicts: Verdicts) -> Finding | None:
+        """Look for a loss that has no lower bound, and falls ever more quickly."""
+        values = losses.values
+        if len(values) < FALLS or not np.isfinite(values).all() or not verdicts.alone:
+            return None
+        began, quarters = float(np.median(values[:FIRST])), np.array_split(values, 4)
+        levels = [began, *(float(np.median(quarter[-FIRST:])) for quarter in quarters)]
+        fell = -np.diff(levels)
+        if began <= 0 or levels[-1] > -FELL_BY * began or (fell[1:] < QUICKER * fell[:-1]).any():
+            return None
+        return self.found(
+            f"The loss began at {began:.4g} and fell to {levels[-1]:.4g}, ever more quickly: by {fell[-2]:.3g} "
+            f"in the "
+            f"third quarter of the run and by {fell[-1]:.3g} in the last. A term of it has no lower bound, and "
+            f"the run "
+            "makes that term as small as it can instead of learning the others.",
+            fix=(
+                "check the signs of the terms: a divergence or a penalty is added, not subtracted",
+                "look for a term of the loss without a lower bound",
+            ),
+            evidence={"began": began, "ended": levels[-1], "fell": [float(one) for one in fell]},
+            step=int(losses.steps[-1]),
         )

@@ -21,7 +21,8 @@ class OptimizerMissesParameters(Rule):
     ## What it does
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient. In a
     script that runs under `diagnose run`, compares what all optimizers hold with the parameters that the first
-    loss depends on, also those that the model does not register, and those of another model that feeds it.
+    loss depends on, also those that the model does not register, and those of another model that feeds it. At the
+    end of a watched run it looks for parameters that were frozen at the start and get gradients since.
 
     ## Why it is bad
     An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
@@ -87,6 +88,22 @@ class OptimizerMissesParameters(Rule):
                 "this model.",
                 fix=rebuild,
                 evidence=evidence | ({"frozen": optimizer.frozen} if optimizer.frozen else {}),
+            )
+        if optimizer.unfrozen:
+            return self.found(
+                f"{count_of(optimizer.unfrozen, 'parameter')} that {_were(optimizer.unfrozen)} frozen at the "
+                f"start "
+                f"require{'s' if optimizer.unfrozen == 1 else ''} gradients now and get them, but the optimizer "
+                f"({optimizer.name}) does not hold {'it' if optimizer.unfrozen == 1 else 'them'}: "
+                f"{describe_parameters(optimizer.missing)}. No step will change "
+                f"{'it' if optimizer.unfrozen == 1 else 'them'}.",
+                fix=(
+                    'optimizer.add_param_group({"params": backbone.parameters(), "lr": ...})  # when it is '
+                    "unfrozen",
+                    f"optimizer = {optimizer.name}(model.parameters(), ...)  # it skips what has no gradient",
+                ),
+                evidence=evidence | {"unfrozen": optimizer.unfrozen},
+                severity="warning",
             )
         share = scalars / model.num_trainable
         replaced = (
@@ -154,6 +171,10 @@ def _held_instead(optimizer: OptimizerFacts) -> str:
             "before it was replaced"
         )
     return "It holds no parameters at all"
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def _are(number: int) -> str:

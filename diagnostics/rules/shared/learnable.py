@@ -12,7 +12,7 @@ ERRORS = 5.0  # standard errors, of a share of wrong answers: the better of seve
 
 def is_learnable(fit: SimpleFit | None) -> bool:
     """Whether the fit predicts other rows clearly better than a constant answer; False if there is none."""
-    if fit is None or fit.error > LEARNABLE * fit.constant_error:
+    if fit is None or fit.constant_error <= 0 or fit.error > LEARNABLE * fit.constant_error:
         return False
     by_chance = fit.constant_error * (1 - fit.constant_error) / fit.predicted
     return not fit.of_classes or fit.constant_error - fit.error >= ERRORS * math.sqrt(max(0.0, by_chance))

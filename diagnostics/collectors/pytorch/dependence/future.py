@@ -51,7 +51,7 @@ def compare_future(subject: Subject) -> FutureFacts:
     before = _by_position(first.main, rows, length, axis)
     if not torch.equal(first.main, again.main):
         raise Unclear("the answers are random in evaluation mode")
-    if sum(_by_position_or_none(t, rows, length, axis) is not None for t in first.others):
+    if sum(by_position_or_none(t, rows, length, axis) is not None for t in first.others):
         raise Unclear("it returns several tensors with an answer for each position")
     changes = []
     predicted = counted.narrow(1 - axis, 0, rows).all(1 - axis).nonzero().flatten().tolist()
@@ -119,13 +119,14 @@ def _by_position(main: Tensor, rows: int, length: int, axis: int) -> Tensor:
     Raises:
         Unclear: there is no such answer for each position.
     """
-    found = _by_position_or_none(main, rows, length, axis)
+    found = by_position_or_none(main, rows, length, axis)
     if found is None:
         raise Unclear("it gives no answer for each position")
     return found
 
 
-def _by_position_or_none(main: Tensor, rows: int, length: int, axis: int) -> Tensor | None:
+def by_position_or_none(main: Tensor, rows: int, length: int, axis: int) -> Tensor | None:
+    """Return the same; None if there is no such answer."""
     layout = (rows, length) if axis == 1 else (length, rows)
     if main.ndim == 3 and main.shape[:2] == layout:
         return main

@@ -15,8 +15,11 @@ NOISE = 0.05  # added to each weight, times its size: opens a gate that starts a
 SEEDS = (0, 1, 2)  # of runs in training mode, where an input may be used now and then, as in teacher forcing
 
 
-def compare_inputs(subject: Subject, axis: Axis) -> dict[str, float]:
-    """Replace each input alone by that of other examples; return the largest change of any answer.
+def compare_inputs(subject: Subject, axis: Axis) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Replace each input alone by that of other examples.
+
+    Returns:
+        The largest change of any answer; and the inputs of which that of the first example alone changes answers.
 
     An input is replaced in evaluation mode first; if nothing changes, in training mode, where it may be used
     alone, and with other weights, since a branch that starts at zero passes nothing on yet.
@@ -42,7 +45,16 @@ def compare_inputs(subject: Subject, axis: Axis) -> dict[str, float]:
             changes[name] = _change_at_all(subject, first, {**first, name: others[name]})
         else:
             del changes[name]
-    return changes
+    but_first = cut(subject.inputs, axis, replaced(axis, 0), axis.whole)
+    of_first = [
+        name
+        for name, change in changes.items()
+        if change > 0
+        and name in subject.tested
+        and not torch.equal(first[name], but_first[name])
+        and largest_change(before, subject.ask({**first, name: but_first[name]})) == 0
+    ]
+    return changes, tuple(of_first)
 
 
 def _change_at_all(subject: Subject, first: Inputs, other: Inputs) -> float:

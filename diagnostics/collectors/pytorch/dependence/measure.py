@@ -8,13 +8,15 @@ from typing import Any
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.facts.dependence import DependenceFacts
 
+from .copied import compare_copy
 from .dropout import active_dropout
 from .examples import Unclear, axes, compare_examples
 from .future import compare_future
 from .inputs import compare_inputs
+from .padding import compare_padding
 from .subject import OutOfTime, Subject
 
-PARTS = ("examples", "inputs", "future", "dropout")
+PARTS = ("examples", "inputs", "future", "padding", "copy", "dropout")
 NO_TIME = "the time for it was over"
 
 
@@ -30,11 +32,15 @@ def measure(subject: Subject) -> DependenceFacts:
             why_not["inputs"] = why_not["examples"]
         else:
             facts = _part(why_not, "examples", compare_examples, subject, found) or facts
-            inputs = _part(why_not, "inputs", compare_inputs, subject, found[0])
-            facts = replace(facts, inputs=inputs or {})
+            inputs, of_first = _part(why_not, "inputs", compare_inputs, subject, found[0]) or ({}, ())
+            facts = replace(facts, inputs=inputs, of_first=of_first)
         future = _part(why_not, "future", compare_future, subject)
+        padding = _part(why_not, "padding", compare_padding, subject)
+        copied = _part(why_not, "copy", compare_copy, subject)
         dropout, noise = _part(why_not, "dropout", active_dropout, subject) or ((), None)
-    return replace(facts, future=future, dropout=dropout, noise=noise, why_not=why_not)
+    return replace(
+        facts, future=future, padding=padding, copy=copied, dropout=dropout, noise=noise, why_not=why_not
+    )
 
 
 def _part(why_not: dict[str, str], name: str, work: Any, *arguments: Any) -> Any:

@@ -186,6 +186,7 @@ class FirstStepPipeline(Pipeline):
             reads=found.reads,
             broadcast=found.broadcast,
             name=None if seen.call is None else seen.call.name,
+            weights=None if seen.call is None else seen.call.class_weights(),
         )
         if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
             yield seen.call.inputs()

@@ -64,6 +64,8 @@ class Measurements:
         self._equal_units = EqualUnits()
         self._rounding = RoundedUpdates(layers, optimizers, held)
         self._known = {id(parameter) for parameter in model.parameters()}
+        still = [p for p in model.parameters() if not p.requires_grad and not p.is_inference()]
+        self._frozen = {id(parameter): parameter._version for parameter in still}
         self._replaced: OptimizerFacts | None = None
         self._labels: Any = None  # that the running pass was called with
 
@@ -150,6 +152,7 @@ class Measurements:
         found: list[Any] = [
             predictions,
             self._inputs.facts(),
+            self._inputs.drawn(),
             self._modes.facts(),
             self._graphs.facts(),
             self._rounding.facts(),
@@ -163,7 +166,7 @@ class Measurements:
 
     def _look_for_replaced(self, step: int) -> None:
         if self._optimizers and step:
-            self._replaced = replaced_since(self._optimizers, self._model, self._known)
+            self._replaced = replaced_since(self._optimizers, self._model, self._known, self._frozen)
 
 
 def _is_poor(predictions: PredictionFacts) -> bool:

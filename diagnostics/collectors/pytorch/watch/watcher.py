@@ -85,7 +85,7 @@ class TorchWatcher:
         self._skipped = SkippedSteps(self._layers, self._safely)
         calls_fault = functools.partial(guard.switch_off, "calls")
         groups = [optimizer.param_groups for optimizer in self._optimizers]
-        self._calls = CallOrder(self._layers.parameters, self._held, groups, calls_fault)
+        self._calls = CallOrder(self._layers.parameters, self._held, groups, calls_fault, self._latest_pass)
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
         self.forwards = 0
         self._handles: list[Any] = []
@@ -286,6 +286,11 @@ class TorchWatcher:
 
         for tensor in [t for t in tensors(output) if t.requires_grad][:OUTPUTS]:
             tensor.register_hook(begins)
+
+    def _latest_pass(self) -> CapturedPass | None:
+        pending = self._pending
+        row = pending.next if pending.next.kept is not None or pending.open is None else pending.open
+        return row.kept
 
     def _backward_begins(self, kept: CapturedPass | None) -> None:
         row = self._pending.next

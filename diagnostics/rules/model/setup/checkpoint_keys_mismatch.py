@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.calls import LoadedKeys
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.text.join import count_of, listed
 
+FEW = 0.1  # of the model's keys that were found: a bias or a buffer may have the same name by chance
 MAX_KEYS_NAMED = 4  # in the message; the evidence holds them all
 WRAPPERS = {  # what adds a prefix to every key
     "module.": "DataParallel or DistributedDataParallel",
@@ -23,7 +25,8 @@ class CheckpointKeysMismatch(Rule):
 
     ## What it does
     Compares the missing with the unexpected keys of the error, and reports the prefix that makes them equal, a
-    checkpoint that holds more than the model's state, or the layers that differ.
+    checkpoint that holds more than the model's state, or the layers that differ. In a watched run it does so, too,
+    after a `load_state_dict(..., strict=False)` that found hardly any key of the model.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
@@ -43,7 +46,9 @@ class CheckpointKeysMismatch(Rule):
     ```
 
     ## Thresholds
-    None: it is found only after loading has failed.
+    None where loading has failed. With `strict=False` less than a tenth of the model's keys were found, and as
+    many keys of the checkpoint were left over, or a prefix makes most of them fit: a new head, or a part of a
+    larger checkpoint, is loaded that way on purpose.
 
     ## Known problems
     From an old version's message that stops at the first key, only that key is known.
@@ -69,6 +74,31 @@ class CheckpointKeysMismatch(Rule):
                 "prefix": prefix_of(symptom),
             },
             where=crash.where,
+        )
+
+    @check
+    def from_load(self, loaded: LoadedKeys) -> Finding | None:
+        """Look for a load with `strict=False` that loaded next to nothing."""
+        symptom = CheckpointKeysDiffer(loaded.model, loaded.missing, loaded.unexpected)
+        few = loaded.loaded < FEW * loaded.keys and len(loaded.unexpected) >= loaded.loaded
+        prefix = prefix_of(symptom)
+        if not few and (prefix is None or len(loaded.missing) * 2 < loaded.keys):
+            return None
+        seen, fix = _of_model(symptom)
+        none = "no key of the checkpoint fits" if not loaded.loaded else f"only {loaded.loaded} keys fit"
+        return self.found(
+            f"`load_state_dict(..., strict=False)` left {len(loaded.missing)} of the {loaded.keys} keys of "
+            f"{loaded.model} as they were: {none}. {seen} The model trains from its random start.",
+            fix=(*((fix,) if isinstance(fix, str) else fix), "print what load_state_dict returns"),
+            evidence={
+                "model": loaded.model,
+                "missing": list(loaded.missing),
+                "unexpected": list(loaded.unexpected),
+                "loaded": loaded.loaded,
+                "prefix": prefix,
+            },
+            where=loaded.where,
+            severity="warning",
         )
 
 

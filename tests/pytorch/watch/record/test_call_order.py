@@ -8,9 +8,10 @@ import torch
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
 
+from diagnostics.collectors.pytorch.watch.record.calls import discarded
 from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
-from diagnostics.facts.calls import ClipFacts, RestoreFacts, ScaledClipFacts, StepOrderFacts
+from diagnostics.facts.calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.pipeline import OptimizerFacts
 from tests.pytorch.watched import batch, mlp
 
@@ -277,6 +278,100 @@ class TestStepOrder:
             optimizer.step  # noqa: B018
 
         assert self.order(loop) == StepOrderFacts(0, 0, 0, 5, 5, False)
+
+
+class TestDiscardedGradients:
+    def order(self, *, clears=True, attack=False, every=4, monkeypatch):
+        monkeypatch.setattr(discarded, "reads_gradients", lambda file: False)  # this one does
+        torch.manual_seed(0)
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        watch = TorchWatcher(model, [optimizer], 2)
+        inputs, labels = batch(0)
+        for step in range(40):
+            if not attack or step % every == 0:
+                inputs, labels = batch(step)
+            if clears or step % every == 0:
+                optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs + 0.01 * attack * step), labels).backward()
+            if (step + 1) % every == 0:
+                optimizer.step()
+        watch.close()
+        (found,) = [fact for fact in watch.course() if isinstance(fact, StepOrderFacts)]
+        assert watch.faults == {}
+        return found
+
+    def test_of_an_accumulation_that_clears_each_batch(self, monkeypatch):
+        found = self.order(monkeypatch=monkeypatch)
+        assert (found.steps, found.passes, found.discarded) == (10, 40, 30)
+        assert found.where.file == "tests/pytorch/watch/record/test_call_order.py"
+
+    def test_none_are_where_they_are_accumulated(self, monkeypatch):
+        assert self.order(clears=False, monkeypatch=monkeypatch).discarded == 0
+
+    def test_none_are_of_passes_on_the_same_examples(self, monkeypatch):
+        assert self.order(attack=True, monkeypatch=monkeypatch).discarded == 0
+
+    def test_a_script_that_reads_gradients_is_not_judged(self, tmp_path):
+        script = tmp_path / "train.py"
+        script.write_text("kept = [p.grad.clone() for p in model.parameters()]")
+        assert discarded.reads_gradients(str(script))
+        script.write_text("optimizer.zero_grad(); model.requires_grad_()")
+        assert not discarded.reads_gradients(str(script))
+
+
+class TestLoadedKeys:
+    def load(self, state, **options):
+        torch.manual_seed(0)
+        model = mlp()
+        watch = TorchWatcher(model, [torch.optim.SGD(model.parameters(), lr=0.05)], 2)
+        model.load_state_dict(state, **options)
+        watch.close()
+        return [fact for fact in watch.course() if isinstance(fact, LoadedKeys)]
+
+    def test_of_a_wrapped_model(self):
+        (found,) = self.load({f"module.{key}": value for key, value in mlp().state_dict().items()}, strict=False)
+        assert (found.model, found.keys, found.loaded, len(found.unexpected)) == ("Sequential", 4, 0, 4)
+        assert found.where.file == "tests/pytorch/watch/record/test_call_order.py"
+
+    def test_a_part_that_fits_is_no_news(self):
+        state = mlp().state_dict()
+        assert self.load(state) == []
+        del state["0.weight"]
+        assert self.load(state, strict=False) == []
+
+
+def test_losses_scaled_for_a_step_without_the_scaler():
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    scaler = torch.amp.GradScaler("cpu")
+    watch = TorchWatcher(model, [optimizer], 2)
+    for step in range(6):
+        inputs, labels = batch(step)
+        optimizer.zero_grad()
+        scaler.scale(nn.functional.cross_entropy(model(inputs), labels)).backward()
+        optimizer.step()
+    watch.close()
+    (found,) = [fact for fact in watch.course() if isinstance(fact, StepOrderFacts)]
+    assert (found.scaled, found.unscaled) == (6, -1)  # this file reads gradients
+
+
+def test_a_layer_that_was_unfrozen_while_watched():
+    torch.manual_seed(0)
+    model = mlp()
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.05)
+    watch = TorchWatcher(model, [optimizer], 2)
+    for step in range(6):
+        model[0].requires_grad_(step > 2)
+        inputs, labels = batch(step)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+    watch.close()
+    (found,) = [fact for fact in watch.course() if isinstance(fact, OptimizerFacts)]
+    assert (sorted(found.missing), found.unfrozen) == (["0.bias", "0.weight"], 2)
 
 
 def test_gradients_that_the_script_computes_itself_pile_up_nowhere():

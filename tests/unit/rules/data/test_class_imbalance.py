@@ -94,3 +94,29 @@ class TestFromDataset:
             RULE.from_dataset(
                 DatasetFacts(100, 100, labels=labels), CROSS_ENTROPY, OutputFacts((8, 2), num_classes)
             )
+
+
+def weighted(weights, labels=(540, 60)):
+    rows = DatasetFacts(6000, 600, labels=labelled(*labels))
+    return RULE.from_weights(rows, LossFacts(0.2, "cross_entropy", class_weights=True, weights=weights))
+
+
+class TestWeights:
+    def test_that_follow_the_number_of_labels(self):
+        finding = weighted((0.9, 0.1))
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The class weights follow the number of labels instead of its inverse: class 0 has 9 times the "
+            "labels of "
+            "class 1, and 9 times its weight. The rare class counts for even less than without weights."
+        )
+
+    @pytest.mark.parametrize("weights", [(0.1, 0.9), (1.0, 1.0), (1.0, 0.4)])
+    def test_silent_on_their_inverse_on_none_and_on_costs(self, weights):
+        assert weighted(weights) is None
+
+    def test_not_applicable_without_weights_or_labels(self):
+        with pytest.raises(NotApplicable, match="needs class weights"):
+            weighted(None)
+        with pytest.raises(NotApplicable, match="needs 10 labels of each class"):
+            weighted((0.9, 0.1), labels=(600, 0))

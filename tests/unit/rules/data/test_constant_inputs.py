@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import BlankRows, TargetHistory
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.data.constant_inputs import ConstantInputs
@@ -125,3 +126,26 @@ class TestNotApplicable:
     def test_to_fewer_than_eight_examples(self):
         with pytest.raises(NotApplicable, match="needs a batch of at least 8 examples"):
             RULE.from_batch(BatchFacts(7, {"0": np.ones((7, 5))}, LABELS[:7]))
+
+
+def sampled(blank, different=4, elsewhere=0.0):
+    steps = np.arange(0, 200, 20)
+    rows = BlankRows(640, blank, 0.0, elsewhere, different)
+    return RULE.from_rows(TargetHistory("cross_entropy", steps, steps * 1.0, steps * 1.0, 640, 4, blank=rows))
+
+
+class TestBlankRows:
+    def test_with_several_targets_is_a_warning(self):
+        finding = sampled(200)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "200 of the 640 training rows sampled (31%) hold nothing but the value 0, which is rare in the "
+            "others, "
+            "and they have 4 different targets. The model cannot distinguish them, and can only learn one answer "
+            "for "
+            "all of them."
+        )
+
+    @pytest.mark.parametrize("rows", [(9,), (200, 1), (200, 4, 0.3)])
+    def test_silent_on_few_on_a_class_of_their_own_and_on_a_background(self, rows):
+        assert sampled(*rows) is None

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import CopiedTarget, TargetHistory
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import LabelsInInputsCrash
+from diagnostics.facts.dependence import CopyFacts, DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.data.labels_in_inputs import LabelsInInputs
 
@@ -123,3 +125,56 @@ class TestFromCrash:
     def test_says_what_could_not_be_read_from_the_frames(self):
         finding = RULE.from_crash(CRASH, LabelsInInputsCrash())
         assert "holds the labels, could not be read from the exception's frames. A loss given" in finding.message
+
+
+def copied(column, equal):
+    steps = np.arange(0, 200, 20)
+    found = CopiedTarget(column, 25, 640, 640 if equal else 2, equal)
+    return RULE.from_targets(
+        TargetHistory("mean_squared_error", steps, steps * 1.0, steps * 1.0, 640, 1, copied=found)
+    )
+
+
+class TestTargetAmongTheInputs:
+    def test_as_the_last_value_of_a_window(self):
+        finding = copied(24, True)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "Number 24 of the 25 that were looked at in each row (the last one) is the target itself, in all 640 "
+            "rows "
+            "sampled, without exception. The model reads the answer from its input: its scores say nothing about "
+            "data "
+            "whose target is not known."
+        )
+
+    def test_as_a_code_of_the_class(self):
+        assert copied(3, False).message.startswith(
+            "Number 3 of the 25 that were looked at in each row has one value for each of the 2 classes, in all"
+        )
+
+    def test_silent_without_one(self):
+        steps = np.arange(0, 200, 20)
+        assert RULE.from_targets(TargetHistory("cross_entropy", steps, steps, steps, 640, 1)) is None
+
+
+class TestCopiedTokens:
+    def judge(self, share, source="src", trained=True):
+        return RULE.from_answers(DependenceFacts(copy=CopyFacts("tgt", share, source, 9), trained=trained))
+
+    def test_of_a_decoder_that_is_given_its_targets(self):
+        finding = self.judge(1.0)
+        assert finding.severity == "error"
+        assert finding.message == (
+            "The targets are the tokens of the input 'tgt' at the same position, and the trained model copies "
+            "them: "
+            "given random tokens there, it gives back 100% of them. It needs nothing of its other input for that. "
+            "When it is to write by itself there is nothing to copy."
+        )
+
+    def test_silent_where_random_tokens_are_not_given_back(self):
+        assert self.judge(0.5) is None
+        assert self.judge(1.0, trained=False) is None
+
+    def test_not_applicable_where_targets_are_no_input(self):
+        with pytest.raises(NotApplicable, match="needs a model whose targets"):
+            RULE.from_answers(DependenceFacts(trained=True))

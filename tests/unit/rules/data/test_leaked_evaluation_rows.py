@@ -2,6 +2,8 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.data import DatasetFacts, SplitFacts
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import UnreadSplit, WrittenFacts
 from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
 
 RULE = LeakedEvaluationRows()
@@ -129,3 +131,41 @@ class TestNotApplicable:
     def test_without_common_columns(self):
         with pytest.raises(NotApplicable, match="needs columns that both sets have"):
             RULE.from_splits(SplitFacts(100, 100, 100, 100, 100, ()))
+
+
+class TestSource:
+    def test_an_evaluation_loader_of_the_training_part(self):
+        where = Where("train.py", 12, "<module>")
+        finding = RULE.from_source(
+            WrittenFacts(unread=(UnreadSplit("val_set", "train_set", "val_loader", where),))
+        )
+        assert (finding.rule, finding.severity, str(finding.where)) == (
+            "leaked-evaluation-rows",
+            "warning",
+            "train.py:12",
+        )
+        assert finding.message == (
+            "`val_loader` is made of `train_set`, which the model is trained on, and `val_set` is split off and "
+            "never "
+            "used: all evaluation rows are also in the training set."
+        )
+        assert finding.fix == "val_loader = DataLoader(val_set, ...)"
+
+    def test_silent_where_all_parts_are_read(self):
+        assert RULE.from_source(WrittenFacts()) is None
+
+
+class TestWindows:
+    def test_that_overlap_with_training_windows(self):
+        finding = RULE.from_splits(SplitFacts(692, 692, 173, 173, 0, ("0",), overlapping=170))
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "170 of the 173 compared evaluation rows (98%) are windows of a series that overlap with windows in "
+            "the "
+            "training set: the same values stand there, some steps earlier or later. The model is trained on "
+            "them, and "
+            "on what follows them, so the evaluation score is higher than the score on new data would be."
+        )
+
+    def test_that_are_few_are_no_news(self):
+        assert RULE.from_splits(SplitFacts(692, 692, 173, 173, 0, ("0",), overlapping=30)) is None

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import OutputFacts
 from diagnostics.rules.data.single_class_labels import SingleClassLabels
@@ -82,3 +83,32 @@ class TestFromDataset:
         rows = DatasetFacts(40, 40, labels=np.zeros(40, int))
         with pytest.raises(NotApplicable, match="at least two classes"):
             RULE.from_dataset(rows, OutputFacts((8, 1), num_classes))
+
+
+def binary(only_target, kind="binary_cross_entropy", outputs=1, alone=True):
+    steps = np.arange(0, 200, 20)
+    targets = TargetHistory(kind, steps, steps * 0.0, steps * 0.0, 640, outputs, only_target=only_target)
+    return RULE.from_targets(targets, Verdicts(frozenset(), frozenset(), alone=alone))
+
+
+class TestFromTargets:
+    def test_tells_of_labels_that_are_all_0(self):
+        finding = binary(0.0)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "All labels of the 640 examples in 10 sampled steps are 0. From one class the model can only learn a "
+            "constant prediction, and its loss falls to 0."
+        )
+
+    def test_labels_that_are_all_1_may_be_pairs_in_order(self):
+        assert binary(1.0).severity == "note"
+
+    def test_silent_on_two_classes_and_on_a_smoothed_one(self):
+        assert binary(None) is None
+        assert binary(0.05) is None
+
+    def test_not_applicable_to_players_in_turn_nor_to_several_outputs(self):
+        with pytest.raises(NotApplicable, match="not trained in turn"):
+            binary(0.0, alone=False)
+        with pytest.raises(NotApplicable, match="needs a binary cross entropy"):
+            binary(0.0, kind="mean_squared_error")

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.inputs import DrawnInputs, InputSample
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
+from tests.support.courses import history, judge
 
 RULE = UnscaledInputs()
 TEN = OutputFacts((32, 10), 10, lowest=-40.0, highest=40.0)
@@ -223,3 +226,52 @@ class TestTargets:
         start = float((self.PRICES**2).mean())
         fitted = OutputFacts((32, 1), None, lowest=90_000.0, highest=700_000.0)
         assert self.judge(trial([start] * 30), self.PRICES, fitted) is None
+
+
+FITS = SimpleFit(120, 120, 0.8, 0.1, True, True)
+
+
+def ended(scale, losses, fit=FITS, constant=1.79, alone=True):
+    images = np.random.default_rng(0).random((32, 1, 64)).astype(np.float32) * scale
+    drawn = DrawnInputs({"0": InputSample((images,), 64, positional=True)})
+    steps = np.arange(0, 200, 20)
+    constants = np.full(10, constant)
+    targets = TargetHistory("cross_entropy", steps, constants, constants, 640, 6, fit)
+    return judge(
+        RULE.from_course,
+        history(np.full(200, losses)),
+        drawn,
+        targets,
+        Verdicts(frozenset(), frozenset(), alone=alone),
+    )
+
+
+class TestInputsAndTheEndOfTheRun:
+    def test_tells_of_bytes_divided_twice(self):
+        finding = ended(1 / 255, 1.79)
+        assert finding.severity == "warning"
+        assert finding.message.startswith("Input 0 runs from ")
+        assert finding.message.endswith(
+            " in the batches sampled, and the run ended with a loss of 1.79, where one and the same answer for "
+            "every "
+            "example would score 1.79. Inputs this small leave the first layer with little but its bias: the "
+            "answers "
+            "hardly differ. A simple fit to the same rows, standardised, predicts others."
+        )
+        assert finding.alternatives == ("divide by 255 once: ToTensor() has done so already",)
+
+    def test_tells_of_large_ones_far_above_the_constant_answer(self):
+        assert ended(9e4, 8000.0).message.endswith(
+            "Inputs this large turn each step into a leap of the outputs. A simple fit to the same rows, "
+            "standardised, predicts others."
+        )
+        assert ended(9e4, 1.8) is None
+
+    def test_silent_on_a_usual_scale_on_a_run_that_learned_and_on_noise(self):
+        assert ended(1.0, 1.79) is None
+        assert ended(1 / 255, 0.4) is None
+        assert ended(1 / 255, 1.79, fit=SimpleFit(120, 120, 0.8, 0.79, True, True)) is None
+
+    def test_not_applicable_to_players_in_turn(self):
+        with pytest.raises(NotApplicable, match="needs 100 steps of a run"):
+            ended(1 / 255, 1.79, alone=False)

@@ -3,6 +3,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import RestoredWeights, RestoreFacts
 from diagnostics.facts.where import Where
+from diagnostics.facts.written import KeptModel, WrittenFacts
 from diagnostics.rules.evaluation.weights_kept_by_reference import WeightsKeptByReference
 from tests.support.courses import judge
 
@@ -53,3 +54,23 @@ class TestSilent:
 def test_not_applicable_without_any_load():
     with pytest.raises(NotApplicable, match="needs calls of load_state_dict"):
         judge(RULE.from_restores)
+
+
+class TestSource:
+    def test_a_model_kept_under_a_second_name(self):
+        kept = KeptModel("best_model", "model", Where("train.py", 31, "main"))
+        finding = RULE.from_source(WrittenFacts((kept,)))
+        assert (finding.rule, finding.severity, str(finding.where)) == (
+            "weights-kept-by-reference",
+            "warning",
+            "train.py:31 in main",
+        )
+        assert finding.message == (
+            "`best_model` is kept in the loop without a copy: it is `model` itself, which goes on training. "
+            "After the "
+            "loop it holds the weights of the last step, not the best ones."
+        )
+        assert finding.fix == "best_model = copy.deepcopy(model)"
+
+    def test_silent_where_nothing_is_kept(self):
+        assert RULE.from_source(WrittenFacts()) is None

@@ -41,3 +41,13 @@ def test_not_applicable_without_its_evidence():
         judge(question=0.0, answer=0.0)
     with pytest.raises(NotApplicable, match="all alike"):
         RULE.from_answers(DependenceFacts(why_not={"inputs": "the examples are all alike"}))
+
+
+def test_fires_on_an_input_of_the_first_example():
+    finding = RULE.from_answers(DependenceFacts(inputs={"0": 1.0, "style": 2.0}, of_first=("style",)))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "Of the model's input 'style' only the first example of a batch is used: replacing it for all others "
+        "changes "
+        "no bit of any answer. It is broadcast against the batch, and each example is given that of another."
+    )

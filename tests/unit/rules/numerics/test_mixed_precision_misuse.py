@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.calls import ScaledClipFacts
+from diagnostics.facts.calls import ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import MixedPrecisionMisused
 from diagnostics.facts.where import Where
@@ -63,3 +63,28 @@ class TestScaledGradientsClipped:
     def test_are_not_judged_after_two_steps(self):
         with pytest.raises(NotApplicable, match="needs 3 steps with clipped gradients of a scaled loss"):
             judge(RULE.from_clips, replace(self.CLIPS, steps=2, scaled=2))
+
+
+class TestSteps:
+    def judge(self, scaled=120, unscaled=0, steps=120):
+        facts = StepOrderFacts(steps, 0, 0, steps, steps, True, scaled=scaled, unscaled=unscaled)
+        return MixedPrecisionMisuse().from_steps(facts)
+
+    def test_of_the_optimizer_on_a_scaled_loss(self):
+        finding = self.judge()
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "`scaler.scale` has scaled 120 losses, and neither `scaler.step` nor `scaler.unscale_` was ever "
+            "called: "
+            "the 120 steps of the optimizer used gradients that are as many times too large, 65,536 at first, "
+            "and did "
+            "not leave out those with an overflow."
+        )
+
+    def test_of_the_scaler_or_divided_by_hand_are_right(self):
+        assert self.judge(unscaled=120) is None
+        assert self.judge(unscaled=-1) is None
+
+    def test_without_a_scaler_are_not_judged(self):
+        with pytest.raises(NotApplicable, match="losses scaled by a loss scaler"):
+            self.judge(scaled=0)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
 from diagnostics.rules.optimizer.loss_divergence import LossDivergence
 from tests.support.courses import answers, history, judge
 
@@ -46,3 +47,21 @@ class TestSilent:
 def test_not_applicable_without_losses():
     with pytest.raises(NotApplicable, match="needs the losses of the steps"):
         judge(RULE.from_history, history(steps=400))
+
+
+def fall(losses, alone=True):
+    return judge(RULE.from_fall, history(losses), Verdicts(frozenset(), frozenset(), alone=alone))
+
+
+class TestFall:
+    def test_below_0_ever_more_quickly(self):
+        finding = fall(40 - np.exp(np.linspace(0, 9, 200)))
+        assert (finding.rule, finding.severity) == ("loss-divergence", "warning")
+        assert finding.message.startswith("The loss began at 38.9")
+        assert "ever more quickly: by" in finding.message
+        assert finding.fix.startswith("check the signs of the terms")
+
+    def test_silent_on_a_likelihood_and_on_players_in_turn(self):
+        assert fall(10 - 60 * np.sqrt(np.linspace(0, 1, 200))) is None
+        assert fall(40 - np.exp(np.linspace(0, 9, 200)), alone=False) is None
+        assert fall(np.exp(-np.linspace(0, 9, 200))) is None

@@ -129,3 +129,15 @@ class TestLeaves:
 
     def test_silent_where_all_are_trained(self):
         assert judge_leaves() is None
+
+
+def test_parameters_that_were_unfrozen_later():
+    facts = OptimizerFacts("Adam", (1e-3,), {"backbone.weight": 900, "backbone.bias": 9}, 2, 0, unfrozen=2)
+    finding = OptimizerMissesParameters().from_optimizer(facts, MODEL)
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "2 parameters that were frozen at the start require gradients now and get them, but the optimizer (Adam) "
+        "does "
+        "not hold them: backbone.* (2 parameters). No step will change them."
+    )
+    assert finding.fix.startswith("optimizer.add_param_group(")

@@ -11,7 +11,7 @@ from torch import Tensor
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
 from diagnostics.collectors.shared.input_sample import Collected, collected, is_measured, part_of, samples
-from diagnostics.facts.inputs import InputFacts
+from diagnostics.facts.inputs import DrawnInputs, InputFacts
 
 TRAINING = 16  # batches looked at
 EVALUATION = 64  # passes looked at; with few rows each, as with a batch size of 1, that is no more than a batch
@@ -44,6 +44,11 @@ class InputSamples:
         if _is_chosen(self._rounds) and _is_chosen(self._passes):
             self._looks += 1
             _take(self._evaluation, args, kwargs)
+
+    def drawn(self) -> DrawnInputs | None:
+        """Return the training inputs; None if there were none."""
+        training = samples(_on_host(self._training))
+        return DrawnInputs(training) if training else None
 
     def facts(self) -> InputFacts | None:
         """Return the facts; None if there was no evaluation."""

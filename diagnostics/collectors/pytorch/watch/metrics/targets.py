@@ -19,6 +19,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
 from diagnostics.collectors.shared.target_recovery import FORMULAS, recovered
+from diagnostics.collectors.shared.target_rows import blank_rows, copied_target, only_target
 from diagnostics.facts.course import DrawnRows, SimpleFit, TargetHistory
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import LossHistory
@@ -34,6 +35,7 @@ EXAMPLES = 100  # in these passes together, to know the mean of the targets
 DRIFT = 0.25  # of the variance: how far, squared, the mean may go from one half of the run to the other
 FRACTIONS = 0.5  # of the numbers of a row; fewer are categories, or mostly zeros
 TOKENS = 8  # in a row of ids
+TARGET_DIGITS = 3  # of a target: it comes out of a gradient, with rounding
 NOT_LEARNED = 0.9  # of the constant answer's loss: below, no fit is tried
 
 
@@ -190,7 +192,32 @@ def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> Ta
         of_classes = formula.kind == "cross_entropy" or (formula.kind == "binary_cross_entropy" and width == 1)
         fit = _fit(seen, of, of_classes)
     steps = np.array([one.step for one in seen])
-    return TargetHistory(formula.kind, steps, losses, constant, int(sizes.sum()), width, fit)
+    rows = np.concatenate([one.rows for one in of]).round(TARGET_DIGITS)
+    inputs, targets = _pairs(seen, of)
+    return TargetHistory(
+        formula.kind,
+        steps,
+        losses,
+        constant,
+        int(sizes.sum()),
+        width,
+        fit,
+        only_target(rows),
+        None if inputs is None else blank_rows(inputs, targets.round(TARGET_DIGITS)),
+        None if inputs is None else copied_target(inputs, targets, formula.kind),
+    )
+
+
+def _pairs(seen: list[_Seen], of: list[_Moments]) -> tuple[Array | None, Array]:
+    """Return rows of floating-point inputs (n, features), None if not known, and their targets (n, outputs)."""
+    pairs = [
+        (one.inputs, moments.rows)
+        for one, moments in zip(seen, of, strict=True)
+        if one.inputs is not None and one.inputs.dtype.kind == "f" and len(one.inputs) == len(moments.rows)
+    ]
+    if not pairs or len({inputs.shape[1:] for inputs, _ in pairs}) > 1:
+        return None, np.zeros((0, 0))
+    return np.concatenate([inputs for inputs, _ in pairs]), np.concatenate([targets for _, targets in pairs])
 
 
 def _drifts(means: Array, squares: Array, sizes: Array) -> bool:

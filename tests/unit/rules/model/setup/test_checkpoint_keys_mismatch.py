@@ -1,5 +1,7 @@
+from diagnostics.facts.calls import LoadedKeys
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
+from diagnostics.facts.where import Where
 from diagnostics.rules.model.setup.checkpoint_keys_mismatch import CheckpointKeysMismatch, prefix_of
 
 RULE = CheckpointKeysMismatch()
@@ -62,3 +64,28 @@ class TestFromCrash:
     def test_an_optimizer_has_other_groups(self):
         finding = RULE.from_crash(CRASH, CheckpointKeysDiffer(of_optimizer=True))
         assert finding.message.startswith("The optimizer's saved state belongs to other parameter groups")
+
+
+class TestLoad:
+    KEYS = ("backbone.0.weight", "backbone.0.bias", "backbone.2.weight", "backbone.2.bias", "fc.weight", "fc.bias")
+
+    def judge(self, missing, unexpected, loaded):
+        facts = LoadedKeys(
+            "Classifier", len(missing) + loaded, missing, unexpected, loaded, Where("t.py", 9, "main")
+        )
+        return CheckpointKeysMismatch().from_load(facts)
+
+    def test_of_a_wrapped_model(self):
+        finding = self.judge(self.KEYS, tuple(f"module.{key}" for key in self.KEYS[:4]), 0)
+        assert (finding.severity, str(finding.where)) == ("warning", "t.py:9 in main")
+        assert finding.message == (
+            "`load_state_dict(..., strict=False)` left 6 of the 6 keys of Classifier as they were: no key of the "
+            "checkpoint fits. Every key of the checkpoint begins with 'module.', which DataParallel or "
+            "DistributedDataParallel adds; those of Classifier do not. The model trains from its random start."
+        )
+
+    def test_of_another_head_is_meant(self):
+        assert self.judge(("fc.weight", "fc.bias"), ("head.weight", "head.bias"), 4) is None
+
+    def test_of_a_part_of_a_larger_checkpoint_is_meant(self):
+        assert self.judge(("fc.weight",), tuple(f"decoder.{n}" for n in range(40)), 5) is None

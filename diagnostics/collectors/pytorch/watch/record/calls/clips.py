@@ -75,6 +75,18 @@ class Clips:
         """Record `scaler.step(optimizer)`, before it."""
         self._scaled.steps(number, scaler, optimizer)
 
+    def loss_scaled(self) -> None:
+        """Record that a loss scaler scales a loss."""
+        self._scaled.loss()
+
+    def divided(self) -> None:
+        """Record that a loss scaler is asked to divide gradients."""
+        self._scaled.divided()
+
+    def losses(self) -> tuple[int, int]:
+        """Return how many losses were scaled, and how often the scaler was asked; see `StepOrderFacts`."""
+        return self._scaled.losses()
+
     def read(self) -> None:
         """Read the norms from the device."""
         norms = list(self._norms)

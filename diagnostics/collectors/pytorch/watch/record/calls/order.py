@@ -8,9 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from diagnostics.facts.calls import ClipFacts, RestoredWeights, RestoreFacts, ScaledClipFacts, StepOrderFacts
+from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
+from diagnostics.facts.calls import (
+    ClipFacts,
+    LoadedKeys,
+    RestoredWeights,
+    RestoreFacts,
+    ScaledClipFacts,
+    StepOrderFacts,
+)
 
 from .clips import Clips
+from .discarded import DiscardedPasses
 from .patches import calls
 
 STALE = 16  # loads of stale weights, remembered
@@ -30,6 +39,7 @@ class CallOrder:
         held: by optimizer, the parameters of the model that it holds, with their numbers.
         groups: by optimizer, its parameter groups.
         on_fault: called with a fault of this library; then nothing is heard any more.
+        latest: returns the latest forward pass of the loop.
     """
 
     def __init__(
@@ -38,6 +48,7 @@ class CallOrder:
         held: list[list[tuple[int, nn.Parameter]]],
         groups: list[Any],
         on_fault: Callable[[Exception], None],
+        latest: Callable[[], CapturedPass | None] = lambda: None,
     ) -> None:
         self._owned = {id(parameter) for parameter in parameters.values()}
         self.first = next(iter(parameters.values()), None)
@@ -49,6 +60,8 @@ class CallOrder:
         self._passes = [calls.passes for _ in held]
         self._cleared = [-1 for _ in held]  # the same at its last `zero_grad`
         self._groups = groups
+        self._discarded = DiscardedPasses(latest)
+        self._unfit: list[LoadedKeys] | None = None  # once the loop is over
         self._began = self._asked_at = calls.passes
         self._zeroed = self._late_zeros = self._without_backward = self._own_steps = 0
         self._sample = None if self.first is None else _few(self.first)
@@ -61,6 +74,7 @@ class CallOrder:
     def close(self) -> None:
         """Listen no more; the facts stay."""
         self._passes_end = calls.passes - self._began
+        self._unfit = calls.loaded_into(self)
         calls.leave(self)
 
     def stepped(self, number: int, steps: int) -> None:
@@ -73,6 +87,7 @@ class CallOrder:
         passes = calls.passes
         if number < len(self._passes):
             self._own_steps += 1
+            self._discarded.goes_on()
             if passes == self._passes[number]:
                 self._without_backward += 1
             elif passes == self._cleared[number]:
@@ -89,6 +104,9 @@ class CallOrder:
         """Record a `zero_grad` of an optimizer, or of the whole model where no groups are given."""
         for number, own in enumerate(self._groups):
             if groups is None or own is groups:
+                unused = calls.passes > max(self._cleared[number], self._passes[number], calls.passes_at_step)
+                if unused and len(self._groups) == 1 and calls.hears_only(self):  # no player of several
+                    self._discarded.cleared()
                 self._cleared[number] = calls.passes
                 self._zeroed += groups is not None
 
@@ -127,18 +145,30 @@ class CallOrder:
             self._moved = not torch.equal(self._sample, _few(self.first))
         self.clips.read()
 
-    def facts(self) -> tuple[ClipFacts | RestoreFacts | ScaledClipFacts | StepOrderFacts, ...]:
+    def facts(self) -> tuple[ClipFacts | LoadedKeys | RestoreFacts | ScaledClipFacts | StepOrderFacts, ...]:
         """Return what was heard, as far as it was read."""
         loads = RestoreFacts(self._loads, tuple(self._stale), self._num_stale) if self._loads else None
-        found = (self._order(), self.clips.facts(), loads, self.clips.scaled())
+        unfit = calls.loaded_into(self) if self._unfit is None else self._unfit
+        found = (*unfit, self._order(), self.clips.facts(), loads, self.clips.scaled())
         return tuple(facts for facts in found if facts is not None)
 
     def _order(self) -> StepOrderFacts | None:
         if not self._groups:
             return None
         passes = calls.passes - self._began if self._passes_end is None else self._passes_end
-        steps = self._own_steps, self._late_zeros, self._without_backward
-        return StepOrderFacts(*steps, passes, self._zeroed, self._moved)
+        thrown, (scaled, unscaled) = self._discarded.count, self.clips.losses()
+        return StepOrderFacts(
+            steps=self._own_steps,
+            cleared=self._late_zeros,
+            without_backward=self._without_backward,
+            passes=passes,
+            zeroed=self._zeroed,
+            moved=self._moved,
+            discarded=thrown,
+            where=self._discarded.where if thrown else None,
+            scaled=scaled,
+            unscaled=unscaled,
+        )
 
 
 def _few(parameter: nn.Parameter) -> Tensor:

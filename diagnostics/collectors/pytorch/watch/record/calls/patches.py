@@ -17,10 +17,12 @@ from torch.nn.utils import clip_grad
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.facts.calls import RestoreFacts
+from diagnostics.facts.calls import LoadedKeys, RestoreFacts
 
+from .script_line import script_line
 from .state_dicts import StateDicts, first_trainable
 
 if TYPE_CHECKING:
@@ -34,10 +36,11 @@ class CallPatches:
 
     Attributes:
         passes: backward passes of the script so far, while anybody listened.
+        passes_at_step: those up to the latest step of any optimizer.
     """
 
     def __init__(self) -> None:
-        self.passes = 0
+        self.passes = self.passes_at_step = 0
         self._listeners: list[CallOrder] = []
         self._holders: list[tuple[Callable[[Exception], None], OnLoad]] = []
         self._patches = Patches()
@@ -45,6 +48,7 @@ class CallPatches:
         self._guard = FaultGuard(on_fault=self._failed)
         self._broken = False
         self._state_dicts = StateDicts(self._steps_now)
+        self._unfit: IdentityMap[nn.Module, LoadedKeys] = IdentityMap()  # the latest load into each
         self._lock = threading.Lock()
 
     def hold(
@@ -96,16 +100,19 @@ class CallPatches:
             self._patches.around(module, "clip_grad_value_", self._clipping_values)
         self._patches.after(nn.Module, "state_dict", self._takes)
         self._patches.before(nn.Module, "load_state_dict", self._loads)
+        self._patches.after(nn.Module, "load_state_dict", self._loaded)
         self._patches.before(nn.Module, "zero_grad", self._zeroes_module)
         self._patches.before(torch.optim.Optimizer, "zero_grad", self._zeroes)
         self._patches.before(torch.amp.GradScaler, "step", self._scaler_steps)
+        self._patches.before(torch.amp.GradScaler, "scale", self._scales)
+        self._patches.before(torch.amp.GradScaler, "unscale_", self._unscales)
 
     def _detach(self) -> None:
         if not self._listeners and not self._holders and self._handle is not None:
             self._handle.remove()
             self._handle = None
             self._patches.undo()
-            self._state_dicts = StateDicts(self._steps_now)
+            self._state_dicts, self._unfit = StateDicts(self._steps_now), IdentityMap()
 
     def _safely(self, work: Callable[..., None], *arguments: Any) -> None:
         if self._handle is not None and not self._broken and not is_own_run():
@@ -131,6 +138,7 @@ class CallPatches:
                 self._safely(listener.clips.backward_follows)
 
     def _steps(self) -> None:
+        self.passes_at_step = self.passes
         for listener in self._listeners:
             if listener.clips.pending:
                 self._safely(listener.clips.step_follows)
@@ -149,8 +157,19 @@ class CallPatches:
             if module is None or (first is not None and first is listener.first):
                 listener.zeroes(groups)
 
-    def _scaler_steps(self, scaler: Any, optimizer: Any = None, *_: Any, **__: Any) -> None:
+    def _scales(self, scaler: Any, *_: Any, **__: Any) -> None:
         for listener in self._listeners:
+            if scaler.is_enabled():
+                self._safely(listener.clips.loss_scaled)
+
+    def _unscales(self, *_: Any, **__: Any) -> None:
+        for listener in self._listeners:
+            self._safely(listener.clips.divided)
+
+    def _scaler_steps(self, scaler: Any, optimizer: Any = None, *_: Any, **__: Any) -> None:
+        self.passes_at_step = self.passes  # also where it leaves out the step
+        for listener in self._listeners:
+            self._safely(listener.clips.divided)
             self._safely(listener.scaler_steps, scaler, optimizer)
 
     def _clips_norm(
@@ -197,6 +216,32 @@ class CallPatches:
         state = options.get("state_dict", state)
         if isinstance(state, dict):
             self._safely(self._tell_loaded, module, state)
+
+    def _loaded(self, module: nn.Module, state: Any = None, *_: Any, result: Any = None, **options: Any) -> None:
+        state = options.get("state_dict", state)
+        if isinstance(state, Mapping) and hasattr(result, "unexpected_keys"):
+            self._safely(self._note_keys, module, state, result)
+
+    def _note_keys(self, module: nn.Module, state: Mapping[str, Any], result: Any) -> None:
+        missing, unexpected = tuple(result.missing_keys), tuple(result.unexpected_keys)
+        if not unexpected or not missing:  # `strict=True` raises for either
+            self._unfit.pop(module, None)
+            return
+        fitting = len(state) - len(unexpected)
+        name = type(module).__name__
+        self._unfit[module] = LoadedKeys(name, fitting + len(missing), missing, unexpected, fitting, script_line())
+
+    def hears_only(self, listener: CallOrder) -> bool:
+        """Whether a listener is the only one."""
+        return self._listeners == [listener]
+
+    def loaded_into(self, listener: CallOrder) -> list[LoadedKeys]:
+        """Return the loads into a listener's model, or a part of it, of whose keys some did not fit."""
+        return [
+            keys
+            for module, keys in self._unfit.items()
+            if any(listener.owns(parameter) for parameter in module.parameters())
+        ]
 
     def _tell_loaded(self, module: nn.Module, state: Mapping[str, Any]) -> None:
         load = self._state_dicts.load(module, state)

@@ -12,6 +12,8 @@ from diagnostics.collectors.pytorch.watch.record.norms import to_host
 from diagnostics.facts.calls import ScaledClipFacts
 from diagnostics.facts.where import Where
 
+from .discarded import reads_gradients, script_files
+
 NORMS = 256  # of such calls, remembered
 
 
@@ -25,9 +27,26 @@ class ScaledClips:
     def __init__(self) -> None:
         self.where: Where | None = None
         self._latest: dict[int, tuple[str, float, float | Tensor | None]] = {}  # by optimizer
-        self._steps = self._scaled = 0
+        self._steps = self._scaled = self._losses = self._divided = 0
+        self._files: set[str] = set()
         self._function, self._limit = "", 0.0
         self._seen: deque[tuple[float | Tensor | None, Tensor]] = deque(maxlen=NORMS)
+
+    def loss(self) -> None:
+        """Record that a loss was scaled."""
+        if not self._losses:
+            self._files = script_files()[1]
+        self._losses += 1
+
+    def divided(self) -> None:
+        """Record that the scaler was asked to step, or to divide gradients."""
+        self._divided += 1
+
+    def losses(self) -> tuple[int, int]:
+        """Return how many losses were scaled, and how often the scaler was asked; see `StepOrderFacts`."""
+        if self._losses and not self._divided and any(map(reads_gradients, self._files)):
+            return self._losses, -1
+        return self._losses, self._divided
 
     def clipped(self, number: int, function: str, limit: float, norm: float | Tensor | None) -> None:
         """Record a call that clips the gradients of an optimizer to a limit; `norm`: that it found."""

@@ -1,0 +1,83 @@
+"""Finds out whether a model copies its targets from one of its inputs, position by position."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from diagnostics.facts.dependence import CopyFacts
+
+from .examples import Unclear
+from .future import LEAST_COMPARED, LEAST_KINDS, LEAST_LENGTH, by_position_or_none
+from .subject import Subject
+
+ROWS = 8  # examples that are run
+TAUGHT = 0.8  # of the targets stand one position later in the input of a decoder: to copy the source is the task
+
+
+def compare_copy(subject: Subject) -> CopyFacts:
+    """Replace the input that equals the targets by random tokens, and see whether the answers follow.
+
+    Raises:
+        Unclear: the targets are not one of the inputs, or the model may be an autoencoder.
+        OutOfTime: the time is over.
+    """
+    name = _same(subject)
+    tokens = subject.inputs[name]
+    size, length = int(tokens.shape[0]), int(tokens.shape[1])
+    rows = next((r for r in range(min(ROWS, size), 1, -1) if r != length), 0)
+    if rows < 2 or any(t.ndim and len(t) != size for t in subject.inputs.values()):
+        raise Unclear("not all inputs count the examples along their first axis")
+    inputs = {given: t[:rows] if t.ndim else t for given, t in subject.inputs.items()}
+    kinds = tokens.unique()
+    generator = torch.Generator().manual_seed(0)
+    other = kinds[torch.randint(len(kinds), (rows, length), generator=generator)]
+    answers = _answers(subject, {**inputs, name: other}, rows, length)
+    share = float((answers.argmax(-1) == other).float().mean())
+    sources = [given for given, t in inputs.items() if given != name and _are_tokens(t)]
+    if any(_is_later(subject.inputs[given], tokens) for given in sources):
+        raise Unclear("another input holds the targets one position later, as a decoder is taught")
+    if not sources:
+        later = other.clone()
+        later[:, length // 2 :] = other.roll(1, 0)[:, length // 2 :]
+        changed = _answers(subject, {**inputs, name: later}, rows, length)
+        if not torch.allclose(changed[:, : length // 2], answers[:, : length // 2], atol=1e-4):
+            raise Unclear("an autoencoder may give back the text that it has read as a whole")
+    return CopyFacts(name, share, sources[0] if sources else None, length)
+
+
+def _same(subject: Subject) -> str:
+    """Return the only input that is the target, token by token."""
+    target = subject.target
+    if not subject.predicts_tokens or target is None or target.is_floating_point():
+        raise Unclear("the loss is not known to be a cross entropy over tokens")
+    found = []
+    for name, tensor in subject.inputs.items():
+        if not _are_tokens(tensor) or tensor.shape[1] < LEAST_LENGTH or tensor.numel() != target.numel():
+            continue
+        wanted = target.reshape(tensor.shape)
+        ignored = subject.ignore_index
+        counted = torch.ones_like(wanted, dtype=torch.bool) if ignored is None else wanted != ignored
+        if int(counted.sum()) >= LEAST_COMPARED and bool((wanted == tensor)[counted].all()):
+            found.append(name)
+    if len(found) != 1:
+        raise Unclear("the targets are not the tokens of one of the inputs")
+    return found[0]
+
+
+def _is_later(other: Tensor, tokens: Tensor) -> bool:
+    if other.shape != tokens.shape:
+        return False
+    return float((other[:, 1:] == tokens[:, :-1]).float().mean()) > TAUGHT
+
+
+def _are_tokens(tensor: Tensor) -> bool:
+    whole = tensor.ndim == 2 and not tensor.is_floating_point() and tensor.dtype != torch.bool
+    return whole and tensor.unique().numel() >= LEAST_KINDS
+
+
+def _answers(subject: Subject, inputs: dict[str, Tensor], rows: int, length: int) -> Tensor:
+    answers = by_position_or_none(subject.ask(inputs).main, rows, length, 1)
+    if answers is None:
+        raise Unclear("it gives no answer for each position")
+    return answers

@@ -1,0 +1,129 @@
+"""Finds out what padding does to the answers: does a text still count once it is padded?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from diagnostics.facts.dependence import PaddingFacts
+
+from .examples import Unclear
+from .subject import Inputs, OutOfTime, Subject
+
+ROWS = 6  # with the most padding, that are run one by one
+LEAST_PADDED = 4  # rows of the batch with padding
+LEAST_WORDS = 2  # of a row
+SHORT, LONG = 2, 4  # positions of padding: of a row that counts as padded, and of the row with the most
+OTHERS = 3  # other texts that the words of a row are replaced by
+
+
+@dataclass(frozen=True)
+class _Padded:
+    """The input that is padded, and how many positions of each row are not."""
+
+    name: str
+    lengths: list[int]
+    width: int
+
+
+def compare_padding(subject: Subject) -> PaddingFacts:
+    """Replace the words of padded rows by others, with the padding and without it; compare how the answers change.
+
+    Raises:
+        Unclear: no input is seen to be padded, or the answers are not one for each row.
+        OutOfTime: the time is over.
+    """
+    padded = _padded_input(subject.inputs)
+    size = len(padded.lengths)
+    if any(tensor.ndim and len(tensor) != size for tensor in subject.inputs.values()):
+        raise Unclear("not all inputs count the examples along their first axis")
+    order = sorted(range(size), key=lambda row: padded.lengths[row])
+    chosen = [row for row in order if LEAST_WORDS <= padded.lengths[row] <= padded.width - SHORT][:ROWS]
+    with_padding, without, fails = [], [], 0
+    for row in chosen:
+        kept = padded.lengths[row]
+        one = {name: t[row : row + 1] if t.ndim else t for name, t in subject.inputs.items()}
+        first = subject.ask(one).main
+        if first.ndim and (first.shape[0] != 1 or padded.width in first.shape[1:]):
+            raise Unclear("it gives no single answer for each row")
+        if not bool(first.isfinite().all()):
+            raise Unclear("the answers are not finite")
+        try:
+            cut = subject.ask(_trimmed(one, kept, padded.width)).main
+        except OutOfTime:
+            raise
+        except Exception:  # the model's own: it may have a weight for each position
+            fails += not bool(subject.ask(_filled(one, padded.name, kept)).main.isfinite().all())
+            continue
+        if cut.shape != first.shape:
+            raise Unclear("its answers depend on the length in their shape")
+        if not bool(cut.isfinite().all()):
+            fails += 1
+            continue
+        others = [_with_words(one, padded.name, subject.inputs[padded.name], row, kept, n) for n in range(OTHERS)]
+        with_padding.append(max(_apart(subject.ask(other).main, first) for other in others))
+        without.append(max(_apart(subject.ask(_trimmed(other, kept, padded.width)).main, cut) for other in others))
+    if not without and not fails:
+        raise Unclear("no row of the batch has enough padding")
+    longest = padded.width - min(padded.lengths)
+    return PaddingFacts(
+        input=padded.name,
+        rows=len(chosen),
+        longest=longest,
+        with_padding=float(torch.tensor(with_padding).median()) if with_padding else 0.0,
+        without=float(torch.tensor(without).median()) if without else 0.0,
+        fails=fails,
+    )
+
+
+def _padded_input(inputs: Inputs) -> _Padded:
+    """Return the only input that ends in rows of equal padding of different lengths."""
+    found = [one for name, tensor in inputs.items() if (one := _padding_of(name, tensor)) is not None]
+    if len(found) != 1:
+        raise Unclear("not one input is seen to be padded")
+    return found[0]
+
+
+def _padding_of(name: str, tensor: Tensor) -> _Padded | None:
+    if "mask" in name or "label" in name or tensor.dtype == torch.bool or tensor.ndim not in (2, 3):
+        return None
+    if tensor.is_floating_point() != (tensor.ndim == 3) or tensor.shape[0] < 2 or tensor.shape[1] <= LONG:
+        return None
+    blank = (tensor == 0).all(-1) if tensor.ndim == 3 else tensor == tensor[:, -1].mode().values
+    runs = blank.flip(1).cumprod(1).sum(1)
+    if int((runs >= SHORT).sum()) < LEAST_PADDED or int(runs.max()) < LONG or int(runs.min()) == int(runs.max()):
+        return None
+    if int(blank.sum()) != int(runs.sum()):  # the value occurs among the words
+        return None
+    width = int(tensor.shape[1])
+    return _Padded(name, [width - int(run) for run in runs], width)
+
+
+def _trimmed(one: Inputs, kept: int, width: int) -> dict[str, Tensor]:
+    return {name: t[:, :kept] if t.ndim > 1 and t.shape[1] == width else t for name, t in one.items()}
+
+
+def _filled(one: Inputs, name: str, kept: int) -> dict[str, Tensor]:
+    """Put words in the place of the padding."""
+    given = one[name].clone()
+    given[:, kept:] = given[:, torch.arange(given.shape[1] - kept) % kept]
+    return {**one, name: given}
+
+
+def _with_words(one: Inputs, name: str, batch: Tensor, row: int, kept: int, number: int) -> dict[str, Tensor]:
+    """Replace the words of a row, but not the first, by those of other rows; the padding stays."""
+    size = len(batch)
+    other = batch[(row + 1 + number * max(1, size // (OTHERS + 1))) % size]
+    blank = (batch == 0).all(-1) if batch.ndim == 3 else batch == batch[:, -1].mode().values
+    words = other[~blank[(row + 1 + number * max(1, size // (OTHERS + 1))) % size]]
+    given = one[name].clone()
+    wanted = kept - 1
+    repeated = words.repeat((wanted // max(1, len(words)) + 1, *[1] * (words.ndim - 1)))[:wanted]
+    given[0, 1:kept] = repeated
+    return {**one, name: given}
+
+
+def _apart(one: Tensor, other: Tensor) -> float:
+    return float((one - other).abs().max())

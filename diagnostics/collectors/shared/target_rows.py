@@ -1,0 +1,83 @@
+"""Looks at rows of inputs together with their targets. NumPy only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.facts.course import BlankRows, CopiedTarget
+from diagnostics.facts.pipeline import Array, LossKind
+
+WIDE = 16  # numbers in a row that may be blank; fewer may well be equal
+ROWS = 100  # from which one number tells the target without exception
+OTHERS = 2  # further numbers in a row that vary from row to row: data whose rows are nothing but a code has none
+VARIED = 20  # different values of such a number, and of a target that is no class
+RARE = 0.05  # of the rows: a class with fewer may be told by chance
+EXACT = 1e-5  # of the spread of the targets: what rounding leaves; the value before it is further off
+
+
+def only_target(rows: Array) -> float | None:
+    """Return the target of all rows (n, outputs), where it is one number a row, and always the same."""
+    if rows.ndim != 2 or rows.shape[1] > 1 or not len(rows) or rows.min() < rows.max():
+        return None
+    return abs(float(rows[0, 0]))
+
+
+def blank_rows(inputs: Array, targets: Array) -> BlankRows | None:
+    """Count the rows that hold one value throughout, as of files that could not be read.
+
+    Args:
+        inputs: float (n, features).
+        targets: float (n, outputs), rounded.
+    """
+    if inputs.shape[1] < WIDE:
+        return None
+    flat = (inputs == inputs[:, :1]).all(axis=1)
+    if not flat.any() or flat.all():
+        return None
+    value = float(inputs[flat][0, 0])
+    blank = flat & (inputs[:, 0] == value)
+    different = len(np.unique(targets[blank], axis=0))
+    return BlankRows(len(inputs), int(blank.sum()), value, float((inputs[~blank] == value).mean()), different)
+
+
+def copied_target(inputs: Array, targets: Array, kind: LossKind) -> CopiedTarget | None:
+    """Find the only number of a row that tells its target.
+
+    Args:
+        inputs: float (n, features).
+        targets: float64 (n, outputs); of classes, a share each.
+        kind: of the loss that they are of.
+    """
+    distinct = np.array([len(np.unique(column)) for column in inputs.T])
+    if len(inputs) < ROWS or (distinct >= VARIED).sum() < OTHERS:
+        return None
+    if kind == "mean_squared_error" and targets.shape[1] == 1:
+        return _equal(inputs, targets[:, 0])
+    if kind == "binary_cross_entropy" and targets.shape[1] == 1:
+        return _coded(inputs, targets[:, 0].round().astype(int), distinct)
+    if kind == "cross_entropy":
+        return _coded(inputs, targets.argmax(axis=1), distinct)
+    return None
+
+
+def _equal(inputs: Array, targets: Array) -> CopiedTarget | None:
+    kinds, spread = len(np.unique(targets.round(6))), float(targets.std())
+    apart = np.abs(inputs - targets[:, None]).max(axis=0)
+    found = np.flatnonzero(apart <= EXACT * spread)
+    if kinds < VARIED or len(found) != 1:
+        return None
+    return CopiedTarget(int(found[0]), inputs.shape[1], len(inputs), kinds, True)
+
+
+def _coded(inputs: Array, labels: Array, distinct: Array) -> CopiedTarget | None:
+    classes, counts = np.unique(labels, return_counts=True)
+    if len(classes) < 2 or counts.min() < RARE * len(labels):
+        return None
+    found = []
+    for place in np.flatnonzero(distinct == len(classes)):
+        values = inputs[:, place]
+        if all(len(np.unique(values[labels == label])) == 1 for label in classes):
+            found.append(int(place))
+    if len(found) != 1:
+        return None
+    return CopiedTarget(found[0], inputs.shape[1], len(inputs), len(classes), False)

@@ -1,0 +1,1 @@
+"""Reads the source of a script; runs none of it."""

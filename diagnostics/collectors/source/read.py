@@ -1,0 +1,54 @@
+"""Reads the source of a script and of the modules beside it that it has imported."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from diagnostics.collectors.crash.frames import is_yours, shorten
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import KeptModel, UnreadSplit, WrittenFacts
+
+from .kept_models import kept_models
+from .unread_splits import unread_splits
+
+MOST_FILES = 32
+LARGEST = 2**20  # bytes of a file
+
+
+def written_facts(files: Iterable[str]) -> WrittenFacts:
+    """Return what stands in these files; a file that cannot be read or parsed is left out."""
+    kept: list[KeptModel] = []
+    unread: list[UnreadSplit] = []
+    for file in files:
+        tree = _parsed(file)
+        if tree is None:
+            continue
+        shown = shorten(file)
+        for name, model, line, function in kept_models(tree):
+            kept.append(KeptModel(name, model, Where(shown, line, function)))
+        for held_out, train, loader, line, function in unread_splits(tree):
+            unread.append(UnreadSplit(held_out, train, loader, Where(shown, line, function)))
+    return WrittenFacts(tuple(kept), tuple(unread))
+
+
+def files_of(script: str, folder: str | None) -> list[str]:
+    """Return a script's file, and those of the modules in its folder that it has imported."""
+    found = [script]
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and folder is not None and file.startswith(folder) and is_yours(file):
+            found.append(file)
+    return list(dict.fromkeys(found))[:MOST_FILES]
+
+
+def _parsed(file: str) -> ast.Module | None:
+    try:
+        path = Path(file)
+        if path.suffix != ".py" or path.stat().st_size > LARGEST:
+            return None
+        return ast.parse(path.read_bytes())
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return None

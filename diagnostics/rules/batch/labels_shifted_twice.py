@@ -1,0 +1,82 @@
+"""See `LabelsShiftedTwice`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+
+# Class names of transformers whose loss compares each answer with the label after it.
+SHIFTING = ("ForCausalLM", "LMHeadModel")
+# Whose loss does not: they are given `decoder_input_ids`, or were written before the others.
+OTHERS = ("Bart", "Pegasus", "Marian", "Blenderbot", "TrOCR", "Speech2Text", "XLM", "ProphetNet", "Whisper")
+ENOUGH = 16  # labels: fewer may agree with the next token by chance
+KINDS = 3  # of tokens among them
+OF_THEIR_OWN = 0.5  # share of labels that may equal the token at their own place: more, and the text repeats
+
+
+class LabelsShiftedTwice(Rule):
+    """The labels of a language model are shifted already, and the model shifts them again.
+
+    ## What it does
+    Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
+    own loss: is each label the token after its own place?
+
+    ## Why it is bad
+    These models compare the answer at a position with the label of the next one, so labels are a copy of the
+    `input_ids`. Labels that are shifted by one before train the model to predict the token after the next. The
+    loss falls, if less far, and what the model writes leaves out every second word.
+
+    ## Example
+    ```python
+    inputs, labels = tokens[:, :-1], tokens[:, 1:]
+    loss = model(input_ids=inputs, labels=labels).loss
+    ```
+
+    ## Instead
+    ```python
+    loss = model(input_ids=tokens, labels=tokens).loss
+    ```
+
+    ## Thresholds
+    At least 16 labels of at least 3 kinds, all of them the next token, and at most half of them the token at their
+    own place: a text that repeats one token says nothing.
+
+    ## Known problems
+    Models are told by the names of their classes. A few decoders of transformers do not shift, as those of Bart,
+    and are not judged.
+
+    ## Sources
+    The documentation of `transformers.GPT2LMHeadModel` (`labels`: "Note that the labels are shifted inside the
+    model"); public issues by people who shifted them before.
+    """
+
+    severity = "error"
+
+    @check
+    def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
+        """Compare each label with the token after it."""
+        shifts = any(name in model.name for name in SHIFTING) and not any(name in model.name for name in OTHERS)
+        if model.is_own or not shifts or model.computes_loss is False:
+            raise NotApplicable("needs a causal language model of transformers that computes its own loss")
+        tokens, labels = batch.token_ids, batch.labels
+        if tokens is None or labels is None or tokens.ndim != 2 or labels.shape != tokens.shape:
+            raise NotApplicable("needs a label for each token")
+        wanted, following, here = labels[:, :-1], tokens[:, 1:], tokens[:, :-1]
+        counted = wanted != (-100 if batch.ignore_index is None else batch.ignore_index)
+        if counted.sum() < ENOUGH or len(np.unique(wanted[counted])) < KINDS:
+            raise NotApplicable(f"needs {ENOUGH} labels of {KINDS} kinds")
+        if (wanted != following)[counted].any() or (wanted == here)[counted].mean() > OF_THEIR_OWN:
+            return None
+        return self.found(
+            f"Each of the {int(counted.sum())} labels in this batch is the token after its own place, and "
+            f"{model.name} compares each answer with the next label by itself. It is trained to predict the token "
+            "after the next.",
+            fix=(
+                "labels = input_ids.clone(), with -100 where a token is not to be learned",
+                "DataCollatorForLanguageModeling(tokenizer, mlm=False)",
+            ),
+            evidence={"labels": int(counted.sum()), "model": model.name},
+        )

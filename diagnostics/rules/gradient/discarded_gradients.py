@@ -1,0 +1,79 @@
+"""See `DiscardedGradients`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import StepOrderFacts
+
+STEPS = 8  # fewer may be a trial before the training
+EACH = 0.9  # passes thrown away for each step: a batch left out now and then is no accumulation gone wrong
+
+
+class DiscardedGradients(Rule):
+    """Gradients of whole batches are cleared before a step has used them.
+
+    ## What it does
+    In a watched run: counts the calls of `zero_grad()` that come after a backward pass and before a step, where
+    the next pass is of other examples.
+
+    ## Why it is bad
+    Gradient accumulation adds up the gradients of several batches, and then makes one step. If each batch clears
+    them first, the step uses the last batch alone: the others are computed for nothing, the effective batch is as
+    small as before, and where the loss is divided by their number, the step is that much too small.
+
+    ## Example
+    ```python
+    for i, batch in enumerate(loader):
+        optimizer.zero_grad()
+        (model(batch) / 8).backward()
+        if (i + 1) % 8 == 0:
+            optimizer.step()
+    ```
+
+    ## Instead
+    ```python
+    for i, batch in enumerate(loader):
+        (model(batch) / 8).backward()
+        if (i + 1) % 8 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+    ```
+
+    ## Thresholds
+    At least 8 steps, and nine passes thrown away for ten steps: some training loops leave out a batch now and
+    then.
+
+    ## Known problems
+    A loop with several optimizers is not judged, as the passes of one may leave gradients for another. Neither is
+    a script that reads `.grad` itself, since it may have kept what was cleared. Passes on the same examples, as of
+    an adversarial attack or a sharpness-aware optimizer, do not count.
+
+    ## Sources
+    Public issues of training scripts whose gradient accumulation did nothing, such as `zero_grad` in the inner
+    loop; the documentation of Accelerate, "Performing gradient accumulation".
+    """
+
+    severity = "warning"
+    causes = ("learning-rate-too-low",)
+
+    @check
+    def from_calls(self, order: StepOrderFacts) -> Finding | None:
+        """Compare the passes thrown away with the steps."""
+        if order.steps < STEPS:
+            raise NotApplicable(f"needs {STEPS} steps of an optimizer")
+        if order.discarded < EACH * order.steps:
+            return None
+        share = order.discarded / max(order.passes, order.discarded)
+        return self.found(
+            f"`zero_grad()` cleared the gradients of {order.discarded:,} of {order.passes:,} backward passes "
+            f"({share:.0%}) before a step had used them, and each of the {order.steps:,} steps used those of its "
+            f"last "
+            "batch alone. The gradients of the other batches are thrown away: nothing is accumulated.",
+            fix=(
+                "optimizer.zero_grad() only after optimizer.step(), not for every batch",
+                "optimizer.step() for every batch, if nothing is to be accumulated",
+            ),
+            evidence={"discarded": order.discarded, "passes": order.passes, "steps": order.steps},
+            where=order.where,
+        )

@@ -1,0 +1,100 @@
+"""See `PaddingAttended`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.dependence import DependenceFacts
+
+LEFT = 0.02  # of what the words do to the answer without padding; the mean over all positions leaves their share
+SEEN = 1e-4  # of the size of the answers: less is rounding, or a model that reads no words at all
+
+
+class PaddingAttended(Rule):
+    """The model reads the padding of a row, and its words hardly count.
+
+    ## What it does
+    After the run, finds an input whose rows end in padding of different lengths. Asks a copy of the trained model
+    about padded rows one by one, with their words replaced by those of other rows: as they are, and without their
+    padding. Reports if the words change the answer without the padding and hardly at all with it, or if the answer
+    is NaN without padding.
+
+    ## Why it is bad
+    A recurrent net that is asked for its last output has read all of the padding since the last word, and has
+    forgotten that. A mask that is true for the words, where the layer wants it to be true for the padding, hides
+    just what should be read, and where nothing is padded nothing is left: the softmax over nothing is NaN.
+
+    ## Example
+    ```python
+    outputs, _ = lstm(embed(tokens))
+    logits = head(outputs[:, -1])              # the padding's, but for the longest row
+    encoder(x, src_key_padding_mask=tokens != 0)
+    ```
+
+    ## Instead
+    ```python
+    packed = pack_padded_sequence(embed(tokens), lengths, batch_first=True, enforce_sorted=False)
+    _, (last, _) = lstm(packed)
+    encoder(x, src_key_padding_mask=tokens == 0)      # True: leave out
+    ```
+
+    ## Thresholds
+    The six rows with the most padding, of at least four with some. Replacing the words, but for the first, changes
+    the answer by less than a fiftieth of what it does without the padding. A mean over all positions leaves the
+    words their share of the row, and a model that has learned to carry them over the padding is not reported.
+
+    ## Known problems
+    One answer for each row is needed. Padding in front is not looked for: the words come last, and are remembered.
+
+    ## Sources
+    The documentation of `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and of
+    `torch.nn.utils.rnn.pack_padded_sequence`; public questions about the last output of a padded batch.
+    """
+
+    severity = "warning"
+    causes = ("vanishing-gradients", "ignores-input", *NO_LEARNING)
+
+    @check
+    def from_answers(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare what the words do to the answer with the padding and without it."""
+        padding = dependence.padding
+        if padding is None:
+            raise NotApplicable(dependence.why_not.get("padding", "needs an input that is padded"))
+        if not dependence.trained:
+            raise NotApplicable("needs the model as it is after the run")
+        shown = "the input" if padding.input.isdigit() else f"the input {padding.input!r}"
+        evidence = {
+            "rows": padding.rows,
+            "longest": padding.longest,
+            "with_padding": padding.with_padding,
+            "without": padding.without,
+            "fails": padding.fails,
+        }
+        if padding.fails == padding.rows:
+            return self.found(
+                f"Without its padding, each of {padding.rows} rows of {shown} gets an answer of NaN; with it the "
+                f"answer "
+                "is finite. The mask hides the words and shows the padding: in PyTorch's attention, True in a "
+                "padding "
+                "mask means to leave out.",
+                fix="src_key_padding_mask=tokens == PAD  # True where there is padding",
+                evidence=evidence,
+                severity="error",
+            )
+        if padding.fails or padding.without <= SEEN or padding.with_padding >= LEFT * padding.without:
+            return None
+        return self.found(
+            f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
+            f"words "
+            f"changes the answer by {padding.with_padding:.2g}; without their padding by {padding.without:.2g}. "
+            f"The "
+            "model reads the padding, and the words hardly count.",
+            fix=(
+                "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
+                "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the recurrent "
+                "layer",
+                "src_key_padding_mask=tokens == PAD  # True where there is padding",
+            ),
+            evidence=evidence,
+        )

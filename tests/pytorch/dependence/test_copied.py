@@ -1,0 +1,58 @@
+"""Models that give back the tokens of an input."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from diagnostics.collectors.pytorch.dependence.measure import measure
+from tests.pytorch.dependence.test_measure import Lambda, subject
+
+
+def measured(function, *layers, inputs, target):
+    return measure(subject(Lambda(function, *layers), *inputs, target=target, predicts_tokens=True))
+
+
+def identity(size):
+    embed = nn.Embedding(size, size)
+    embed.weight.data = 10 * torch.eye(size)
+    return embed
+
+
+def tokens():
+    torch.manual_seed(0)
+    return torch.randint(1, 20, (12, 9))
+
+
+def test_a_decoder_that_is_given_its_targets_copies_them():
+    target = tokens()
+    facts = measured(lambda _, x, embed: embed(x), identity(20), inputs=(target.flip(1), target), target=target)
+    assert (facts.copy.input, facts.copy.share, facts.copy.source) == ("1", 1.0, "0")
+
+
+def test_a_language_model_whose_targets_are_not_shifted_copies_them():
+    target = tokens()
+    facts = measured(lambda x, embed: embed(x), identity(20), inputs=(target,), target=target.reshape(-1))
+    assert (facts.copy.share, facts.copy.source) == (1.0, None)
+
+
+def test_an_autoencoder_is_not_judged():
+    target = tokens()
+    facts = measured(
+        lambda x, embed: embed(x) + embed(x).mean(1, keepdim=True), identity(20), inputs=(target,), target=target
+    )
+    assert facts.copy is None
+    assert facts.why_not["copy"] == "an autoencoder may give back the text that it has read as a whole"
+
+
+def test_targets_that_are_the_next_tokens_are_no_input():
+    target = tokens()
+    facts = measured(lambda x, embed: embed(x), identity(20), inputs=(target[:, :-1],), target=target[:, 1:])
+    assert facts.why_not["copy"] == "the targets are not the tokens of one of the inputs"
+
+
+def test_a_copy_task_with_a_decoder_is_not_judged():
+    target = tokens()
+    taught = torch.cat([torch.zeros(12, 1, dtype=torch.long), target[:, :-1]], dim=1)
+    facts = measured(lambda src, _, embed: embed(src), identity(20), inputs=(target, taught), target=target)
+    assert facts.why_not["copy"].startswith("another input holds the targets one position later")

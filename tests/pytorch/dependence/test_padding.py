@@ -1,0 +1,86 @@
+"""What padding does to the answers of small models."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from diagnostics.collectors.pytorch.dependence.measure import measure
+from diagnostics.rules.model.padding_attended import LEFT
+from tests.pytorch.dependence.test_measure import Lambda, subject
+
+WIDTH = 40
+
+
+def texts():
+    torch.manual_seed(0)
+    lengths = torch.tensor([4, 5, 6, 8, 12, 40, 40, 38])
+    tokens = torch.randint(1, 50, (8, WIDTH))
+    tokens[torch.arange(WIDTH) >= lengths[:, None]] = 0
+    return tokens
+
+
+def measured(function, *layers, tokens=None):
+    model = Lambda(function, nn.Embedding(50, 8, padding_idx=0), *layers)
+    return measure(subject(model, texts() if tokens is None else tokens))
+
+
+def rnn():
+    return nn.LSTM(8, 16, batch_first=True), nn.Linear(16, 3)
+
+
+def test_the_last_output_of_a_padded_row_has_forgotten_its_words():
+    padding = measured(lambda x, embed, lstm, head: head(lstm(embed(x))[0][:, -1]), *rnn()).padding
+    assert (padding.input, padding.rows, padding.longest, padding.fails) == ("0", 6, 36, 0)
+    assert padding.with_padding < LEFT * padding.without
+
+
+def test_packed_rows_have_not():
+    def last(x, embed, lstm, head):
+        lengths = (x != 0).sum(1)
+        _, (hidden, _) = lstm(pack_padded_sequence(embed(x), lengths, batch_first=True, enforce_sorted=False))
+        return head(hidden[-1])
+
+    padding = measured(last, *rnn()).padding
+    assert padding.with_padding == padding.without > 0
+
+
+def test_a_mean_over_all_positions_leaves_the_words_their_share():
+    padding = measured(lambda x, embed, head: head(embed(x).mean(1)), nn.Linear(8, 3)).padding
+    assert padding.with_padding > LEFT * padding.without > 0
+
+
+def attention():
+    return nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 3)
+
+
+def test_a_mask_the_wrong_way_round_leaves_nothing_without_padding():
+    def answer(x, embed, attend, head, right):
+        hidden = embed(x)
+        return head(attend(hidden, hidden, hidden, key_padding_mask=(x == 0) == right)[0][:, 0])
+
+    short = texts()[:5, :20]
+    wrong = measured(lambda *given: answer(*given, False), *attention(), tokens=short).padding
+    assert (wrong.rows, wrong.fails) == (5, 5)
+    right = measured(lambda *given: answer(*given, True), *attention(), tokens=short).padding
+    assert right.fails == 0
+    assert right.with_padding > LEFT * right.without > 0
+
+
+def test_so_it_does_where_each_position_has_a_weight():
+    places = nn.Embedding(20, 8)
+
+    def answer(x, embed, attend, head, places):
+        hidden = embed(x) + places.weight
+        return head(attend(hidden, hidden, hidden, key_padding_mask=x != 0)[0][:, 0])
+
+    padding = measured(answer, *attention(), places, tokens=texts()[:5, :20]).padding
+    assert (padding.rows, padding.fails) == (5, 5)
+
+
+def test_not_known_where_nothing_is_padded_or_each_position_has_its_answer():
+    lone = measured(lambda x, embed, head: head(embed(x).mean(1)), nn.Linear(8, 3), tokens=texts().clamp(1))
+    assert lone.why_not["padding"] == "not one input is seen to be padded"
+    tagged = measured(lambda x, embed, head: head(embed(x)), nn.Linear(8, 3))
+    assert tagged.why_not["padding"] == "it gives no single answer for each row"

@@ -1,0 +1,50 @@
+"""The optimizer was given what required gradients at its birth; the backbone that is unfrozen later is not in it.
+
+After https://github.com/pytorch/pytorch/issues/1266
+"""
+
+# names: optimizer-misses-parameters
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.backbone = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 16), nn.ReLU())
+        self.classifier = nn.Linear(16, 3)
+
+    def forward(self, x):
+        return self.classifier(self.backbone(x))
+
+
+x = torch.randn(1500, 20)
+y = (x[:, 0] * x[:, 1] > 0).long() + (x[:, 2] * x[:, 3] > 0).long()
+loader = DataLoader(TensorDataset(x, y), batch_size=50, shuffle=True)
+
+
+def freeze(module, frozen=True):
+    for p in module.parameters():
+        p.requires_grad = not frozen
+
+
+model = Model()
+freeze(model.backbone)
+optimizer = torch.optim.Adam(filter(lambda p: p.requires_grad, model.parameters()), lr=2e-3)
+criterion = nn.CrossEntropyLoss()
+for epoch in range(12):
+    if epoch == 3:
+        freeze(model.backbone, False)
+    total = correct = 0
+    for xb, yb in loader:
+        optimizer.zero_grad()
+        out = model(xb)
+        loss = criterion(out, yb)
+        loss.backward()
+        optimizer.step()
+        correct += (out.argmax(1) == yb).sum().item()
+        total += len(yb)
+    print(epoch, loss.item(), correct / total)

@@ -1,0 +1,74 @@
+"""Rows of inputs held against their targets."""
+
+import numpy as np
+import pytest
+
+from diagnostics.collectors.shared.target_rows import blank_rows, copied_target, only_target
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(200, 20))
+CLASSES = np.eye(3)[RNG.integers(3, size=200)]
+
+
+def with_column(column, values):
+    rows = ROWS.copy()
+    rows[:, column] = values
+    return rows
+
+
+class TestOnlyTarget:
+    def test_is_the_value_of_all_rows(self):
+        assert only_target(np.zeros((40, 1))) == 0
+        assert only_target(np.ones((40, 1))) == 1
+
+    def test_is_not_known_of_several(self):
+        assert only_target(RNG.integers(2, size=(40, 1))) is None
+        assert only_target(np.zeros((40, 2))) is None
+
+
+class TestBlankRows:
+    def test_are_counted_with_their_targets(self):
+        rows = ROWS.copy()
+        rows[::4] = 0
+        found = blank_rows(rows, CLASSES)
+        assert (found.rows, found.blank, found.value, found.elsewhere) == (200, 50, 0.0, 0.0)
+        assert found.different_targets == 3
+
+    def test_a_value_that_is_a_background_is_told(self):
+        rows = np.where(RNG.random((200, 20)) < 0.5, 0, ROWS)
+        rows[::4] = 0
+        assert blank_rows(rows, CLASSES).elsewhere == pytest.approx(0.5, abs=0.05)
+
+    def test_are_not_looked_for_in_narrow_rows(self):
+        assert blank_rows(np.zeros((50, 4)), CLASSES[:50]) is None
+
+
+class TestCopiedTarget:
+    def test_is_found_among_the_inputs_of_a_regression(self):
+        targets = RNG.normal(size=(200, 1))
+        found = copied_target(with_column(19, targets[:, 0]), targets, "mean_squared_error")
+        assert (found.column, found.columns, found.rows, found.equal) == (19, 20, 200, True)
+
+    def test_is_not_a_value_that_is_near(self):
+        targets = RNG.normal(size=(200, 1))
+        near = targets[:, 0] + 1e-3 * RNG.normal(size=200)
+        assert copied_target(with_column(19, near), targets, "mean_squared_error") is None
+
+    def test_is_found_as_a_code_of_the_class(self):
+        code = np.array([-1.2, 0.3, 2.0])[CLASSES.argmax(1)]
+        found = copied_target(with_column(4, code), CLASSES, "cross_entropy")
+        assert (found.column, found.values, found.equal) == (4, 3, False)
+
+    def test_is_not_one_with_an_exception(self):
+        code = np.array([-1.2, 0.3, 2.0])[CLASSES.argmax(1)]
+        code[7] = 0.3 if code[7] != 0.3 else 2.0
+        assert copied_target(with_column(4, code), CLASSES, "cross_entropy") is None
+
+    def test_is_not_looked_for_in_rows_that_are_nothing_but_a_code(self):
+        assert copied_target(CLASSES, CLASSES, "cross_entropy") is None
+
+    def test_is_not_one_of_several(self):
+        code = CLASSES.argmax(1)
+        rows = with_column(4, code)
+        rows[:, 5] = -code
+        assert copied_target(rows, CLASSES, "cross_entropy") is None

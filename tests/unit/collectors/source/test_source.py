@@ -1,0 +1,137 @@
+"""What is read in the source of scripts."""
+
+import ast
+from textwrap import dedent
+
+import pytest
+
+from diagnostics.collectors.source.kept_models import kept_models
+from diagnostics.collectors.source.read import written_facts
+from diagnostics.collectors.source.unread_splits import unread_splits
+
+
+def kept(source):
+    return [(name, model, line) for name, model, line, _ in kept_models(ast.parse(dedent(source)))]
+
+
+class TestKeptModels:
+    def test_a_second_name_for_the_model_that_trains_on(self):
+        source = """
+            for epoch in range(9):
+                train_epoch(model, loader)
+                score = evaluate(model)
+                if score > best:
+                    best, best_model = score, model
+            evaluate(best_model)
+        """
+        assert kept(source) == [("best_model", "model", 6)]
+
+    def test_an_attribute_that_another_method_reads(self):
+        source = """
+            class Trainer:
+                def fit(self):
+                    for epoch in range(9):
+                        self.train_epoch()
+                        if self.score() > self.best:
+                            self.best_model = self.model
+                def test(self):
+                    return self.score(self.best_model)
+        """
+        assert kept(source) == [("self.best_model", "self.model", 7)]
+
+    def test_weights_in_a_dict_without_copies(self):
+        source = """
+            for epoch in range(9):
+                train(model)
+                if loss < best:
+                    best_state = {name: p.data for name, p in model.named_parameters()}
+            restore(model, best_state)
+        """
+        assert kept(source) == [("best_state", "model", 5)]
+
+    def test_an_early_stopping_that_keeps_what_it_is_called_with(self):
+        source = """
+            class EarlyStopping:
+                def __call__(self, loss, model):
+                    if loss < self.best:
+                        self.best_model = model
+            stopper = EarlyStopping()
+            for epoch in range(9):
+                train(model)
+                stopper(evaluate(model), model)
+            test(stopper.best_model)
+        """
+        assert kept(source) == [("self.best_model", "model", 5)]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            ("best_model = model", "best_model = copy.deepcopy(model)"),
+            ("best_model = model", "best_model = model; break"),
+            ("train(model)", "model = Net(); train(model)"),
+            ("train(model)", "show(model)"),
+            ("best_model = model", "best_model = model_path"),
+            ("test(best_model)", "test(model)"),
+            ("test(best_model)", "model.load_state_dict(torch.load('best.pt')); test(best_model)"),
+        ],
+    )
+    def test_neighbours_that_are_right(self, change):
+        source = """
+            for epoch in range(9):
+                train(model)
+                if score > best:
+                    best_model = model
+            test(best_model)
+        """
+        assert kept(source)
+        old, new = change
+        assert old in source
+        if "; " in new:
+            indent = next(line for line in source.splitlines() if old in line).partition(old)[0]
+            new = new.replace("; ", f"\n{indent}")
+        assert kept(source.replace(old, new)) == []
+
+    def test_copies_of_weights_are_right(self):
+        for copied in ("p.clone()", "p.detach().cpu().clone()", "copy.deepcopy(p)"):
+            source = f"""
+                for epoch in range(9):
+                    train(model)
+                    if loss < best:
+                        best_state = {{name: {copied} for name, p in model.named_parameters()}}
+                restore(model, best_state)
+            """
+            assert kept(source) == []
+
+
+def unread(source):
+    return [found[:3] for found in unread_splits(ast.parse(dedent(source)))]
+
+
+class TestUnreadSplits:
+    SOURCE = """
+        train_set, val_set = random_split(data, [800, 200])
+        train_loader = DataLoader(train_set, batch_size=8, shuffle=True)
+        val_loader = DataLoader(train_set, batch_size=8)
+    """
+
+    def test_a_validation_loader_of_the_training_part(self):
+        assert unread(self.SOURCE) == [("val_set", "train_set", "val_loader")]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            ("val_loader = DataLoader(train_set", "val_loader = DataLoader(val_set"),
+            ("val_loader =", "train_eval_loader ="),
+            ("train_set, val_set", "train_set, _"),
+            ("val_loader = DataLoader(train_set, batch_size=8)", "print(len(val_set))"),
+        ],
+    )
+    def test_neighbours_that_are_right(self, change):
+        assert change[0] in self.SOURCE
+        assert unread(self.SOURCE.replace(*change)) == []
+
+
+def test_a_file_that_cannot_be_read_has_no_facts(tmp_path):
+    broken = tmp_path / "train.py"
+    broken.write_text("def f(:\n")
+    assert written_facts([str(broken), str(tmp_path / "none.py")]) == written_facts([])
