@@ -158,6 +158,7 @@ class LossFacts:
         constant_baseline_loss: the least loss that one constant answer for all examples of this batch could reach
             (for cross entropy the entropy of its labels, in nats); None for kind ``other``.
         class_weights: whether the loss weighs classes differently; None if not known.
+        weights: the weight of each class, from class 0 on; None where there are none, or not known.
         reads: what the loss takes the prediction to be, where that is certain (by its settings, or because only
             that gives `value`); None otherwise.
         broadcast: whether `value` comes out only if prediction and target, of different shapes, are broadcast
@@ -181,6 +182,7 @@ class LossFacts:
     non_finite_rows: tuple[int, ...] | None = None
     masked: bool | None = None
     accuracy: bool | None = None
+    weights: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)

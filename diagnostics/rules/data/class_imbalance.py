@@ -7,12 +7,14 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import LossFacts, OutputFacts
+from diagnostics.facts.pipeline import Array, LossFacts, OutputFacts
 
 # Our choice: from here on a constant prediction has what is often reported as a good accuracy.
 MAJORITY_SHARE = 0.9
 # Our choice: if a class has 75% of the rows, 50 random rows show 90% of it about once in 100 times.
 MIN_ROWS = 50
+RARER, LIGHTER = 3.0, 2.0  # so many times fewer rows of a class, each of which counts so many times less
+ALONG = 0.9  # correlation of the logarithms of weights and counts: not one odd weight among many classes
 FIX = {
     "torch": "weight the classes, torch.nn.CrossEntropyLoss(weight=...), and judge by balanced accuracy",
     "keras": "weight the classes, model.fit(..., class_weight=...), and judge by balanced accuracy",
@@ -25,6 +27,7 @@ class ClassImbalance(Rule):
     ## What it does
     Counts the labels of rows from the whole dataset, and reports when one class has nine tenths of them and
     nothing compensates for it: neither class weights in the loss nor a sampler that draws rare rows more often.
+    Where there are class weights, it compares them with the counts: they should not favour the common classes.
 
     ## Why it is bad
     Cross entropy weights all rows equally, so the fastest way to lower it is to predict the common class.
@@ -44,7 +47,9 @@ class ClassImbalance(Rule):
     ## Thresholds
     A share of 0.9 (our choice): from there on a constant prediction has what is often reported as a good
     accuracy. At least 50 rows (our choice): a class with three quarters of the data shows 90% of them about once
-    in 100 times.
+    in 100 times. Weights are the wrong way round if the rarest class has at most a third of the rows of the most
+    common one and weighs at most half as much, and weights and counts correlate by 0.9 or more on a logarithmic
+    scale (our choice). Classes with a weight of 0 are left out on purpose.
 
     ## Known problems
     The share may be the true one, and a model that ranks well needs no weights; then judge it by a metric that a
@@ -75,9 +80,11 @@ class ClassImbalance(Rule):
             raise NotApplicable(f"needs the labels of at least {MIN_ROWS} rows")
         if not dataset.spread_out:
             raise NotApplicable("needs rows from the whole dataset: the first ones may be sorted by label")
+        classes, counts = np.unique(labels, return_counts=True)
+        if loss.weights is not None and not dataset.weighted_sampling:
+            return self._of_weights(loss.weights, classes, counts)
         if loss.class_weights or dataset.weighted_sampling:
             return None
-        classes, counts = np.unique(labels, return_counts=True)
         share = float(counts.max() / labels.size)
         if len(classes) == 1 or share < MAJORITY_SHARE:  # one class alone is another rule's: single-class-labels
             return None
@@ -99,4 +106,36 @@ class ClassImbalance(Rule):
                 "rows_read": int(labels.size),
             },
             severity="note" if unknown or outputs.is_single else None,
+        )
+
+    def _of_weights(self, weights: tuple[float, ...], classes: Array, counts: Array) -> Finding | None:
+        """Compare the weights with the counts of the classes."""
+        if int(classes.max()) >= len(weights) or int(classes.min()) < 0:
+            return None
+        given = np.asarray(weights)[classes]
+        classes, counts, given = classes[given > 0], counts[given > 0], given[given > 0]
+        if len(classes) < 2:
+            return None
+        common, rare = int(counts.argmax()), int(counts.argmin())
+        if counts[common] < RARER * counts[rare] or given[common] < LIGHTER * given[rare]:
+            return None
+        if float(np.corrcoef(np.log(counts), np.log(given))[0, 1]) < ALONG:
+            return None
+        share = given[rare] * counts[rare] / (given[common] * counts[common])
+        return self.found(
+            f"The class weights are the wrong way round: of the {counts.sum()} rows read, class {classes[common]} "
+            f"has {counts[common]} and a weight of {given[common]:.4g}, and class {classes[rare]} has "
+            f"{counts[rare]} and a weight of {given[rare]:.4g}. All rows of class {classes[rare]} together count "
+            f"{share:.2g} times those of class {classes[common]}: the model loses almost nothing by never "
+            "predicting it.",
+            fix={
+                "torch": "weight = counts.sum() / (len(counts) * counts)  # the inverse of the frequencies",
+                "keras": "class_weight = {label: len(y) / (len(counts) * n) for label, n in enumerate(counts)}  # "
+                "the inverse of the frequencies",
+            },
+            evidence={
+                "counts": {str(label): int(count) for label, count in zip(classes, counts, strict=True)},
+                "weights": list(weights),
+                "rows_read": int(counts.sum()),
+            },
         )

@@ -183,6 +183,7 @@ class FirstStepPipeline(Pipeline):
             kind=found.kind,
             constant_baseline_loss=found.floor,
             class_weights=found.class_weights,
+            weights=found.weights,
             reads=found.reads,
             broadcast=found.broadcast,
             name=None if seen.call is None else seen.call.name,

@@ -94,3 +94,47 @@ class TestFromDataset:
             RULE.from_dataset(
                 DatasetFacts(100, 100, labels=labels), CROSS_ENTROPY, OutputFacts((8, 2), num_classes)
             )
+
+
+class TestWeights:
+    def judged(self, counts, weights, **of_dataset):
+        labels = np.repeat(np.arange(len(counts)), counts)
+        rows, outputs = (
+            DatasetFacts(1000, len(labels), labels=labels, **of_dataset),
+            OutputFacts((8, 3), len(weights)),
+        )
+        return RULE.from_dataset(
+            rows, LossFacts(0.2, "cross_entropy", class_weights=True, weights=weights), outputs
+        )
+
+    def test_names_frequencies_in_the_place_of_their_inverse(self):
+        finding = self.judged((190, 10), (0.95, 0.05))
+        assert (finding.rule, finding.severity) == ("class-imbalance", "warning")
+        assert finding.message == (
+            "The class weights are the wrong way round: of the 200 rows read, class 0 has 190 and a weight of "
+            "0.95, and class 1 has 10 and a weight of 0.05. All rows of class 1 together count 0.0028 times those "
+            "of class 0: the model loses almost nothing by never predicting it."
+        )
+        assert finding.fix == ("weight = counts.sum() / (len(counts) * counts)  # the inverse of the frequencies")
+        assert finding.for_library("keras").fix.startswith("class_weight = {label:")
+        assert finding.evidence == {
+            "counts": {"0": 190, "1": 10}, "weights": [0.95, 0.05], "rows_read": 200,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("counts", "weights"),
+        [
+            ((190, 10), (0.5, 10.0)),
+            ((190, 10), (1.0, 1.0)),
+            ((120, 80), (0.6, 0.4)),
+            ((150, 40, 10), (1.0, 1.0, 0.0)),
+            ((100, 60, 30, 10), (1.0, 3.0, 3.0, 0.4)),
+            ((200, 0), (0.9, 0.1)),
+        ],
+        ids=["inverse", "equal", "nearly balanced", "one left out", "one odd weight", "one class"],
+    )
+    def test_is_silent_on_weights_that_favour_no_common_class(self, counts, weights):
+        assert self.judged(counts, weights) is None
+
+    def test_is_silent_where_a_sampler_balances(self):
+        assert self.judged((190, 10), (0.95, 0.05), weighted_sampling=True) is None
