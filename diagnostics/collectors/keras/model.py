@@ -129,42 +129,34 @@ def layer_activations(model: keras.Model, x: Any) -> tuple[ActivationFacts, ...]
     ):
         return ()
     calls = _calls(model)
-    wanted = list[tuple[Any, str | None, Any]]()
+    wanted = []
     for layer in model.layers:
         function = _function_of(layer)
-        if len(calls.get(id(layer), ())) != 1:
-            continue
-        given, returned = calls[id(layer)][0]
-        if function is not None:
-            wanted.append((layer, function, returned))
-        elif given is not None and isinstance(layer, keras.Model):  # a base of transfer learning
-            wanted.append((layer, None, given))
+        if function is not None and len(calls.get(id(layer), ())) == 1:
+            wanted.append((layer, function))
     if not wanted:
         return ()
-    look = keras.Model(model.inputs, [tensor for _, _, tensor in wanted])
-    found = list[ActivationFacts]()
-    for (layer, function, _), value in zip(wanted, keras.tree.flatten(look(x, training=False)), strict=True):
-        if function is None:
-            found.extend(layer_activations(layer, value))
-        else:
-            found.append(_facts(layer.name, function, np.asarray(keras.ops.cast(value, "float32"))))
-    return tuple(found)
+    look = keras.Model(model.inputs, [calls[id(layer)][0] for layer, _ in wanted])
+    outputs = keras.tree.flatten(look(x, training=False))
+    return tuple(
+        _facts(layer.name, function, np.asarray(keras.ops.cast(output, "float32")))
+        for (layer, function), output in zip(wanted, outputs, strict=True)
+    )
 
 
-def _calls(model: keras.Model) -> dict[int, list[tuple[Any, Any]]]:
-    """Return, by the layer's id, input (None for several) and output in this model's own graph, a pair a call.
+def _calls(model: keras.Model) -> dict[int, list[Any]]:
+    """Return, by the layer's id, its outputs in this model's own graph, one a call.
 
     A layer keeps the nodes of every graph that it was ever part of, and a Sequential model makes a new graph each
     time a layer is added.
     """
     graph = getattr(model, "_functional", None) or model
-    calls: dict[int, list[tuple[Any, Any]]] = {}
+    calls: dict[int, list[Any]] = {}
     for depth in getattr(graph, "_nodes_by_depth", {}).values():
         for node in depth:
             outputs = keras.tree.flatten(node.output_tensors)
             if len(outputs) == 1:
-                given = node.input_tensors[0] if len(node.input_tensors) == 1 else None
-                calls.setdefault(id(node.operation), []).append((given, outputs[0]))
+                calls.setdefault(id(node.operation), []).append(outputs[0])
     return calls
 
 
