@@ -157,3 +157,33 @@ class LoadedKeys:
     unexpected: tuple[str, ...]
     loaded: int
     where: Where | None = None
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """A callback that looks for progress in a metric, and what came of it.
+
+    Attributes:
+        callback: its class.
+        monitored: the metric, such as ``val_loss``.
+        waits_for_rise: whether it takes a rise for progress; a fall, if not.
+        values: of the metric, by epoch; empty if it was never there.
+        stopped_after: epochs after which it ended the training; None if it did not.
+        restored: the epoch, counted from 1, whose weights it restored in the end; None if it did not.
+    """
+
+    callback: str
+    monitored: str
+    waits_for_rise: bool
+    values: tuple[float, ...] = ()
+    stopped_after: int | None = None
+    restored: int | None = None
+
+
+@dataclass(frozen=True)
+class MonitorFacts:
+    """The callbacks of one training that look for progress."""
+
+    described: ClassVar[str] = "the callbacks that look for progress"
+
+    monitors: tuple[Monitor, ...]

@@ -125,6 +125,50 @@ class AccuracyHistory:
 
 
 @dataclass(frozen=True)
+class OutputScore:
+    """How far the trained model's answers of one output are from the targets of some training rows.
+
+    Attributes:
+        name: of the output.
+        kind: of its loss.
+        rows: that were asked.
+        error: in the unit of the loss, without penalties: of the answers.
+        constant_error: of the best constant answer.
+        answers: the least and the greatest.
+        target_mean: of all numbers of the targets.
+        target_spread: their standard deviation.
+        fit: whether a simple fit learns these targets from the inputs; None if not tried.
+    """
+
+    name: str
+    kind: LossKind
+    rows: int
+    error: float
+    constant_error: float
+    answers: tuple[float, float]
+    target_mean: float
+    target_spread: float
+    fit: SimpleFit | None = None
+
+
+@dataclass(frozen=True)
+class FinalAnswers:
+    """What the model of a script answers to training rows after its training, where the loss does not tell it.
+
+    Attributes:
+        outputs: with a loss whose constant answer is known.
+        steps: of the optimizer.
+        keeps_statistics: whether the model has batch norm, whose statistics take hundreds of steps.
+    """
+
+    described: ClassVar[str] = "the trained model's answers to training rows"
+
+    outputs: tuple[OutputScore, ...]
+    steps: int
+    keeps_statistics: bool = False
+
+
+@dataclass(frozen=True)
 class DrawnRows:
     """Rows of the batches that the model was called with in sampled steps; only rows that do not repeat by nature.
 

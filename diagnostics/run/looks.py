@@ -95,6 +95,21 @@ def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any,
     return tuple(facts) if learned or surely != "note" else ()
 
 
+def of_tape(loop: Any) -> Look | None:
+    """Return what looks at a loop around a Keras optimizer, the only one of its script."""
+    if loop.seen is None:
+        return None
+
+    def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
+        from diagnostics.collectors.keras.examine.tape_facts import tape_facts
+        from diagnostics.collectors.keras.state import generators_of, global_states_kept
+
+        with global_states_kept(*(g for part in loop.seen.parts for g in generators_of(part))):
+            return tape_facts(loop.seen, loop.optimizer, deadline, lambda: symptom() is not None)
+
+    return look
+
+
 def of_keras(model: Any, pipeline: Any) -> Look | None:
     """Return what looks at a Keras model, from what examined a batch of it; None on other backends."""
     if sys.modules["keras"].backend.backend() != "tensorflow":
@@ -105,12 +120,14 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
     kept = None if batch is None else keep_batch(*batch)
     if kept is None:
         return None
+    outputs = getattr(pipeline, "outputs_kept", None)
     held = weakref.ref(model) if size_of(pipeline.model) > LARGEST_HELD else lambda: model
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         from diagnostics.collectors.keras.dependence.kept_batch import objection
         from diagnostics.collectors.keras.dependence.measure import measure
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
+        from diagnostics.collectors.keras.examine.final_answers import final_answers
         from diagnostics.collectors.keras.model import describe_model
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
@@ -121,6 +138,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             return why
         with global_states_kept(*generators_of(model)):
             facts = measure(KerasSubject(model, kept, deadline))
-        return replace(facts, trained=True), describe_model(model)
+            answers = None if outputs is None else final_answers(model, outputs, deadline)
+        return replace(facts, trained=True), describe_model(model), *([] if answers is None else [answers])
 
     return look

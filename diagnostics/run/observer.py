@@ -129,6 +129,7 @@ class ScriptObserver:
         """
         if self._second is None:
             return None
+        self._keras_loops.keep()
         stage: StageResult | None = self._trainings.guard.attempt(
             self._second.look, self.trainings, seconds, lambda training: self._symptom(training, complete)
         )

@@ -45,6 +45,11 @@ def function_name(loss: Any) -> str | None:
     return getattr(loss, "__name__", None)
 
 
+def kind_of_loss(loss: Any) -> LossKind:
+    """Return what a loss of Keras computes, by its name."""
+    return _KINDS.get(function_name(loss) or "", "other")
+
+
 def as_written(loss: Any) -> str | None:
     """Name a loss as its user wrote it: `loss="mse"`, `SparseCategoricalCrossentropy(from_logits=True)`."""
     if isinstance(loss, str):
@@ -86,6 +91,13 @@ def weighs_classes(loss: Any, sample_weights: bool, class_weights: bool | None) 
         return True
     known = isinstance(loss, str) or getattr(loss, "__module__", "").startswith("keras.")
     return class_weights if known else None
+
+
+def by_class(class_weight: Any) -> tuple[float, ...] | None:
+    """Return the weights given to `fit`, from class 0 on; None where some class up to the last has none."""
+    if not isinstance(class_weight, dict) or set(class_weight) != set(range(len(class_weight))):
+        return None
+    return tuple(float(class_weight[label]) for label in range(len(class_weight)))
 
 
 def output_facts(values: Array | None, model: keras.Model, target: Any = None) -> OutputFacts:

@@ -113,7 +113,8 @@ def _by_type(loss_fn: Any, floor: float, classes: int, count: int) -> Recognised
         return None
     reads: Reads = "logits" if isinstance(loss_fn, nn.CrossEntropyLoss) else "log_probabilities"
     scale = count if loss_fn.reduction == "sum" else 1
-    return Recognised("cross_entropy", floor * scale, classes, loss_fn.weight is not None, reads)
+    weights = None if loss_fn.weight is None else tuple(map(float, loss_fn.weight.detach().cpu()))
+    return Recognised("cross_entropy", floor * scale, classes, weights is not None, reads, weights=weights)
 
 
 def _indexed(

@@ -26,6 +26,7 @@ class Recognised:
     class_weights: bool | None = False
     reads: Reads | None = None
     broadcast: bool = False
+    weights: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)

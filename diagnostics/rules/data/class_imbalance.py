@@ -133,6 +133,10 @@ class ClassImbalance(Rule):
             f"{counts[most] / counts[rarest]:.3g} times the labels of class {rarest}, and "
             f"{weights[most] / weights[rarest]:.3g} times its weight. The rare class counts for even less than "
             "without weights.",
-            fix="weight = 1 / counts, then weight * len(weight) / weight.sum()",
+            fix={
+                "torch": "weight = counts.sum() / (len(counts) * counts)  # the inverse of the frequencies",
+                "keras": "class_weight = {label: len(y) / (len(counts) * n) for label, n in enumerate(counts)}  # "
+                "the inverse of the frequencies",
+            },
             evidence={"counts": counts.tolist(), "weights": list(loss.weights)},
         )

@@ -66,7 +66,8 @@ class ConstantInputs(Rule):
     Only one batch is checked: a column that seldom changes looks constant in it. Columns constant at 0, or at the
     smallest value of the table, are not reported, because rare categories and the borders of images look the
     same. Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant
-    and are judged only together with all others. A batch repeated on purpose is reported.
+    and are judged only together with all others. Where all inputs are integers, they are reported only if they
+    are images that are all of one and the same number. A batch repeated on purpose is reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's
@@ -85,12 +86,13 @@ class ConstantInputs(Rule):
             if values.shape[:1] == (batch.size,) and values.size and not _constant_by_nature(name)
         }
         floats = {name: values for name, values in arrays.items() if values.dtype.kind == "f"}
-        if not floats:
+        blank = bool(arrays) and all(v.ndim > 2 for v in arrays.values()) and _one_value(arrays) is not None
+        if not floats and not blank:
             raise NotApplicable("needs inputs that are floating-point numbers")
         if batch.size < MIN_EXAMPLES:
             raise NotApplicable(f"needs a batch of at least {MIN_EXAMPLES} examples")
         alike = [name for name, values in floats.items() if (values == values[:1]).all()]
-        if alike and all((values == values[:1]).all() for values in arrays.values()):
+        if blank or (alike and all((values == values[:1]).all() for values in arrays.values())):
             return self._all_alike(batch, arrays, dataset)
         if alike:
             return self._one_alike(batch, alike)

@@ -8,11 +8,14 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import Array, OutputFacts
+from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts
 
 # With two equally common classes, 20 random rows all have the same label once in 500,000 times; if one class has
 # 80%, once in 90.
 MIN_ROWS = 20
+# Of the range of targets under binary cross entropy. Targets of 0 and 1 that were divided by 255, as pixels are,
+# end at 0.004; by 100, as percentages are, at 0.01.
+NEXT_TO_NOTHING = 0.02
 
 
 class SingleClassLabels(Rule):
@@ -110,6 +113,28 @@ class SingleClassLabels(Rule):
             ),
             evidence={"label": targets.only_target, "examples": targets.examples},
             severity="warning" if targets.only_target == 0 else "note",
+        )
+
+    @check
+    def from_scaled_targets(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:
+        """Look for labels of 0 and 1 that were divided by something, so that all are next to 0."""
+        labels = batch.labels
+        if loss.kind != "binary_cross_entropy" or labels is None or labels.dtype.kind != "f":
+            raise NotApplicable("needs targets that are floating-point numbers under a binary cross entropy")
+        values = np.unique(labels)
+        if labels.size < MIN_ROWS or len(values) != 2 or values[0] != 0 or not 0 < values[1] <= NEXT_TO_NOTHING:
+            return None
+        high = float(values[1])
+        return self.found(
+            f"All targets of this batch are 0 or {high:.3g}. Binary cross entropy takes them for probabilities, "
+            f"and at {high:.3g}, too, the right answer is no. The model learns to say no everywhere, and its loss "
+            "falls to almost 0.",
+            fix=(
+                f"targets of 0 and 1: these look divided by {1 / high:.0f}",
+                "scale the inputs only, not the labels or masks",
+            ),
+            evidence={"targets": [0.0, high], "share_of_the_higher": round(float((labels > 0).mean()), 4)},
+            severity="warning",
         )
 
 

@@ -85,10 +85,17 @@ class UnreachedParameters(Rule):
             f"{describe_parameters(unreached, gradients.norms)}. {'It holds' if one else 'They hold'} "
             f"{scalars:,} of the {gradients.num_trainable:,} trainable scalars ({100 * share:.3g} %) and "
             f"{'stays' if one else 'stay'} as initialised: the loss does not depend on {'it' if one else 'them'}.",
-            fix=(
-                "use their result in the loss, without .detach() or torch.no_grad() on the way",
-                "parameter.requires_grad_(False)  # if they are unused on purpose",
-            ),
+            fix={
+                "torch": (
+                    "use their result in the loss, without .detach() or torch.no_grad() on the way",
+                    "parameter.requires_grad_(False)  # if they are unused on purpose",
+                ),
+                "keras": (
+                    "use their result in the loss, with nothing on the way that has no gradient: .numpy(), NumPy, "
+                    "tf.stop_gradient, argmax, round, a cast to integers",
+                    "layer.trainable = False  # if they are unused on purpose",
+                ),
+            },
             evidence={
                 "unreached": dict(unreached),
                 "unreached_scalars": scalars,

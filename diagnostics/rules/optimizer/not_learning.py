@@ -8,7 +8,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import largest_update, update_size, warms_up
@@ -19,6 +19,11 @@ LATE = 0.5  # of the run, whose sampled steps are compared with the constant ans
 SAMPLES = 3  # of those steps
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
+
+FAR = 2.0  # of the constant answer's squared error: the output has not even come to the mean of its targets
+STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics, with Keras' momentum of 0.99, are right
+
+CUT, EARLY = 1e-3, 0.5  # a rate of less than this share of the highest, before this share of the run
 
 SHOWN = 5  # of what is ruled out; the evidence has all
 SHOWN_LEFT = 3  # of what was not tested
@@ -57,6 +62,9 @@ class NotLearning(Rule):
     one that the script differentiated. If the run is no better, a linear and a radial fit are made to some of its
     rows: do these learn what the model did not?
 
+    Where a loss has several outputs, or penalties on the weights, its value does not tell. Then the trained model
+    is asked again about training rows, and each output's answers are compared with a constant one.
+
     ## Why it is bad
     The first steps bring any model down to the constant answer, the mean of the targets or the shares of the
     classes, and look like learning. A run that ends there has learned nothing of its inputs.
@@ -85,7 +93,8 @@ class NotLearning(Rule):
 
     ## Known problems
     Labels of pure noise, as in a control experiment, end here rightly and get the note. What only a deep model can
-    learn gets the note, too. Losses with weights, penalties or several terms are not judged.
+    learn gets the note, too. Losses with weights are not judged; several outputs and penalties only in Keras, for
+    models of Keras' own layers: others may train an output backwards, on purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an
@@ -126,12 +135,14 @@ class NotLearning(Rule):
         size = update_size(updates, steps.total_steps // 2)
         if size is not None and size < SMALL and updates is not None and largest_update(updates) > LARGE:
             size = None  # large first, then small: the rate is not too low
+        cut = _cut(steps)
+        experiments = _experiments(size if cut is None else None, falling, targets.fit)
         return self.found(
             f"The run ended no better than a constant prediction, which would score {overall:.4g} "
             f"({targets.examples:,} sampled targets): over the last third of its steps the {_NAMES[targets.kind]} "
             f"is {ended:.4g}. {_evidence(targets.fit, falling)} "
-            f"{_differential(verdicts)}",
-            fix=_experiments(size, falling, targets.fit),
+            f"{_differential(verdicts, cut)}",
+            fix=experiments if cut is None else (_PATIENCE, *experiments),
             severity=None if is_learnable(targets.fit) and not falling else "note",
             evidence={
                 "ended": ended,
@@ -146,6 +157,63 @@ class NotLearning(Rule):
             },
             step=steps.total_steps - 1,
         )
+
+    @check
+    def from_answers(self, answers: FinalAnswers) -> Finding | None:
+        """Compare the trained model's answers, output by output, with a constant one."""
+        least = STEPS_OF_STATISTICS if answers.keeps_statistics else STEPS
+        if answers.steps < least:
+            raise NotApplicable(f"needs {least} steps")
+        unlearned = [one for one in answers.outputs if one.error >= NO_BETTER * one.constant_error > 0]
+        if not unlearned:
+            return None
+        worst = max(unlearned, key=lambda one: one.error / one.constant_error)
+        far = worst.kind == "mean_squared_error" and worst.error >= FAR * worst.constant_error
+        low, high = worst.answers
+        reason = (
+            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the answers run from "
+            f"{low:,.6g} to {high:,.6g}: the output has not even come to their mean."
+            if far
+            else _evidence(worst.fit, falling=False)
+        )
+        return self.found(
+            f"After {answers.steps:,} steps {_called(worst, answers)} no better than a constant answer: on "
+            f"{worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, and one and the same "
+            f"answer for all would score {worst.constant_error:.4g}. {reason}",
+            fix=_of_scale(answers) if far else PENALTY if len(answers.outputs) == 1 else SHARED,
+            severity=None if far or is_learnable(worst.fit) else "note",
+            evidence={
+                "output": worst.name,
+                "error": worst.error,
+                "constant_error": worst.constant_error,
+                "answers": [low, high],
+                "target_mean": worst.target_mean,
+                "steps": answers.steps,
+            },
+        )
+
+
+PENALTY: Final = (
+    "compare the penalty with the loss: a factor of 1e-4 or 1e-3 is usual, and one that outweighs the loss drives "
+    "all weights to 0",
+    "train on one batch without the penalty: can the model memorise it?",
+)
+SHARED: Final = (
+    "train this output alone: if it learns then, the other losses outweigh it, and loss_weights bring them to one "
+    "scale",
+    "print ten inputs with their targets: do they belong together?",
+)
+
+
+def _called(worst: OutputScore, answers: FinalAnswers) -> str:
+    return "the model is" if len(answers.outputs) == 1 else f"output {worst.name} is"
+
+
+def _of_scale(answers: FinalAnswers) -> tuple[str, ...]:
+    scale = "targets = (targets - mean) / std, with mean and std of the training targets"
+    if len(answers.outputs) == 1:
+        return (scale,)
+    return (f"{scale}; such a loss outweighs those of the other outputs, too",)
 
 
 _NAMES: Final = {
@@ -171,11 +239,34 @@ def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     )
 
 
-def _differential(verdicts: Verdicts) -> str:
-    out = [text for rule, (text, _) in EXCLUDES.items() if rule in verdicts.judged - verdicts.found]
+_PATIENCE: Final = (
+    "keep the rate until the loss falls: a schedule that waits for progress needs a patience of several epochs, "
+    "and a threshold that small gains pass (1e-4)"
+)
+
+
+def _cut(steps: StepHistory) -> int | None:
+    """Return the step from which on the learning rate is next to nothing, if that is early in the run."""
+    known = np.isfinite(steps.learning_rates).all(axis=1)
+    if not known.any():
+        return None
+    at, rates = steps.steps[known], np.abs(steps.learning_rates[known]).max(axis=1)
+    alive = np.flatnonzero(rates >= CUT * rates.max() * (1 + 1e-6))
+    if not len(alive) or alive[-1] + 1 >= len(at) or at[alive[-1] + 1] > EARLY * steps.total_steps:
+        return None
+    return int(at[alive[-1] + 1])
+
+
+def _differential(verdicts: Verdicts, cut: int | None = None) -> str:
+    first = (
+        "" if cut is None else f"From step {cut:,} on the learning rate is a thousandth of what it was, or less."
+    )
+    clean = [rule for rule in EXCLUDES if rule in verdicts.judged - verdicts.found]
+    out = [EXCLUDES[rule][0] for rule in clean if cut is None or rule != "collapsed-schedule"]
     left = [text for rule, (_, text) in EXCLUDES.items() if rule not in verdicts.judged]
     ruled_out = f"Ruled out: {listed(out, most=SHOWN)}." if out else ""
-    return " ".join(filter(None, (ruled_out, f"Not tested: {listed(left, most=SHOWN_LEFT)}." if left else "")))
+    not_tested = f"Not tested: {listed(left, most=SHOWN_LEFT)}." if left else ""
+    return " ".join(filter(None, (first, ruled_out, not_tested)))
 
 
 def _experiments(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[str, ...]:

@@ -117,7 +117,14 @@ class OptimizerMissesParameters(Rule):
             f"trainable parameters: {describe_parameters(optimizer.missing)}. "
             f"{'It is' if missing == 1 else 'They are'} {scalars:,} of {model.num_trainable:,} trainable scalars "
             f"({100 * share:.3g} %), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
-            fix=(rebuild, "if they should stay frozen: parameter.requires_grad_(False)"),
+            fix={
+                "torch": (rebuild, "if they should stay frozen: parameter.requires_grad_(False)"),
+                "keras": (
+                    "in fit: model.compile(...) once more after layers were added, replaced or made trainable",
+                    "in a loop: tape.gradient(loss, model.trainable_variables), read when the model is complete",
+                    "if they should stay frozen: layer.trainable = False",
+                ),
+            },
             evidence=evidence,
             severity="warning" if optimizer.foreign or share >= WORTH_A_WARNING else "note",
         )
@@ -150,10 +157,17 @@ class OptimizerMissesParameters(Rule):
             f"The loss depends on {names}, which gives the model its input, gets gradients and is in training "
             f"mode, and no optimizer holds any of its parameters: {scalars:,} scalars, {100 * share:.3g} % of "
             "those that the loss depends on. They have the random values that they were made with, and keep them.",
-            fix=(
-                f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all",
-                "if it should stay frozen: module.requires_grad_(False)",
-            ),
+            fix={
+                "torch": (
+                    f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all",
+                    "if it should stay frozen: module.requires_grad_(False)",
+                ),
+                "keras": (
+                    "variables = encoder.trainable_variables + head.trainable_variables, for tape.gradient and "
+                    "apply_gradients",
+                    "if it should stay frozen: encoder.trainable = False",
+                ),
+            },
             evidence=evidence,
             severity="warning",
         )

@@ -51,6 +51,7 @@ class FitObserver:
         if keras.backend.backend() != "tensorflow":
             return None
         from diagnostics.collectors.keras.examine.build import keras_pipeline
+        from diagnostics.collectors.keras.losses import by_class
         from diagnostics.collectors.keras.replayable import can_be_read
 
         model, data, evaluation, class_weights = _given_to_fit(*arguments, **options)
@@ -59,6 +60,7 @@ class FitObserver:
         if not can_be_read(evaluation):
             evaluation = None
         pipeline = keras_pipeline(model, data, None, None, evaluation, class_weights)
+        pipeline.weights_of_classes = by_class(options.get("class_weight"))
         pipeline.preprocesses = False  # a model of KerasHub has done so before it calls this `fit`
         return pipeline
 
@@ -78,6 +80,7 @@ class FitObserver:
         def end() -> None:
             compared()
             self._trainings.guard.attempt(self._add_difference, training, arguments[0])
+            self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
 
         if not training.awaits_batch:
             return callback, call.args, call.kwargs, end
@@ -163,6 +166,15 @@ def _given_to_fit(
     data = x if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
     class_weights = True if class_weight else None if others else False  # who knows what was given by place
     return model, data, validation_data, class_weights
+
+
+def _add_monitors(training: Training, model: Any, callbacks: Any) -> None:
+    """Add what the callbacks of a `fit` took for progress."""
+    from diagnostics.collectors.keras.monitors import monitor_facts
+
+    facts = monitor_facts(getattr(callbacks, "callbacks", callbacks), model)
+    if facts is not None:
+        training.extend((facts,))
 
 
 def _deliver_order(deliver: Callable[[RowOrder], object], model: Any, y: Any, *options: Any) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.report.report import Report
+from diagnostics.run.looks import of_tape
 
 from .handed_batches import HandedBatches
 from .training import Training, Trainings
@@ -61,6 +63,15 @@ class KerasLoopObserver:
     def difference(self) -> TracedDifference | None:
         """Return what the loss of a traced step subtracts; None if it is not known."""
         return None if self._finder is None else self._finder.difference()
+
+    def keep(self) -> None:
+        """Keep what the second look needs of the only loop; two train in turn, as those of a GAN."""
+        loops = [training for training in self._trainings.all if isinstance(training.watching, _TapeWatch)]
+        if len(loops) != 1 or loops[0].examined is not None or loops[0].watching.loop.seen is None:
+            return
+        loop = loops[0].watching.loop
+        self._trainings.keep(loops[0], functools.partial(of_tape, loop))
+        loops[0].examined = Report(f"examined {loop.name}")
 
     def _watch(self, loop: TapeLoopWatcher) -> None:
         training = self._trainings.begin(Training(watching=_TapeWatch(loop)))

@@ -22,6 +22,7 @@ from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.facts.pipeline import TracedDifference
 
+from .tape_pass import TapeRecorder
 from .tape_watcher import TapeLoopWatcher
 from .traced_loss import stretched_difference
 
@@ -50,6 +51,8 @@ class TapeLoopFinder:
         self._paused = 0
         self._patches = Patches()
         self._closed = False
+        self._recorder = TapeRecorder(self._safely)
+        self._patches.around(tf.GradientTape, "__enter__", self._enter)
         self._patches.around(tf.GradientTape, "gradient", self._gradient)
         self._patches.around(BaseOptimizer, "apply", self._outermost("apply", self._apply))
         self._patches.around(Function, "__call__", self._outermost("call", self._call))
@@ -66,6 +69,7 @@ class TapeLoopFinder:
     def close(self) -> None:
         """Remove all patches."""
         self._patches.undo()
+        self._recorder.close()
         self._closed = True  # for a patch that stays because it was patched over
         self._paused += 1
 
@@ -92,6 +96,16 @@ class TapeLoopFinder:
 
         return make
 
+    def _enter(self, plain: Any) -> Any:
+        finder = self
+
+        def enter(tape: Any) -> Any:
+            if not finder._paused and not is_own_run():
+                finder._safely(finder._recorder.begins)
+            return plain(tape)
+
+        return enter
+
     def _gradient(self, plain: Any) -> Any:
         finder = self
 
@@ -99,6 +113,10 @@ class TapeLoopFinder:
             gradients = plain(tape, target, *arguments, **options)
             if finder._closed or is_own_run():
                 return gradients
+            if not finder._paused:
+                finder._safely(
+                    finder._recorder.ended, arguments[0] if arguments else options.get("sources"), gradients
+                )
             if not tf.executing_eagerly():  # also within `fit`
                 finder._safely(finder._read, target)
             elif not finder._paused:
@@ -142,6 +160,7 @@ class TapeLoopFinder:
             eager = tf.executing_eagerly()
             loop = self._loops[optimizer] = TapeLoopWatcher(optimizer, held, eager, self._every)
             loop.difference = self.difference()
+            loop.seen = self._recorder.take(held)
             self._began(loop)
         return loop
 
@@ -152,6 +171,7 @@ class TapeLoopFinder:
         for loop in known:
             self._safely(loop.before)
         result = plain(function, *arguments, **options)
+        self._safely(self._recorder.called, arguments, options)
         for loop in [loop for loop in self._loops.values() if not loop.eager]:
             self._safely(loop.called, result, len(self._loops) == 1)
         return result

@@ -19,6 +19,8 @@ from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.pipeline import TracedDifference
 from diagnostics.facts.training import TrainingHistory
 
+from .tape_pass import TapePass
+
 _NO_REPLAY = "a step of this loop cannot be replayed"
 _HIDDEN = "the step is a single tf.function, which does not show them"
 
@@ -36,6 +38,7 @@ class TapeLoopWatcher:
         forwards: passes that were seen: one a step.
         origin: the step of the first NaN or inf; its cause is not known.
         difference: within the loss, if the step was traced, of a column and a row.
+        seen: what was called under the tape of its first step; None if not known.
     """
 
     def __init__(self, optimizer: Any, variables: list[Any], eager: bool, every: int) -> None:
@@ -46,6 +49,7 @@ class TapeLoopWatcher:
         self.uncovered = {"weights": _NO_REPLAY}
         self.origin: OriginFacts | None = None
         self.difference: TracedDifference | None = None
+        self.seen: TapePass | None = None
         if not eager:
             self.uncovered["gradients"] = _HIDDEN
         self.optimizer, self._every = optimizer, every

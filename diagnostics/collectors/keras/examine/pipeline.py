@@ -51,6 +51,7 @@ from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, 
 from diagnostics.facts.layers import LayerFacts
 from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInputFacts
 
+from .final_answers import KeptOutputs, keep_outputs
 from .stateless_copy import KerasCopy
 
 # A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
@@ -98,6 +99,8 @@ class KerasPipeline(Pipeline):
         self._recognised = Recognised()
         self.awaits_weights = False  # the model has none yet, and cannot be built a second time
         self._penalty = 0.0
+        self.weights_of_classes: tuple[float, ...] | None = None  # given to `fit`, from class 0 on
+        self.outputs_kept: KeptOutputs | None = None  # by `kept_rows`, where the loss is not plain
         # XLA looks a label out of range up without a complaint, and the loss is NaN.
         self.forward_is_harmless = bool(model.jit_compile)
 
@@ -191,6 +194,7 @@ class KerasPipeline(Pipeline):
             kind=self._recognised.kind,
             constant_baseline_loss=self._recognised.floor,
             class_weights=weighs_classes(self.model.loss, self._weights is not None, self._class_weights),
+            weights=self.weights_of_classes,
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,
             name=as_written(self.model.loss),
@@ -244,7 +248,11 @@ class KerasPipeline(Pipeline):
         """Copy rows of the data, to be compared with the run when it is over; None if the loss is not plain."""
         found, given = self._recognised, self._given
         plain = self._weights is None and self._class_weights is not True and not self._penalty
-        if not plain or found.kind not in _KEPT or self._data is None or isinstance(given, keras.utils.PyDataset):
+        if self._data is None or isinstance(given, keras.utils.PyDataset):
+            return None
+        if not plain or found.kind not in _KEPT:
+            if self._copy is not None and self._weights is None and self._class_weights is not True:
+                self.outputs_kept = keep_outputs(self.model, self._data)
             return None
         started, inputs, targets = time.monotonic(), list[Any](), list[Any]()
         for batch in self._data.batches():

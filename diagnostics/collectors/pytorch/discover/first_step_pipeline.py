@@ -183,10 +183,10 @@ class FirstStepPipeline(Pipeline):
             kind=found.kind,
             constant_baseline_loss=found.floor,
             class_weights=found.class_weights,
+            weights=found.weights,
             reads=found.reads,
             broadcast=found.broadcast,
             name=None if seen.call is None else seen.call.name,
-            weights=None if seen.call is None else seen.call.class_weights(),
         )
         if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
             yield seen.call.inputs()

@@ -48,7 +48,6 @@ KINDS: dict[str, tuple[LossKind, Reads | None]] = {
 }
 """By the function's name: the kind of loss, and how it interprets the prediction."""
 
-MOST_CLASSES = 1024  # whose weights are read
 MOST_CALLS = 64  # of losses, recorded at a time
 _FUNCTIONS = {name: getattr(F, name) for name in KINDS}  # a script may replace them
 _PARAMETERS = {name: tuple(inspect.signature(function).parameters) for name, function in _FUNCTIONS.items()}
@@ -156,16 +155,6 @@ class LossCall:
         terms = labels.size if self.reduction == "sum" else 1
         floor = entropy_floor(labels, classes, self.options.get("label_smoothing", 0.0)) * terms
         return Recognised("cross_entropy", floor, classes, self.options.get("weight") is not None, as_read.reads)
-
-    def class_weights(self) -> tuple[float, ...] | None:
-        """Return the weights of the classes, two for a binary loss with one of its positives; None if none."""
-        given = self.options.get("weight" if self.indexed else "pos_weight")
-        if not isinstance(given, Tensor) or not 1 <= given.numel() <= MOST_CLASSES:
-            return None
-        weights = tuple(float(weight) for weight in given.detach().reshape(-1).cpu())
-        if self.indexed:
-            return weights if len(weights) == self.num_classes else None
-        return (1.0, weights[0]) if len(weights) == 1 else None
 
     def inputs(self) -> LossInputFacts:
         """Return what the loss was given. Waits for the device."""

@@ -247,6 +247,7 @@ class PyTorchPipeline(Pipeline):
             kind=self._recognised.kind,
             constant_baseline_loss=self._recognised.floor,
             class_weights=self._class_weights(),
+            weights=self._recognised.weights,
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,
             name=name_of(self.loss_fn),

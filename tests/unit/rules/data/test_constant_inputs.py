@@ -28,6 +28,11 @@ class TestAllExamplesAlike:
         )
         assert finding.evidence == {"inputs": ["0"], "examples": 32, "different_labels": 4, "value": 0.0}
 
+    def test_of_integers_is_an_error_in_images_of_one_number(self):
+        finding = RULE.from_batch(BatchFacts(32, {"0": np.zeros((32, 8, 8, 1), np.int32)}, LABELS))
+        assert finding.severity == "error"
+        assert "have the same input, filled with 0, but 4 different labels" in finding.message
+
     def test_with_one_label_is_a_warning(self):
         batch = BatchFacts(8, {"features": np.repeat(noise(1, 5), 8, axis=0)}, np.ones(8, int))
         finding = RULE.from_batch(batch)
@@ -122,6 +127,12 @@ class TestNotApplicable:
     def test_to_tokens(self):
         with pytest.raises(NotApplicable, match="needs inputs that are floating-point numbers"):
             RULE.from_batch(BatchFacts(32, {"input_ids": np.ones((32, 8), int)}, LABELS))
+
+    def test_to_images_of_integers_that_differ(self):
+        images = np.zeros((32, 8, 8, 1), np.int32)
+        images[5, 2, 2] = 1
+        with pytest.raises(NotApplicable, match="needs inputs that are floating-point numbers"):
+            RULE.from_batch(BatchFacts(32, {"0": images}, LABELS))
 
     def test_to_fewer_than_eight_examples(self):
         with pytest.raises(NotApplicable, match="needs a batch of at least 8 examples"):

@@ -4,7 +4,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.data.single_class_labels import SingleClassLabels
 
 RULE = SingleClassLabels()
@@ -112,3 +112,38 @@ class TestFromTargets:
             binary(0.0, alone=False)
         with pytest.raises(NotApplicable, match="needs a binary cross entropy"):
             binary(0.0, kind="mean_squared_error")
+
+
+class TestFromScaledTargets:
+    LOSS = LossFacts(0.69, "binary_cross_entropy")
+
+    def judged(self, *values, times=10, loss=LOSS, dtype="float32"):
+        labels = np.array(values * times, dtype).reshape(-1, 1)
+        return RULE.from_scaled_targets(BatchFacts(len(labels), {}, labels), loss)
+
+    def test_names_masks_of_0_and_1_that_were_divided_like_pixels(self):
+        finding = self.judged(0, 0, 0, 1 / 255)
+        assert (finding.rule, finding.severity) == ("single-class-labels", "warning")
+        assert finding.message == (
+            "All targets of this batch are 0 or 0.00392. Binary cross entropy takes them for probabilities, and "
+            "at 0.00392, too, the right answer is no. The model learns to say no everywhere, and its loss falls "
+            "to almost 0."
+        )
+        assert finding.fix == "targets of 0 and 1: these look divided by 255"
+        assert finding.evidence == {"targets": [0.0, float(np.float32(1 / 255))], "share_of_the_higher": 0.25}
+
+    @pytest.mark.parametrize(
+        "values",
+        [(0, 1), (0, 0.003, 0.007), (0, 0.5), (0.05, 0.95), (0,)],
+        ids=["0/1", "rates", "half", "smooth", "0"],
+    )
+    def test_is_silent_on_other_targets(self, values):
+        assert self.judged(*values, times=20) is None
+
+    def test_needs_twenty_numbers(self):
+        assert self.judged(0, 1 / 255, times=9) is None
+
+    @pytest.mark.parametrize(("kind", "dtype"), [("mean_squared_error", "float32"), ("binary_cross_entropy", int)])
+    def test_needs_floating_point_targets_under_binary_cross_entropy(self, kind, dtype):
+        with pytest.raises(NotApplicable, match="under a binary cross entropy"):
+            self.judged(0, 1, loss=LossFacts(0.69, kind), dtype=dtype)

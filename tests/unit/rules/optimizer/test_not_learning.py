@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, TargetHistory, Verdicts
 from diagnostics.rules.optimizer.not_learning import NotLearning
 from diagnostics.rules.shared.learnable import is_learnable
 from tests.support.courses import history, judge
@@ -58,6 +58,14 @@ class TestFires:
     def test_and_advises_another_rate_where_updates_are_small_or_large(self, update, begins):
         assert course(update=update).fix.startswith(begins)
 
+    def test_and_names_a_rate_that_was_cut_before_anything_was_learned(self):
+        rates = 1e-3 * 0.1 ** (np.arange(200) // 20)
+        finding = course(rates=rates, update=1e-6)
+        assert (
+            "From step 60 on the learning rate is a thousandth of what it was, or less. Ruled" in finding.message
+        )
+        assert finding.fix.startswith("keep the rate until the loss falls")
+
 
 class TestSilent:
     @pytest.mark.parametrize("level", [0.9, 0.5, 0.96])
@@ -91,3 +99,50 @@ def test_a_fit_to_noise_is_no_proof():
         inputs, labels = rng.normal(size=(200, 8)), np.eye(2)[rng.integers(0, 2, 200)]
         assert not is_learnable(simple_fit(inputs, labels, of_classes=True))
         assert not is_learnable(simple_fit(inputs, rng.normal(size=(200, 1)), of_classes=False))
+
+
+def score(name="style", kind="cross_entropy", error=1.39, constant=1.386, fit=None, answers=(0.2, 0.3)):
+    return OutputScore(name, kind, 512, error, constant, answers, 250_000.0, 63_000.0, fit)
+
+
+GOOD = score("other", error=0.3)
+
+
+class TestFromAnswers:
+    def test_names_the_output_that_is_far_from_its_targets(self):
+        price = score("price", "mean_squared_error", 6.7e10, 4e9, answers=(0.5, 812.0))
+        finding = RULE.from_answers(FinalAnswers((price, GOOD), 304))
+        assert (finding.rule, finding.severity) == ("not-learning", "warning")
+        assert finding.message == (
+            "After 304 steps output price is no better than a constant answer: on 512 training rows its mean "
+            "squared error is 6.7e+10, and one and the same answer for all would score 4e+09. The targets are "
+            "250,000 ± 6.3e+04, and the answers run from 0.5 to 812: the output has not even come to their mean."
+        )
+        assert finding.fix == (
+            "targets = (targets - mean) / std, with mean and std of the training targets; such a loss outweighs "
+            "those of the other outputs, too"
+        )
+        assert finding.evidence["output"] == "price"
+
+    def test_names_a_penalty_that_leaves_nothing_to_learn(self):
+        of_classes = SimpleFit(250, 250, 0.66, 0.1, linear=True, of_classes=True)
+        finding = RULE.from_answers(FinalAnswers((score(fit=of_classes),), 320))
+        assert finding.severity == "warning"
+        assert finding.message.startswith("After 320 steps the model is no better than a constant answer: on 512")
+        assert finding.fix.startswith("compare the penalty with the loss")
+
+    def test_is_a_note_where_no_fit_learns_it_either(self):
+        finding = RULE.from_answers(FinalAnswers((score(fit=FAILS), GOOD), 320))
+        assert finding.severity == "note"
+        assert finding.fix.startswith("train this output alone")
+
+    def test_is_silent_where_all_outputs_beat_a_constant_answer(self):
+        assert RULE.from_answers(FinalAnswers((GOOD, score(error=1.3)), 320)) is None
+
+    def test_is_silent_on_targets_that_are_all_the_same(self):
+        assert RULE.from_answers(FinalAnswers((score(error=0.0, constant=0.0),), 320)) is None
+
+    @pytest.mark.parametrize(("steps", "statistics"), [(99, False), (499, True)])
+    def test_needs_enough_steps(self, steps, statistics):
+        with pytest.raises(NotApplicable, match="needs"):
+            RULE.from_answers(FinalAnswers((score(),), steps, statistics))

@@ -1,0 +1,190 @@
+"""Notes what a training loop of the script computes under its first `tf.GradientTape`: models, loss and batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch, keep_batch
+
+TRIES = 3  # tapes that are listened to, until one shows a model; the first may be of a penalty
+CALLS = 64  # of models and layers under one tape; more, and nothing is learned of it
+MOST_BYTES = 16 * 2**20  # of the first values of the weights
+
+
+@dataclass
+class TapePass:
+    """What was called under one tape, and what its gradients led to.
+
+    Attributes:
+        parts: models and layers, each fed with what the one before returned.
+        loss: the only loss object that was called, on what the last part returned; None if there is none.
+        batch: copied rows; None where they are not known.
+        norms: L2 norm of the gradient by path, of the variables that the script asked for and that have one; None
+            within a graph.
+        unreached: sizes, in scalars, of those that have none.
+        asked: scalars in all variables that the script asked for.
+        starts: variables with their values before the first step; empty if not known.
+    """
+
+    parts: tuple[Any, ...]
+    loss: Any
+    batch: KeptBatch | None
+    norms: dict[str, float] | None = None
+    unreached: dict[str, int] = field(default_factory=dict)
+    asked: int = 0
+    starts: tuple[tuple[Any, Any], ...] = ()
+
+
+class TapeRecorder:
+    """Listens to the first tapes; nothing is patched before, between and after them.
+
+    Args:
+        safely: runs the work, and takes its faults.
+    """
+
+    def __init__(self, safely: Callable[..., Any]) -> None:
+        self._safely = safely
+        self._patches, self._tries, self._listens = Patches(), 0, False
+        self._within = threading.local()
+        self._calls: list[tuple[Any, Any, Any]] = []
+        self._losses: list[tuple[Any, Any, Any]] = []
+        self._seen: TapePass | None = None
+        self._symbolic: tuple[Any, Any] | None = None
+
+    def begins(self) -> None:
+        """Listen to the tape that begins, if none has shown a model yet."""
+        if self._seen is not None or self._tries >= TRIES:
+            return
+        self._calls.clear()
+        self._losses.clear()
+        if not self._listens:
+            self._listens = True
+            self._patches.around(keras.layers.Layer, "__call__", self._around_call)
+            self._patches.around(keras.losses.Loss, "__call__", self._around_loss)
+
+    def ended(self, sources: Any, gradients: Any) -> None:
+        """Take what a tape was asked for, and its answer."""
+        if not self._listens:
+            return
+        self.close()
+        self._tries += 1
+        parts, x = self._chain()
+        if parts:
+            self._seen = self._pass(parts, x, tf.nest.flatten(sources), tf.nest.flatten(gradients))
+        self._calls.clear()
+        self._losses.clear()
+
+    def take(self, variables: list[Any]) -> TapePass | None:
+        """Return what led to the first step of an optimizer on these variables, once."""
+        seen, held = self._seen, set(map(id, variables))
+        if seen is None or not any(id(v) in held for part in seen.parts for v in part.trainable_variables):
+            return None
+        every = [variable for part in seen.parts for variable in part.variables]
+        size = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in every)
+        if tf.executing_eagerly() and size <= MOST_BYTES:
+            seen.starts = tuple((variable, np.array(variable)) for variable in every)
+        return seen
+
+    def called(self, arguments: Any, options: Any) -> None:
+        """Take the arguments of the call in which a graph was traced, which its tensors stand for."""
+        symbolic, self._symbolic = self._symbolic, None
+        if symbolic is None or self._seen is None:
+            return
+        given = [v for v in tf.nest.flatten((arguments, options)) if isinstance(v, tf.Tensor | np.ndarray)]
+        concrete = keras.tree.map_structure(lambda tensor: _concrete(tensor, given), symbolic)
+        if all(value is not None for value in keras.tree.flatten(concrete)):
+            x, y = concrete
+            self._seen.batch = keep_batch(x, y, None)
+
+    def close(self) -> None:
+        """Restore what was patched."""
+        self._listens = False
+        self._patches.undo()
+        if self._tries >= TRIES:
+            self._calls.clear()
+            self._losses.clear()
+
+    def _pass(self, parts: tuple[Any, ...], x: Any, sources: list[Any], gradients: list[Any]) -> TapePass:
+        plain = len(self._losses) == 1 and self._losses[0][2] is self._calls_of(parts[-1])
+        loss, y, _ = self._losses[0] if plain else (None, None, None)
+        seen = TapePass(parts, loss, None)
+        if len(sources) != len(gradients) or not all(isinstance(v, keras.Variable) for v in sources):
+            sources, gradients = [], []
+        pairs = list(zip(sources, gradients, strict=True))
+        seen.unreached = {v.path: int(np.prod(v.shape)) for v, gradient in pairs if gradient is None}
+        seen.asked = sum(int(np.prod(v.shape)) for v in sources)
+        if tf.executing_eagerly():
+            seen.norms = {v.path: _norm(gradient) for v, gradient in pairs if gradient is not None}
+            seen.batch = keep_batch(x, y, None)
+        else:
+            self._symbolic = x, y
+        return seen
+
+    def _chain(self) -> tuple[tuple[Any, ...], Any]:
+        """Return what led to the loss, first to last, and the input of the first; nothing if that is unclear."""
+        if not self._calls:
+            return (), None
+        wanted = self._losses[-1][2] if self._losses else self._calls[-1][2]
+        parts, x = list[Any](), None
+        for layer, given, returned in reversed(self._calls):
+            if returned is wanted:
+                parts.insert(0, layer)
+                wanted = x = given
+        return (tuple(parts), x) if len(set(map(id, parts))) == len(parts) else ((), None)
+
+    def _calls_of(self, layer: Any) -> Any:
+        return next(returned for called, _, returned in reversed(self._calls) if called is layer)
+
+    def _around_call(self, plain: Any) -> Any:
+        recorder = self
+
+        def call(layer: Any, *arguments: Any, **options: Any) -> Any:
+            outermost = recorder._listens and not is_own_run() and not getattr(recorder._within, "call", False)
+            if not outermost:
+                return plain(layer, *arguments, **options)
+            recorder._within.call = True
+            try:
+                returned = plain(layer, *arguments, **options)
+            finally:
+                recorder._within.call = False
+            if len(recorder._calls) >= CALLS:  # of a loop over layers, or long after a tape that was never asked
+                recorder._tries = TRIES
+                recorder.close()
+            elif len(arguments) == 1:
+                recorder._calls.append((layer, arguments[0], returned))
+            return returned
+
+        return call
+
+    def _around_loss(self, plain: Any) -> Any:
+        recorder = self
+
+        def call(loss: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+            if recorder._listens and not is_own_run():
+                recorder._losses.append((loss, y_true, y_pred if sample_weight is None else None))
+            return plain(loss, y_true, y_pred, sample_weight)
+
+        return call
+
+
+def _norm(gradient: Any) -> float:
+    values = tf.convert_to_tensor(gradient)
+    return float(tf.norm(tf.cast(values, tf.float32)))
+
+
+def _concrete(tensor: Any, given: list[Any]) -> Any:
+    """Return the argument that a tensor of a traced function stands for; None where it is computed within."""
+    inputs = getattr(getattr(tensor, "graph", None), "inputs", [])
+    pairs = list(zip(given, inputs, strict=False))
+    if len(pairs) < len(given) or not all(place.shape.is_compatible_with(np.shape(v)) for v, place in pairs):
+        return None
+    return next((value for value, place in pairs if place is tensor), None)

@@ -1,0 +1,41 @@
+"""Describes the callbacks of a `fit` that look for progress in a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+
+from diagnostics.facts.calls import Monitor, MonitorFacts
+
+KINDS = (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint, keras.callbacks.ReduceLROnPlateau)
+
+
+def monitor_facts(callbacks: Iterable[Any], model: keras.Model) -> MonitorFacts | None:
+    """Describe them when the training is over; None if no direction was given by hand.
+
+    Args:
+        callbacks: of the `fit`.
+        model: the one that was fitted.
+    """
+    history: dict[str, list[Any]] = getattr(getattr(model, "history", None), "history", {})
+    monitors = tuple(
+        _monitor(one, tuple(map(float, history.get(one.monitor, ()))))
+        for one in callbacks
+        if isinstance(one, KINDS) and getattr(one, "mode", None) in ("min", "max") and _matters(one)
+    )
+    return MonitorFacts(monitors) if monitors else None
+
+
+def _matters(callback: Any) -> bool:
+    return not isinstance(callback, keras.callbacks.ModelCheckpoint) or bool(callback.save_best_only)
+
+
+def _monitor(callback: Any, values: tuple[float, ...]) -> Monitor:
+    stopped, restored = None, None
+    if isinstance(callback, keras.callbacks.EarlyStopping):
+        stopped = callback.stopped_epoch + 1 if callback.stopped_epoch > 0 else None
+        restored = callback.best_epoch + 1 if callback.restore_best_weights and values else None
+    name = next(kind.__name__ for kind in KINDS if isinstance(callback, kind))
+    return Monitor(name, callback.monitor, callback.mode == "max", values, stopped, restored)

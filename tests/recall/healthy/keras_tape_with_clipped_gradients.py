@@ -1,0 +1,33 @@
+"""Keras: a loop that clips each gradient before it is applied."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+keras.utils.set_random_seed(1)
+x = np.random.normal(size=(1500, 12)).astype("float32")
+y = (x[:, 0] + x[:, 1] * x[:, 2] > 0).astype("int32")
+inputs = keras.Input((12,))
+hidden = keras.layers.Dense(32, activation="relu")(inputs)
+model = keras.Model(inputs, keras.layers.Dense(2)(hidden))
+optimizer = keras.optimizers.Adam(1e-3)
+criterion = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1500).batch(32)
+
+
+@tf.function
+def train_step(images, labels):
+    with tf.GradientTape() as tape:
+        loss = criterion(labels, model(images, training=True))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    gradients = [tf.clip_by_norm(g, 1.0) for g in gradients]
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+
+for epoch in range(4):
+    mean = keras.metrics.Mean()
+    for images, labels in data:
+        loss = train_step(images, labels)
+        mean.update_state(loss)
+    print(f"epoch {epoch}: loss {float(mean.result()):.4f}")

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import BatchFacts, LossFacts
+from diagnostics.rules.evaluation.accuracy_in_regression import AccuracyInRegression
+
+RULE = AccuracyInRegression()
+PRICES = np.linspace(0.6, 8.3, 32, dtype="float32").reshape(-1, 1)
+
+
+def judged(labels=PRICES, kind="mean_squared_error", accuracy=True):
+    return RULE.from_batch(BatchFacts(32, {}, labels), LossFacts(3.0, kind, accuracy=accuracy))
+
+
+def test_names_an_accuracy_of_prices():
+    finding = judged()
+    assert (finding.rule, finding.severity) == ("accuracy-in-regression", "warning")
+    assert finding.message == (
+        "A metric of the model is an accuracy, and 32 of the 32 targets in this batch are no whole numbers (from "
+        "0.6 to 8.3). An accuracy counts the rows whose answer is the right class, so these can never count: it "
+        "stays near 0, however good the model is."
+    )
+    assert finding.for_library("keras").fix == 'model.compile(..., metrics=["mae"])'
+    assert finding.evidence == {"fractions": 32, "targets": 32}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.arange(32), np.arange(32) % 2.0, 0.9 * (np.arange(32) % 2) + 0.05],
+    ids=["counts", "classes", "smoothed"],
+)
+def test_is_silent_on_whole_numbers(labels):
+    assert judged(labels) is None
+
+
+def test_is_silent_without_an_accuracy():
+    assert judged(accuracy=False) is None
+
+
+@pytest.mark.parametrize(
+    "given", [{"kind": "cross_entropy"}, {"accuracy": None}, {"labels": None}, {"labels": np.ones((32, 4)) / 3}]
+)
+def test_needs_one_target_a_row_and_known_metrics(given):
+    with pytest.raises(NotApplicable):
+        judged(**given)
