@@ -5,7 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.usage import BatchOfOneCrash
+from diagnostics.rules.shared.known_message import told
 
 
 class BatchOfOne(Rule):
@@ -57,3 +59,8 @@ class BatchOfOne(Rule):
             evidence={"shape": None if symptom.shape is None else list(symptom.shape)},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)

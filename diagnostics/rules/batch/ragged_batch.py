@@ -8,6 +8,8 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import RaggedColumns
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import listed, not_known
 
 PAD = (
@@ -112,6 +114,11 @@ class RaggedBatch(Rule):
             evidence=evidence | ({"column": column} if column else {}),
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _fixes(columns: Collection[str]) -> dict[str, Fix]:

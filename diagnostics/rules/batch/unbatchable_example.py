@@ -6,6 +6,8 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash import setup as facts
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.rules.shared.known_message import told
 
 
 class UnbatchableExample(Rule):
@@ -55,6 +57,11 @@ class UnbatchableExample(Rule):
             evidence={"kind": symptom.kind, "what": symptom.what, "rows": symptom.rows and list(symptom.rows)},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _of_type(what: str) -> tuple[str, Fix]:

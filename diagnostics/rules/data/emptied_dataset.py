@@ -5,7 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.usage import EmptyDatasetCrash
+from diagnostics.rules.shared.known_message import told
 
 
 class EmptiedDataset(Rule):
@@ -71,3 +73,8 @@ class EmptiedDataset(Rule):
             evidence={"index": None},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+from diagnostics.rules.shared.known_message import told
 
 FIX = (
     'rename the target column to "labels": dataset = dataset.rename_column("target", "labels")',
@@ -101,3 +103,8 @@ class LabelsMissing(Rule):
             evidence={"received": list(symptom.inputs)},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)

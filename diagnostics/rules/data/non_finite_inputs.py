@@ -7,8 +7,11 @@ import numpy as np
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array, BatchFacts, GradientFacts, LossFacts
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.nonfinite import examples
 
 MAX_ROWS_NAMED = 8  # in the message; the evidence holds every row
@@ -109,6 +112,11 @@ class NonFiniteInputs(Rule):
             },
             step=origin.step,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
     def _bad(self, batch: BatchFacts, rows: dict[str, list[int]], loss: LossFacts, harm: str) -> Finding:
         culprits = _culprits(rows)

@@ -6,8 +6,11 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import Array, OutputFacts
+from diagnostics.rules.shared.known_message import told
 
 # With two equally common classes, 20 random rows all have the same label once in 500,000 times; if one class has
 # 80%, once in 90.
@@ -85,6 +88,11 @@ class SingleClassLabels(Rule):
             },
             severity="note" if outputs.is_single else "error" if complete else "warning",
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _rows(labels: Array, dataset: DatasetFacts, complete: bool) -> str:

@@ -9,8 +9,10 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import TokenBeyondEmbedding
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import not_known
 
 MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa from one past its pad token's id, 1
@@ -103,6 +105,11 @@ class TokenIdsOutOfRange(Rule):
             fix=FIX,
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
     def _one(self, offending: int, rows: int, crash: CrashFacts) -> Finding:
         """Report the one id that the error message names."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import AsynchronousErrorCrash, CrashFacts, FrameFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.where import Where
+from diagnostics.rules.shared.known_message import told
 
 MOST_LISTED = 6  # the last candidates; the evidence holds them all
 
@@ -92,6 +94,11 @@ class AsynchronousError(Rule):
             f"{_candidates(symptom)}"
         )
         return self._found(crash, symptom, message, (_again(crash), _CPU))
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
     def _blocking(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (

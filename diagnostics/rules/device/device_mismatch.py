@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts, DevicesDiffer
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import listed, not_known
 
 MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
@@ -69,6 +71,11 @@ class DeviceMismatch(Rule):
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
     def _to_numpy(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding:
         on = next((device for device in symptom.devices if device != "cpu"), "a GPU")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.processes import InstallationCrash
 from diagnostics.facts.crash.setup import VersionsDiffer
+from diagnostics.rules.shared.known_message import told
 
 _REINSTALL = "install PyTorch anew, by the command that pytorch.org gives for your system and driver"
 
@@ -136,6 +138,11 @@ class InstallationMismatch(Rule):
             },
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 NUMPY_1_24 = {

@@ -5,7 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.processes import WorkerCrash
+from diagnostics.rules.shared.known_message import told
 
 OWN_ERROR = "DataLoader(..., num_workers=0), which raises the worker's own error in the main process"
 
@@ -109,6 +111,11 @@ class WorkerFailure(Rule):
         return self.found(
             message, fix=fix, evidence={"kind": symptom.kind, "what": symptom.what}, where=crash.where
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _pickle(what: str | None) -> tuple[str, Fix]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.processes import CollectiveTimeoutCrash
+from diagnostics.rules.shared.known_message import told
 
 
 class CollectiveTimeout(Rule):
@@ -62,6 +64,11 @@ class CollectiveTimeout(Rule):
             },
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:

@@ -7,7 +7,9 @@ import signal
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.processes import LauncherTail
+from diagnostics.rules.shared.known_message import told
 
 
 class LauncherFailure(Rule):
@@ -64,6 +66,11 @@ class LauncherFailure(Rule):
             evidence={"launcher": symptom.launcher, "rank": symptom.rank, "exit_code": symptom.exit_code},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _ended(code: int | None) -> str:

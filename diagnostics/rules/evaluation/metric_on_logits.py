@@ -7,8 +7,10 @@ import math
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
+from diagnostics.rules.shared.known_message import told
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
@@ -102,3 +104,8 @@ class MetricOnLogits(Rule):
             evidence={"shape": list(shape) if shape is not None else None},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)

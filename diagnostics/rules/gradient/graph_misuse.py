@@ -5,7 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.usage import GraphMisused
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import not_known
 
 FIXED: dict[str, tuple[str, Fix]] = {
@@ -107,6 +109,11 @@ class GraphMisuse(Rule):
             },
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:

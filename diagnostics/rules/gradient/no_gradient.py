@@ -7,9 +7,11 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import NoPathToParameters
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
+from diagnostics.rules.shared.known_message import told
 
 RECONNECT = (
     "compute the loss from the model's own output, without .detach(), .item(), .numpy() or argmax in between, and "
@@ -141,3 +143,8 @@ class NoGradient(Rule):
         )
         reconnect: Fix = RECONNECT_ADAPTERS if symptom.adapters else (RECONNECT, REQUIRE)
         return self.found(seen, fix={"torch": reconnect, "keras": RECONNECT_KERAS}, where=crash.where)
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)

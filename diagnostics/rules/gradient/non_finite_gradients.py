@@ -7,8 +7,11 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import GradientHistory
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text import nonfinite
 
 
@@ -93,6 +96,11 @@ class NonFiniteGradients(Rule):
         if not np.isfinite(gradients.norms).all():
             raise NotApplicable("needs a second run of the step that went wrong")
         return None
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
     def _unlocated(self, origin: OriginFacts) -> Finding:
         return self.found(

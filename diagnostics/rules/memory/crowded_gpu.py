@@ -5,8 +5,10 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, in_bytes, listed
+from diagnostics.rules.shared.known_message import told
 
 MOST = 0.5  # of a GPU: above it, other processes hold the larger part
 NEARLY_FULL = 0.1  # of a GPU: with less than that free, a new training run hardly fits
@@ -98,3 +100,8 @@ class CrowdedGpu(Rule):
                 "pids": [holder.pid for holder in card.holders],
             },
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)

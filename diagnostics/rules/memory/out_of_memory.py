@@ -5,8 +5,10 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.memory import ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes, listed
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text import join
 
 REFUSED = 100  # times the request was free; the allocator takes blocks of at most 20 MiB more than it is asked for
@@ -107,6 +109,11 @@ class OutOfMemory(Rule):
             evidence=_evidence(symptom),
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
     def _killed(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding:
         who = "A worker of the data loader" if symptom.worker else "The process"

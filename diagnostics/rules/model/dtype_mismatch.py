@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.usage import DtypesDiffer
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import listed, not_known
 
 MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
@@ -83,6 +85,11 @@ class DtypeMismatch(Rule):
             },
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _seen(symptom: DtypesDiffer) -> str:

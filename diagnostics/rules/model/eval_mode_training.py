@@ -6,8 +6,11 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import listed
 
 STEPS = 8  # looked at in a watched run, all in evaluation mode
@@ -110,6 +113,11 @@ class EvalModeTraining(Rule):
             },
             step=int(since[0]),
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _named(layers: tuple[str, ...]) -> str:

@@ -7,8 +7,11 @@ import numpy as np
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text import nonfinite
 from diagnostics.text.join import count_of, listed
 
@@ -124,6 +127,11 @@ class HalfPrecisionOverflow(Rule):
             severity="warning",
             step=int(ranges.nearest_steps[first]),
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _in_float32(part: str) -> str:

@@ -8,7 +8,9 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.calls import ScaledClipFacts
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.usage import MixedPrecisionMisused
+from diagnostics.rules.shared.known_message import told
 
 STEPS = 3  # with clipped gradients: fewer may be a test
 MOSTLY = 0.9  # of these steps
@@ -129,3 +131,8 @@ class MixedPrecisionMisuse(Rule):
             where=clips.where,
             severity="warning",
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)

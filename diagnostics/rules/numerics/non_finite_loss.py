@@ -9,10 +9,13 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.training import LossHistory
 from diagnostics.rules.shared.common_trait import shared_trait
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text import nonfinite
 
 NAMED = 8  # examples named in the message; the evidence holds them all
@@ -129,6 +132,11 @@ class NonFiniteLoss(Rule):
         if not np.isfinite(losses.values).all():
             raise NotApplicable("needs a second run of the step that went wrong")
         return None
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
     def _broken_by_update(self, origin: OriginFacts) -> Finding:
         rate = "" if origin.learning_rate is None else f" The learning rate was {origin.learning_rate:.3g}."

@@ -5,8 +5,11 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.leaves import LeafFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import count_of, listed
 from diagnostics.text.names import describe_parameters
 
@@ -140,6 +143,11 @@ class OptimizerMissesParameters(Rule):
             evidence=evidence,
             severity="warning",
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _held_instead(optimizer: OptimizerFacts) -> str:

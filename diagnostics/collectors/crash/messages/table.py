@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 FILES = (
+    "specific",
     "inputs",
     "losses",
     "devices",
@@ -41,6 +42,17 @@ FILES = (
     "processes",
     "setup",
     "shapes",
+    "autograd",
+    "tensors",
+    "types",
+    "ranks",
+    "setup_torch",
+    "hugging_face",
+    "data_files",
+    "keras_calls",
+    "loaders",
+    "codes",
+    "others",
 )
 """In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
 
@@ -63,6 +75,9 @@ class Message:
         unknown: what the text cannot tell; empty if nothing is missing.
         needs: what else must be known for the rule to be named; empty if the message alone does.
         frames: files of a traceback that meets `needs`, for the tests.
+        cause: of a row that explains itself: what is wrong, in a sentence or two. ``{name}`` stands for a group.
+        fix: of such a row: what to change, the most likely first, with the same groups.
+        within: pattern of the files of which one must be in the traceback, if it has frames; empty if any will do.
     """
 
     family: str
@@ -78,6 +93,9 @@ class Message:
     unknown: str = ""
     needs: str = ""
     frames: tuple[str, ...] = ()
+    cause: str = ""
+    fix: tuple[str, ...] = ()
+    within: str = ""
 
     @functools.cached_property
     def compiled(self) -> re.Pattern[str]:

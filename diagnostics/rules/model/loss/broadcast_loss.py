@@ -10,8 +10,10 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import ShapesDiffer
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import count_of, not_known
 
 Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph
@@ -175,6 +177,11 @@ class BroadcastLoss(Rule):
             evidence=evidence,
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _shares_its_target(prediction: tuple[int, ...], target: tuple[int, ...]) -> bool:

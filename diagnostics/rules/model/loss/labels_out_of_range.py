@@ -7,8 +7,10 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import LabelBeyondOutputs
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
 from diagnostics.facts.where import Where
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import listed, not_known
 
 RENUMBER = "number the classes from 0, and mark labels that the loss should skip with its ignore_index"
@@ -91,6 +93,11 @@ class LabelsOutOfRange(Rule):
             evidence={"label": symptom.label},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
     def _compare(
         self,

@@ -6,8 +6,10 @@ from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import NotProbabilities
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import not_known
 
 # Softmax and sigmoid stay between 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3
@@ -153,6 +155,11 @@ class LogitsAsProbabilities(Rule):
             evidence={"lowest_output": symptom.lowest, "highest_output": symptom.highest},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 _TRAINED = {

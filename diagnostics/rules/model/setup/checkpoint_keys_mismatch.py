@@ -5,7 +5,9 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import count_of, listed
 
 MAX_KEYS_NAMED = 4  # in the message; the evidence holds them all
@@ -70,6 +72,11 @@ class CheckpointKeysMismatch(Rule):
             },
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def prefix_of(symptom: CheckpointKeysDiffer) -> str | None:

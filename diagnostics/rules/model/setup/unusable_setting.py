@@ -6,6 +6,8 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash import setup as facts
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.rules.shared.known_message import told
 from diagnostics.text.join import listed
 
 MAX_NAMED = 8  # metrics in the message; the evidence holds them all
@@ -57,6 +59,11 @@ class UnusableSetting(Rule):
             evidence={"kind": symptom.kind, "what": symptom.what, "offered": list(symptom.offered)},
             where=crash.where,
         )
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding | None:
+        """Say what the message proves."""
+        return told(self, crash, known)
 
 
 def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
