@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.facts.crash.known import KnownFailure
 
-from .table import Found, Message, all_messages
+from .table import Family, Found, Message, all_messages
 
 CERTAIN = "specific"  # the family that is asked first
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
@@ -17,7 +17,7 @@ MOST_SAID = 200  # characters of the message in the evidence
 
 def certain(crash: Crash) -> KnownFailure | None:
     """Ask before all others: wordings in which a general message names its cause."""
-    return _first(crash, (row for row in all_messages() if row.family == CERTAIN))
+    return _first(crash, Family(CERTAIN).messages)
 
 
 def last(crash: Crash) -> KnownFailure | None:
