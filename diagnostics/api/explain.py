@@ -79,7 +79,10 @@ def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ..
     """Read a live exception; if it is not recognised, its causes and the exceptions in its group."""
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import within
+    from diagnostics.collectors.tracebacks.parse import WRAPPERS
 
+    if type(error).__name__ in WRAPPERS and error.__cause__ is not None:
+        error = error.__cause__
     crash = whole = _read(error)
     link: BaseException | None = error
     seen: set[int] = set()

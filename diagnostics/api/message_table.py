@@ -21,6 +21,7 @@ def message_table() -> list[dict[str, Any]]:
     - ``pattern``: for ``new RegExp(pattern, "u")``, to be searched for in the exception's message
     - ``exception``: class name that comes with it; ``framework``; ``since`` and ``until``: versions, or null
     - ``proves``: what the message proves; ``unknown``: what the text cannot tell; either may be empty
+    - ``cause`` and ``fixes``: of a row that explains itself, ``{name}`` standing for a group; empty otherwise
     - ``needs``: what else must be known for the rule to be named; empty if the message alone is enough
     """
     pages = {rule.name: (rule.summary(), _instead(inspect.getdoc(rule) or "")) for rule in all_rules()}
@@ -36,6 +37,8 @@ def message_table() -> list[dict[str, Any]]:
             "until": row.until,
             "proves": row.proves,
             "unknown": row.unknown,
+            "cause": row.cause,
+            "fixes": list(row.fix),
             "needs": row.needs,
         }
         for row in all_messages()

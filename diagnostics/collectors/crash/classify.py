@@ -20,6 +20,7 @@ from . import (
     usage,
 )
 from .frames import Crash
+from .messages import known
 from .setup import checkpoints, examples, settings, versions
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
@@ -46,12 +47,15 @@ LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
     *keras_shapes.RECOGNISERS,
     checkpoints.weights,
     *examples.LAST,
+    known.last,
 )
 """Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""
 
 
 def symptoms(crash: Crash) -> list[Symptom]:
     """Return what is recognised in a crash; empty if nothing is."""
+    if (certain := _recognised(known.certain, crash)) is not None:
+        return [certain]
     return list(_each(RECOGNISERS, crash)) or list(islice(_each((*NEXT, *LAST), crash), 1))
 
 

@@ -26,11 +26,16 @@ _RENDEZVOUS = Family("rendezvous")
 _GLOO = Family("gloo")
 _UNUSED = Family("unused-in-ddp")
 
+_OTHER_NUMPY = re.compile(
+    r"module (?:was )?compiled against A[PB]I version \w+"
+)  # printed, before the ImportError
 _PROCESSES = ("multiprocessing", "torch/utils/data/dataloader.py", "popen_", "spawn.py")
 
 
 def _installation(crash: Crash) -> InstallationCrash | None:
     found = _INSTALLATION.search(crash.facts.message)
+    if found is None and crash.facts.exception == "ImportError" and (said := _OTHER_NUMPY.search(crash.log)):
+        return InstallationCrash("numpy", said[0])
     return None if found is None else InstallationCrash(found.kind, " ".join(found.text.split()))
 
 

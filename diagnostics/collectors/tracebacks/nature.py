@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 _NETWORK = re.compile(
     r"(?:Connection|ConnectTimeout|ReadTimeout|Timeout|MaxRetry|NewConnection|Proxy|SSL|HTTP|HfHubHTTP|URL|Gateway"
@@ -29,6 +29,9 @@ _FILE = {
 _MISSING_FILE = re.compile(
     r"No such file or directory|does not exist\b|(?:does not|doesn't) appear to have a file named"
 )
+_NO_FILE = re.compile(
+    r"\[Errno 2\]|No such file or directory|['\"] is not a (?:file|directory)\b"
+)  # whoever says so
 _DISK = re.compile(r"No space left on device|Disk quota exceeded|file write failed|\bENOSPC\b")
 _LACKING = re.compile(r"No module named '?(?P<module>[\w.]+)'?")
 _CIRCULAR = re.compile(
@@ -45,6 +48,7 @@ _PYTHON = {
     "NameError": "a name is used that was never defined",
     "UnboundLocalError": "a variable is used before it has a value",
     "AttributeError": "an object lacks the attribute",
+    "ModuleAttributeError": "a module lacks the attribute",
     "TypeError": "a function got arguments that it does not take, or a value is of another type",
     "ValueError": "a value is not one that the function takes",
     "ZeroDivisionError": "something is divided by zero",
@@ -58,7 +62,10 @@ _PYTHON = {
     "ParserError": "a table cannot be parsed",
     "StopIteration": "an iterator has ended",
     "RecursionError": "a function calls itself without end",
-    "ImportError": "a name cannot be imported",
+    "ImportError": (
+        "a name cannot be imported: the installed version of that module does not have it, or another module of "
+        "the same name is found first"
+    ),
 }
 
 
@@ -69,9 +76,40 @@ _PYTHONS_OWN = re.compile(
     r"|required positional"
     r"|unexpected keyword argument|object is not (?:subscriptable|iterable|callable)|unsupported operand type"
     r"|invalid literal for int|could not convert string to float|values to unpack|object does not support|^$"
+    r"|has no len\(\)|indices must be integers|can only concatenate|unhashable type"
+    r"|not supported between instances|takes no arguments|argument of type '\w+' is not iterable"
+    r"|cannot be interpreted as an integer"
+    r"|can't multiply sequence|bad operand type|not all arguments converted|expected str, bytes or os\.PathLike"
+    r"|object is not an? (?:iterator|mapping|context manager)|cannot unpack non-iterable|exceptions must derive"
+    r"|math domain error|substring not found|is not in (?:list|tuple)"
+    r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
+    r"|empty range for rand"
 )
-_PLAIN = ("KeyError", "NameError", "UnboundLocalError", "AttributeError", "ZeroDivisionError", "SyntaxError")
+_PLAIN = (
+    "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",
+    "SyntaxError", "IndentationError", "TabError", "UnicodeDecodeError", "JSONDecodeError", "ParserError",
+    "RecursionError", "ImportError", "StopIteration",
+)  # fmt: skip
 """What says enough by its name, wherever it was raised: the others may be a library's judgement of tensors."""
+
+_REFUSALS = {
+    "MisconfigurationException": "Lightning",
+    "HFValidationError": "huggingface_hub",
+    "ConfigAttributeError": "omegaconf",
+    "ValidationError": "pydantic",
+    "ArgumentError": "argparse",
+}
+"""Exceptions that only one library raises, and for one reason: it cannot use what it was given."""
+_CHECKS = (
+    "ValueError",
+    "TypeError",
+    "AssertionError",
+    "NotImplementedError",
+    "RuntimeError",
+    "Exception",
+    "OSError",
+)
+_RAISES = re.compile(r"^(?:raise|assert)\b")
 
 
 def nature_of(crash: CrashFacts) -> str | None:
@@ -86,7 +124,7 @@ def nature_of(crash: CrashFacts) -> str | None:
             "It is a failure of the network or of a server's answer (no connection, no permission, or a wrong "
             "name), not of the training code."
         )
-    if name in _FILE or (name == "OSError" and _MISSING_FILE.search(message)):
+    if name in _FILE or (name == "OSError" and _MISSING_FILE.search(message)) or _NO_FILE.search(message):
         what = _FILE.get(name, "a file or folder is not where the code looks for it")
         return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
     if found := _CIRCULAR.search(message):
@@ -98,13 +136,52 @@ def nature_of(crash: CrashFacts) -> str | None:
             "it is a module of yours in another folder."
         )
     last = crash.frames[-1] if crash.frames else None
+    if name == "SyntaxError" and last is not None and not last.yours:
+        return f"Python cannot read {last.file}: that package needs a newer Python than the one that ran."
     own = last is not None and last.yours
-    if name in _PYTHON and (name in _PLAIN or (own and (name not in _SHARED or _PYTHONS_OWN.search(message)))):
+    if name in _PYTHON and (
+        name in _PLAIN or ((own or _is_standard(last)) and (name not in _SHARED or _PYTHONS_OWN.search(message)))
+    ):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{_PYTHON[name]}{_at(crash)}"
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
-    return None
+    if name in ("TypeError", "ValueError") and last is None and _PYTHONS_OWN.search(message):
+        return f"It is Python's own {name}, not a failure of training that a rule knows: {_PYTHON[name]}."
+    return _refusal(crash)
+
+
+def _is_standard(last: FrameFacts | None) -> bool:
+    """Whether a frame is of Python's own library: those of packages are named from the package on."""
+    return last is not None and not last.yours and re.match(r"[/\\]|[A-Za-z]:", last.file) is not None
+
+
+def _refusal(crash: CrashFacts) -> str | None:
+    """Say that a library's own check refused a call; None if that is not known."""
+    last = crash.frames[-1] if crash.frames else None
+    if last is not None and last.yours and _RAISES.search((last.code or "").strip()):
+        return f"The code refuses it by a check of its own, at {crash.where}: the message says why."
+    if last is None or last.yours:
+        library = _REFUSALS.get(crash.exception)
+        return None if library is None else _refused(library, "", crash)
+    if crash.exception not in (*_CHECKS, *_REFUSALS) or not _RAISES.search((last.code or "").strip()):
+        return None
+    return _refused(_library(last.file), f", in {last.function} ({last.file}:{last.line})", crash)
+
+
+def _library(file: str) -> str:
+    """Name the package that a file belongs to: what comes after the folder of packages, or of Python's library."""
+    inside = re.split(r"[\\/](?:lib[\\/]python[\d.]+|lib)[\\/]", file, maxsplit=1)[-1]
+    first = next((part for part in re.split(r"[\\/]", inside) if part not in ("", "site-packages")), "The library")
+    return first.removesuffix(".py")
+
+
+def _refused(library: str, place: str, crash: CrashFacts) -> str:
+    by = "" if crash.where is None else f" The call comes from {crash.where}: change what is passed there."
+    return (
+        f"{library} refuses what it is given, by a check of its own{place}; its message says why, and no rule "
+        f"knows more.{by}"
+    )
 
 
 def _at(crash: CrashFacts) -> str:

@@ -13,12 +13,17 @@ from diagnostics.facts.crash import CrashFacts
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
 _ENDED_BY_SHELL = re.compile(r"^(?:.*(?:\d|\])[:\s]+)?Killed\b(?:\s+\S.*)?$|^(?:zsh|bash): killed\b.*$")
+_SUMMARY = re.compile(  # of torchrun, pasted without the traceback above it
+    r"^[ \t]*rank[ \t]*: \d+ \(local_rank: \d+\)\s+exitcode[ \t]*: -?\d+ \(pid: \d+\)\s+error_file: \S+",
+    re.MULTILINE,
+)
 _HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom")  # of what the next two find, in one quick look
 _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for|while|with|except|print)\b.*[:)]\s*$"
     r"|Warning:|\b(?:DEBUG|INFO|WARN|WARNING)\b"
 )
 _ENDS_RUN = "ran out of data; interrupting training"  # a warning, as Keras has it
+_WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
 _QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
 _NAMED = re.compile(r"(?<![\w.])(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^`]+)")
 _ABORTED = re.compile(
@@ -37,6 +42,8 @@ def last_words(text: str) -> CrashFacts | None:
         return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
     if (gave_up := WATCHDOG.search(text)) is not None:
         return CrashFacts("DistBackendError", gave_up[0], (), live=False)
+    if (summary := _SUMMARY.search(text)) is not None:
+        return CrashFacts("ChildFailedError", summary[0], (), live=False)
     for line in reversed([line.strip() for line in text.splitlines() if _HINT.search(line)]):
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)
@@ -48,7 +55,7 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
 
     People quote an error in a sentence, in bold, or with the markup of the page that they copied it from.
     """
-    plain = html.unescape(re.sub(r"<br */?>", "\n", text)).replace("\N{FULLWIDTH COLON}", ": ")
+    plain = html.unescape(re.sub(r"<br */?>", "\n", text)).translate(_WIDE)
     plain = "\n".join(line for line in plain.splitlines() if _may_end_a_run(line)).strip()
     if not plain or plain.count("\n") >= MOST_LINES:
         return

@@ -39,6 +39,7 @@ _ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}
 _LOGGED = re.compile(rf"^.{{1,150}}?(?:[\]:|>)-] *|\dZ? ){_SAID}")
 _REPORTS = ("ProcessRaisedException", "CellExecutionError", "PapermillExecutionError")  # quote another's traceback
 _LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
+WRAPPERS = ("DatasetGenerationError",)  # say no more than that the exception before them was raised
 _ASIDE = ("Exception ignored in", "--- Logging error ---")
 _ELSEWHERE = re.compile(  # a line that is not the message's any more
     rf"^(?:[=*_~]{{10,}}|-{{20,}}|={{3,}} .* ={{3,}}$|```|\"\"\"$"
@@ -119,7 +120,9 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
             inherited = led_there if chained else ()
             led_there = crash.frames if _FROM_WORKER.search(crash.message) else inherited
             crash = unwrapped(replace(crash, frames=(*inherited, *crash.frames)))
-            if chained and found:
+            if chained and found and crash.exception in WRAPPERS:
+                pass  # what it came of is there already
+            elif chained and found:
                 *others, cause = found[-1].chain
                 chain = (_joined(crash, cause),) if quoted else (cause, crash)
                 found[-1] = replace(found[-1], chain=(*others, *chain))

@@ -10,6 +10,7 @@ from typing import Literal
 from diagnostics.facts.where import Where
 
 from .data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding, TokensMissing
+from .known import KnownFailure
 from .loss import (
     LabelsInInputsCrash,
     LossMissing,
@@ -150,5 +151,6 @@ Symptom = (
     | UsageSymptom
     | ProcessSymptom
     | SetupSymptom
+    | KnownFailure
 )
 """What is recognised in a crash."""

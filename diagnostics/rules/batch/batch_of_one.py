@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import BatchOfOneCrash
+from diagnostics.rules.shared.message_rule import MessageRule
 
 
-class BatchOfOne(Rule):
+class BatchOfOne(MessageRule):
     """A batch norm layer in training mode got a batch with one value per channel.
 
     ## What it does

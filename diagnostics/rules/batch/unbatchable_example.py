@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash import setup as facts
+from diagnostics.rules.shared.message_rule import MessageRule
 
 
-class UnbatchableExample(Rule):
+class UnbatchableExample(MessageRule):
     """The dataset yields a value that no batch can be made of, or a mapping returns another number of rows.
 
     ## What it does

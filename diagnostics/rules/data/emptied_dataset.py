@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import EmptyDatasetCrash
+from diagnostics.rules.shared.message_rule import MessageRule
 
 
-class EmptiedDataset(Rule):
+class EmptiedDataset(MessageRule):
     """The dataset has no rows, or no columns, left.
 
     ## What it does

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+from diagnostics.rules.shared.message_rule import MessageRule
 
 FIX = (
     'rename the target column to "labels": dataset = dataset.rename_column("target", "labels")',
@@ -18,7 +19,7 @@ FIX_FIT = (
 )
 
 
-class LabelsMissing(Rule):
+class LabelsMissing(MessageRule):
     """The batch has no labels to compute the loss from.
 
     ## What it does

@@ -6,11 +6,12 @@ import numpy as np
 
 from diagnostics.engine.causality import NAN
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import TokenBeyondEmbedding
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import not_known
 
 MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa from one past its pad token's id, 1
@@ -29,7 +30,7 @@ NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
 WHY = "the tokenizer has a larger vocabulary than the model"
 
 
-class TokenIdsOutOfRange(Rule):
+class TokenIdsOutOfRange(MessageRule):
     """A token id is larger than the embedding.
 
     ## What it does

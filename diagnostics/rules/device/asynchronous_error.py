@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import AsynchronousErrorCrash, CrashFacts, FrameFacts
 from diagnostics.facts.where import Where
+from diagnostics.rules.shared.message_rule import MessageRule
 
 MOST_LISTED = 6  # the last candidates; the evidence holds them all
 
@@ -28,7 +29,7 @@ _CPU = (
 )
 
 
-class AsynchronousError(Rule):
+class AsynchronousError(MessageRule):
     """The traceback points at the synchronisation point, not at the failing call.
 
     ## What it does

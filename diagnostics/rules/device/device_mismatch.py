@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import check
 from diagnostics.facts.crash import CrashFacts, DevicesDiffer
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import listed, not_known
 
 MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
@@ -14,7 +15,7 @@ MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
 FIX = "move the batch to the model's device: batch = {name: x.to(model.device) for name, x in batch.items()}"
 
 
-class DeviceMismatch(Rule):
+class DeviceMismatch(MessageRule):
     """An operation got tensors on different devices.
 
     ## What it does

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import InstallationCrash
 from diagnostics.facts.crash.setup import VersionsDiffer
+from diagnostics.rules.shared.message_rule import MessageRule
 
 _REINSTALL = "install PyTorch anew, by the command that pytorch.org gives for your system and driver"
 
@@ -78,7 +79,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
 }
 
 
-class InstallationMismatch(Rule):
+class InstallationMismatch(MessageRule):
     """Packages, driver and GPU do not fit together; the training code is not at fault.
 
     ## What it does

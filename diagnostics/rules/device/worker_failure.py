@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import WorkerCrash
+from diagnostics.rules.shared.message_rule import MessageRule
 
 OWN_ERROR = "DataLoader(..., num_workers=0), which raises the worker's own error in the main process"
 
@@ -59,7 +60,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
 }
 
 
-class WorkerFailure(Rule):
+class WorkerFailure(MessageRule):
     """A worker of the data loader, or another process that the script starts, could not start or died.
 
     ## What it does

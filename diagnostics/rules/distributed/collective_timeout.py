@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import CollectiveTimeoutCrash
+from diagnostics.rules.shared.message_rule import MessageRule
 
 
-class CollectiveTimeout(Rule):
+class CollectiveTimeout(MessageRule):
     """A collective was given up: not every rank took part in time.
 
     ## What it does

@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import LauncherTail
+from diagnostics.rules.shared.message_rule import MessageRule
 
 
-class LauncherFailure(Rule):
+class LauncherFailure(MessageRule):
     """Only the launcher's report is at hand: a process failed, and its own traceback is elsewhere.
 
     ## What it does

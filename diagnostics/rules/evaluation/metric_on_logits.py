@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
+from diagnostics.rules.shared.message_rule import MessageRule
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
@@ -16,7 +17,7 @@ SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
 PERFECT = (1.0, 100.0)
 
 
-class MetricOnLogits(Rule):
+class MetricOnLogits(MessageRule):
     """A metric for class labels gets the model's logits.
 
     ## What it does

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import GraphMisused
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import not_known
 
 FIXED: dict[str, tuple[str, Fix]] = {
@@ -52,7 +53,7 @@ FIXED: dict[str, tuple[str, Fix]] = {
 }
 
 
-class GraphMisuse(Rule):
+class GraphMisuse(MessageRule):
     """Autograd cannot differentiate: the graph was freed, overwritten, or does not end in one number.
 
     ## What it does

@@ -6,13 +6,14 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import GradientHistory
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text import nonfinite
 
 
-class NonFiniteGradients(Rule):
+class NonFiniteGradients(MessageRule):
     """A gradient is NaN or infinite although the model's output is finite.
 
     ## What it does

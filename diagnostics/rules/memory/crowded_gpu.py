@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, in_bytes, listed
+from diagnostics.rules.shared.message_rule import MessageRule
 
 MOST = 0.5  # of a GPU: above it, other processes hold the larger part
 NEARLY_FULL = 0.1  # of a GPU: with less than that free, a new training run hardly fits
@@ -17,7 +18,7 @@ FIX = (
 )
 
 
-class CrowdedGpu(Rule):
+class CrowdedGpu(MessageRule):
     """Other processes hold the GPU's memory.
 
     ## What it does

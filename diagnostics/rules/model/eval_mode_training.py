@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import listed
 
 STEPS = 8  # looked at in a watched run, all in evaluation mode
@@ -15,7 +16,7 @@ NAMED = 3  # layers named in the message
 FIX = "model.train()  # at the start of each epoch, after any evaluation"
 
 
-class EvalModeTraining(Rule):
+class EvalModeTraining(MessageRule):
     """The model trains in evaluation mode.
 
     ## What it does

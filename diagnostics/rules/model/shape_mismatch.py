@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch
 from diagnostics.facts.crash.shapes import (
@@ -19,12 +19,13 @@ from diagnostics.facts.crash.shapes import (
     WindowMisfit,
 )
 from diagnostics.rules.shared import shape_fixes
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import count_of, listed
 
 MAX_WEIGHTS_NAMED = 4  # in the message; the evidence holds them all
 
 
-class ShapeMismatch(Rule):
+class ShapeMismatch(MessageRule):
     """An operation got tensors whose shapes do not match.
 
     ## What it does
@@ -280,6 +281,7 @@ def _clash(symptom: OperandsMisfit) -> str:
             return f"Two matrices of a product do not match: {one} columns ≠ {other} rows."
         return f"Matrix shapes {listed(shapes)} do not match: {one} ≠ {other}."
     of = f" Shapes: {listed(shapes)}." if shapes else ""
+    of += _reading(symptom)
     if symptom.operation == "concatenation":
         return (
             f"Tensors cannot be concatenated{along}: along another axis, where all must be equal, their sizes "
@@ -288,6 +290,20 @@ def _clash(symptom: OperandsMisfit) -> str:
     return (
         f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them 1.{of}"
     )
+
+
+def _reading(symptom: OperandsMisfit) -> str:
+    """Say what the two sizes suggest, where they do; empty otherwise."""
+    one, other = symptom.one, symptom.other
+    if one == 0 or other == 0:
+        return " The tensor of size 0 is empty: an example without objects, or a filter that left nothing."
+    spatial = symptom.axis in (2, 3) or (symptom.axis is None and symptom.operation == "concatenation")
+    if spatial and abs(one - other) == 1 and min(one, other) > 1:
+        return (
+            " If these are feature maps: sizes that differ by one come of inputs whose height or width cannot be "
+            "halved as often as the network does it."
+        )
+    return ""
 
 
 def _list(shape: Shape | None) -> list[int | None] | None:

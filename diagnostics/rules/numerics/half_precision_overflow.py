@@ -6,9 +6,10 @@ import numpy as np
 
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text import nonfinite
 from diagnostics.text.join import count_of, listed
 
@@ -17,7 +18,7 @@ NAMED = 4  # modules named in the message; the evidence holds them all
 BFLOAT16 = "train in bfloat16, which has the range of float32"
 
 
-class HalfPrecisionOverflow(Rule):
+class HalfPrecisionOverflow(MessageRule):
     """An activation exceeds, or nearly exceeds, the largest number of float16.
 
     ## What it does

@@ -6,10 +6,11 @@ import numpy as np
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.calls import ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import MixedPrecisionMisused
+from diagnostics.rules.shared.message_rule import MessageRule
 
 STEPS = 3  # with clipped gradients: fewer may be a test
 MOSTLY = 0.9  # of these steps
@@ -51,7 +52,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
 }
 
 
-class MixedPrecisionMisuse(Rule):
+class MixedPrecisionMisuse(MessageRule):
     """The gradient scaler or autocast is used wrongly: PyTorch refuses, or scaled gradients are clipped.
 
     ## What it does

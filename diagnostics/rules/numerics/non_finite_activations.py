@@ -6,13 +6,14 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import GradientHistory
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text import nonfinite
 
 
-class NonFiniteActivations(Rule):
+class NonFiniteActivations(MessageRule):
     """A module returns NaN or inf for finite input.
 
     ## What it does

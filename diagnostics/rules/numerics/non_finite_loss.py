@@ -8,17 +8,18 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.training import LossHistory
 from diagnostics.rules.shared.common_trait import shared_trait
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text import nonfinite
 
 NAMED = 8  # examples named in the message; the evidence holds them all
 
 
-class NonFiniteLoss(Rule):
+class NonFiniteLoss(MessageRule):
     """The loss is NaN or infinite.
 
     ## What it does

@@ -230,9 +230,12 @@ class TestTable:
     def test_a_literal_rules_out_no_match(self):
         examples = {example for _, example in self.EXAMPLES}
         assert all(
-            row.literal in example for row in MESSAGES for example in examples if row.compiled.search(example)
+            any(literal in example for literal in row.literals)
+            for row in MESSAGES
+            for example in examples
+            if row.compiled.search(example)
         )
-        assert sum(bool(row.literal) for row in MESSAGES) > 0.9 * len(MESSAGES)
+        assert sum(all(row.literals) for row in MESSAGES) > 0.75 * len(MESSAGES)
 
     def test_each_row_is_the_first_for_one_of_its_examples(self):
         hidden = [row.pattern for n, row in enumerate(ALONE) if n not in map(first_match, row.examples)]

@@ -57,6 +57,28 @@ class TestNatureOf:
         assert nature(name, "something about sizes", YOURS, THEIRS) is None
         assert nature(name, "something about sizes") is None
 
+    def test_a_check_of_a_library_s_own_names_it_and_the_call(self):
+        refused = FrameFacts(
+            "trl/trainer/sft_config.py", 9, "__post_init__", 'raise ValueError("no")', yours=False
+        )
+        assert nature("ValueError", "packing needs a length", YOURS, refused) == (
+            "trl refuses what it is given, by a check of its own, in __post_init__ (trl/trainer/sft_config.py:9); "
+            "its message says why, and no rule knows more. The call comes from train.py:8 in main: change what is "
+            "passed there."
+        )
+
+    def test_syntax_in_a_package_asks_for_another_python(self):
+        theirs = FrameFacts("fastprogress/fastprogress.py", 46, "", None, yours=False)
+        assert nature("SyntaxError", "invalid syntax", YOURS, theirs) == (
+            "Python cannot read fastprogress/fastprogress.py: that package needs a newer Python than the one that "
+            "ran."
+        )
+
+    def test_python_s_own_words_need_no_frame(self):
+        assert nature("TypeError", "list indices must be integers or slices, not str").startswith(
+            "It is Python's own TypeError, not a failure of training"
+        )
+
     def test_is_part_of_the_report(self):
         text = (
             'Traceback (most recent call last):\n  File "train.py", line 8, in main\n    a["b"]\nKeyError: \'b\'\n'

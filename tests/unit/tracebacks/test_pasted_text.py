@@ -339,8 +339,6 @@ class TestNotTracebacks:
             "[W python_anomaly_mode.cpp:122] Warning: Error detected in NllLossBackward0. Traceback of forward "
             'call that caused the error:\n  File "/home/ada/train.py", line 3, in f\n    return loss(x)\n'
             " (function _print_stack)\n",
-            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x7f (most recent call first):\n"
-            '  File "/home/ada/train.py", line 3 in f\n',
             'def check(x):\n    raise IndexError("Target 2 is out of bounds.")\n',
             "INFO trainer: skipped 3 files: IndexError: Target 2 is out of bounds.\nepoch 2: loss 0.4\n",
             "2026-01-02 10:11:12 WARNING loader: IndexError: Target 2 is out of bounds.\n",

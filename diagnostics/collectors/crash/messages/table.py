@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 FILES = (
+    "specific",
     "inputs",
     "losses",
     "devices",
@@ -41,6 +42,17 @@ FILES = (
     "processes",
     "setup",
     "shapes",
+    "autograd",
+    "tensors",
+    "types",
+    "ranks",
+    "setup_torch",
+    "hugging_face",
+    "data_files",
+    "keras_calls",
+    "loaders",
+    "codes",
+    "others",
 )
 """In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
 
@@ -63,6 +75,9 @@ class Message:
         unknown: what the text cannot tell; empty if nothing is missing.
         needs: what else must be known for the rule to be named; empty if the message alone does.
         frames: files of a traceback that meets `needs`, for the tests.
+        cause: of a row that explains itself: what is wrong, in a sentence or two. ``{name}`` stands for a group.
+        fix: of such a row: what to change, the most likely first, with the same groups.
+        within: pattern of the files of which one must be in the traceback, if it has frames; empty if any will do.
     """
 
     family: str
@@ -78,6 +93,9 @@ class Message:
     unknown: str = ""
     needs: str = ""
     frames: tuple[str, ...] = ()
+    cause: str = ""
+    fix: tuple[str, ...] = ()
+    within: str = ""
 
     @functools.cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -85,13 +103,13 @@ class Message:
         return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", self.pattern), re.ASCII)
 
     @functools.cached_property
-    def literal(self) -> str:
-        """The longest run of plain characters that every match holds; empty if there is none."""
-        return max(_literals(self.pattern), key=len, default="")
+    def literals(self) -> tuple[str, ...]:
+        """By alternative, the longest run of plain characters that its matches hold; empty if there is none."""
+        return tuple(max(_literals(parts), key=len, default="") for parts in _alternatives(self.pattern))
 
     def search(self, text: str) -> re.Match[str] | None:
         """Search a text; to compile all patterns would take longer than all else that `explain` does."""
-        return self.compiled.search(text) if self.literal in text else None
+        return self.compiled.search(text) if any(literal in text for literal in self.literals) else None
 
 
 @dataclass(frozen=True)
@@ -180,29 +198,35 @@ def _rows(file: str) -> dict[str, tuple[Message, ...]]:
     return families
 
 
-def _literals(pattern: str) -> Iterator[str]:
-    """Yield the runs of plain characters that stand in a pattern outside groups, classes and alternatives."""
-    run, depth, parts = "", 0, re.findall(r"\\.|\[(?:\\.|[^\]\\])*\]|.", pattern, re.DOTALL)
-    if "|" in _outside_groups(parts):
-        return
+_PARTS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{\d[\d,]*\}|.", re.DOTALL)
+
+
+def _alternatives(pattern: str) -> list[list[str]]:
+    """Return the parts of a pattern, by the alternatives that stand outside of all groups."""
+    found: list[list[str]] = [[]]
+    depth = 0
+    for part in _PARTS.findall(pattern):
+        depth += (part == "(") - (part == ")")
+        if part == "|" and depth == 0:
+            found.append([])
+        else:
+            found[-1].append(part)
+    return found
+
+
+def _literals(parts: list[str]) -> Iterator[str]:
+    """Yield the runs of plain characters that stand outside of groups and classes."""
+    run, depth = "", 0
     for part, following in zip(parts, [*parts[1:], ""], strict=True):
         depth += (part == "(") - (part == ")")
         plain = part[1] if len(part) == 2 and not part[1].isalnum() else part
         is_plain = len(plain) == 1 and depth == 0 and (len(part) == 2 or part not in "()^$.*+?{}[]|")
-        if is_plain and following not in ("?", "*", "{"):
+        if is_plain and not following.startswith(("?", "*", "{")):
             run += plain
             continue
         yield run
         run = ""
     yield run
-
-
-def _outside_groups(parts: list[str]) -> Iterator[str]:
-    depth = 0
-    for part in parts:
-        depth += (part == "(") - (part == ")")
-        if depth == 0:
-            yield part
 
 
 def _message(family: str, row: dict[str, Any]) -> Message:

@@ -46,6 +46,14 @@ _OF_LIGHTNING = re.compile(
 _SCHEDULER = re.compile(r"The provided lr scheduler `(?P<name>\w+)` doesn't follow PyTorch's LRScheduler API")
 
 
+_OF_KERAS = re.compile(
+    r"metrics_tensors|_compile_metrics|_make_(?:train|predict|test)_function|_get_distribution_strategy"
+    r"|predict_(?:classes|proba|generator)|(?:fit|evaluate)_generator|uses_learning_phase|_feed_\w+|total_loss"
+    r"|_standardize_user_data|stateful_metric_(?:names|functions)|_ckpt_saved_epoch|_network_nodes|_is_graph_network"
+    r"|_set_mask_metadata|_inbound_nodes|_in_multi_worker_mode|_collected_trainable_weights|_train_counter"
+)
+
+
 def _versions_differ(crash: Crash) -> VersionsDiffer | None:
     facts = crash.facts
     message, caller = facts.message, calling_package(facts)
@@ -66,6 +74,10 @@ def _versions_differ(crash: Crash) -> VersionsDiffer | None:
 
 
 def _is_library_class(owner: str, name: str) -> bool:
+    if owner in ("Model", "Sequential", "Functional", "ModelCheckpoint", "TensorBoard") and _OF_KERAS.fullmatch(
+        name
+    ):
+        return True
     if owner == "Trainer" or not owner:
         return bool(_OF_LIGHTNING.fullmatch(name))
     return bool(_LIBRARY_CLASSES.fullmatch(owner))

@@ -8,10 +8,11 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import count_of, not_known
 
 Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph
@@ -32,7 +33,7 @@ ONE_HOT = {
 }
 
 
-class BroadcastLoss(Rule):
+class BroadcastLoss(MessageRule):
     """Prediction and target differ in shape, and the loss broadcasts them.
 
     ## What it does

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.calls import LoadedKeys
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import count_of, listed
 
 FEW = 0.1  # of the model's keys that were found: a bias or a buffer may have the same name by chance
@@ -20,7 +21,7 @@ WRAPPERS = {  # what adds a prefix to every key
 CONTAINERS = {"state_dict", "model_state_dict", "model", "optimizer", "optimizer_state_dict", "epoch", "net"}
 
 
-class CheckpointKeysMismatch(Rule):
+class CheckpointKeysMismatch(MessageRule):
     """The keys of a checkpoint and those of the model differ.
 
     ## What it does

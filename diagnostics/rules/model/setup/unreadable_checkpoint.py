@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash import setup as facts
+from diagnostics.rules.shared.message_rule import MessageRule
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "weights only": (
@@ -58,7 +59,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
 }
 
 
-class UnreadableCheckpoint(Rule):
+class UnreadableCheckpoint(MessageRule):
     """A saved model cannot be read back: another format or version, an unknown class, or half a file.
 
     ## What it does

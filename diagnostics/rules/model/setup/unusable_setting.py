@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash import setup as facts
+from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import listed
 
 MAX_NAMED = 8  # metrics in the message; the evidence holds them all
 
 
-class UnusableSetting(Rule):
+class UnusableSetting(MessageRule):
     """A setting names a layer, a metric or a port that is not there, or contradicts another setting.
 
     ## What it does

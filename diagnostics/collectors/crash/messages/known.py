@@ -1,0 +1,51 @@
+"""Recognises messages whose row in the table holds the cause and the fix, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from diagnostics.collectors.crash.frames import Crash
+from diagnostics.facts.crash.known import KnownFailure
+
+from .table import Family, Found, Message, all_messages
+
+CERTAIN = "specific"  # the family that is asked first
+MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
+MOST_SAID = 200  # characters of the message in the evidence
+
+
+def certain(crash: Crash) -> KnownFailure | None:
+    """Ask before all others: wordings in which a general message names its cause."""
+    return _first(crash, Family(CERTAIN).messages)
+
+
+def last(crash: Crash) -> KnownFailure | None:
+    """Ask when no other recogniser knows the crash."""
+    return _first(crash, (row for row in all_messages() if row.cause and row.family != CERTAIN))
+
+
+def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
+    text = crash.facts.message
+    if len(text) > 2 * MOST_SEARCHED:
+        text = f"{text[:MOST_SEARCHED]}\n{text[-MOST_SEARCHED:]}"
+    named = f"{crash.facts.exception}: {text}"  # some exceptions have no message of their own
+    for row in rows:
+        match = row.search(text) or row.search(named)
+        if match is not None and _is_within(row, crash):
+            return _known(Found(row, match))
+    return None
+
+
+def _is_within(message: Message, crash: Crash) -> bool:
+    files = (frame.file.replace("\\", "/") for frame in crash.facts.frames)
+    frames_tell = crash.facts.frames or message.family == CERTAIN
+    return not message.within or not frames_tell or any(re.search(message.within, file) for file in files)
+
+
+def _known(found: Found) -> KnownFailure:
+    held = {name: " ".join((value or "").split()) for name, value in found.match.groupdict().items()}
+    message = found.message
+    fixes = tuple(fix.format_map(held) for fix in message.fix)
+    said = " ".join(found.text.split())[:MOST_SAID]
+    return KnownFailure(message.rule, message.cause.format_map(held), fixes, said)

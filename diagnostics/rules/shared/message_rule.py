@@ -1,0 +1,30 @@
+"""The base class of rules for which the table of messages holds rows that explain themselves."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from diagnostics.engine.finding import Finding, Severity
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
+
+
+class MessageRule(Rule):
+    """A failure whose message names its cause."""
+
+    stage = "model"  # of a subclass: its folder's
+    severity: ClassVar[Severity] = "error"
+
+    @check
+    def from_message(self, crash: CrashFacts, known: KnownFailure) -> Finding:
+        """Report the cause that the table gives.
+
+        Raises:
+            NotApplicable: the message points to another rule.
+        """
+        if known.rule != self.name:
+            raise NotApplicable(f"the message points to {known.rule}")
+        return self.found(
+            known.cause, fix=known.fixes, evidence={"said": known.said}, where=crash.where, severity="error"
+        )

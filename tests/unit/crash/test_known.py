@@ -1,0 +1,114 @@
+"""Rows of the table that hold the cause and the fix of their message."""
+
+import pytest
+
+from diagnostics.api.explain import explain
+from diagnostics.collectors.crash.messages.table import all_messages
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.rules.registry import rules_of_crashes
+
+ROWS = [row for row in all_messages() if row.cause]
+TAKING = {
+    rule.name
+    for rule in rules_of_crashes()
+    if any(need.kind is KnownFailure for needs in rule.checks().values() for need in needs.values())
+}
+
+
+def test_each_row_has_a_fix_and_a_rule_that_reports_it():
+    assert [row.pattern for row in ROWS if not row.fix or row.rule not in TAKING] == []
+
+
+def test_each_row_can_be_filled_with_what_its_examples_hold():
+    for row in ROWS:
+        for example in row.examples:
+            held = {name: value or "" for name, value in row.compiled.search(example).groupdict().items()}
+            texts = [row.cause.format_map(held), *(fix.format_map(held) for fix in row.fix)]
+            assert all(text.strip() for text in texts)
+            assert texts[0].endswith((".", "}", ")")) or held, row.pattern
+
+
+@pytest.mark.parametrize(
+    ("message", "rule", "part"),
+    [
+        (
+            "linear(): argument 'input' (position 1) must be Tensor, not tuple",
+            "mismatched-call",
+            "linear needs a tensor as input and got tuple.",
+        ),
+        (
+            "NCCL error in: comm.cpp:1275, internal error\n"
+            "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 3000",
+            "unreachable-rank",
+            "Ranks 1 and 0 use the same GPU",
+        ),
+        (
+            "function ClampBackward returned an incorrect number of gradients (expected 3, got 1)",
+            "graph-misuse",
+            "Clamp returns 1 gradients, and its forward took 3 arguments",
+        ),
+    ],
+)
+def test_the_message_s_own_numbers_are_told(message, rule, part):
+    (finding,) = explain(f"RuntimeError: {message}").findings
+    assert finding.rule == rule
+    assert part in finding.message
+
+
+class TestOverriddenMethods:
+    MESSAGE = "TypeError: Trainer.training_step() takes 3 positional arguments but 4 were given\n"
+    START = 'Traceback (most recent call last):\n  File "train.py", line 8, in main\n    run()\n'
+    THEIRS = '  File "/opt/lib/python3.11/site-packages/transformers/trainer.py", line 9, in train\n    step()\n'
+
+    def test_a_library_that_calls_them_otherwise_is_of_another_version(self):
+        (finding,) = explain(self.START + self.THEIRS + self.MESSAGE).findings
+        assert finding.rule == "installation-mismatch"
+
+    def test_code_that_calls_its_own_method_wrongly_is_none_of_ours(self):
+        report = explain(self.START + self.MESSAGE)
+        assert report.findings == ()
+        assert "a function got arguments that it does not take" in report.crash.nature
+
+
+def test_a_data_set_that_cannot_be_read_is_told_by_what_reading_raised():
+    report = explain(
+        "Traceback (most recent call last):\n"
+        '  File "/home/ada/rows.py", line 3, in read\n    row["text"]\n'
+        "KeyError: 'text'\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/opt/lib/python3.11/site-packages/datasets/builder.py", line 9, in prepare\n'
+        "    raise DatasetGenerationError() from e\n"
+        "datasets.exceptions.DatasetGenerationError: An error occurred while generating the dataset\n"
+    )
+    assert report.findings == ()
+    assert report.crash.exception == "KeyError"
+    assert report.crash.nature.endswith("at /home/ada/rows.py:3 in read.")
+
+
+def test_torchrun_s_summary_without_its_traceback_is_its_tail():
+    summary = "[1]:\n  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 69)\n  error_file: <N/A>\n"
+    (finding,) = explain(summary).findings
+    assert finding.rule == "launcher-failure"
+
+
+def test_an_import_that_fails_by_numpy_is_told_by_what_was_printed_before():
+    printed = (
+        "RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000\n"
+    )
+    frame = 'Traceback (most recent call last):\n  File "/home/ada/train.py", line 1, in <module>\n    import x\n'
+    (finding,) = explain(f"{printed}{frame}ImportError: initialization failed\n").findings
+    assert finding.rule == "installation-mismatch"
+
+
+def test_a_crash_without_a_traceback_is_a_compiled_library_s():
+    text = "Fatal Python error: Segmentation fault\n\nCurrent thread 0x7f (most recent call first):\n"
+    (finding,) = explain(f'{text}  File "/home/ada/train.py", line 3 in f\n').findings
+    assert finding.rule == "installation-mismatch"
+    assert finding.message.startswith("A compiled library crashed, so that Python wrote no traceback.")
+
+
+def test_a_function_of_ones_own_that_lacks_an_argument_is_no_keras():
+    start = 'Traceback (most recent call last):\n  File "train.py", line 8, in main\n    load_data(size=29)\n'
+    report = explain(f"{start}TypeError: load_data() got an unexpected keyword argument 'size'\n")
+    assert report.findings == ()
