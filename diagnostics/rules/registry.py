@@ -77,7 +77,7 @@ def _names_of_own() -> set[str]:
 
 
 def _ignores_crashes(module: pkgutil.ModuleInfo) -> bool:
-    """Whether the source of a module imports no facts about crashes; not, if it cannot be read."""
+    """Whether the source of a module takes no facts about crashes; not, if it cannot be read."""
     folder = getattr(module.module_finder, "path", None)
     if folder is None:
         return False
@@ -85,7 +85,7 @@ def _ignores_crashes(module: pkgutil.ModuleInfo) -> bool:
         source = (Path(folder) / f"{module.name.rpartition('.')[2]}.py").read_text(encoding="utf-8")
     except OSError:  # in an archive
         return False
-    return "facts.crash" not in source
+    return "facts.crash" not in source and "message_rule" not in source
 
 
 def _of_entry_point(entry: EntryPoint) -> list[Rule]:

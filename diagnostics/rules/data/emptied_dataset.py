@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import EmptyDatasetCrash
-from diagnostics.rules.shared.message_rule import MessageRule
 
 
 class EmptiedDataset(MessageRule):

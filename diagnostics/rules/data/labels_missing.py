@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
-from diagnostics.rules.shared.message_rule import MessageRule
 
 FIX = (
     'rename the target column to "labels": dataset = dataset.rename_column("target", "labels")',

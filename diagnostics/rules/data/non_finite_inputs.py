@@ -6,10 +6,10 @@ import numpy as np
 
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import Array, BatchFacts, GradientFacts, LossFacts
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.nonfinite import examples
 
 MAX_ROWS_NAMED = 8  # in the message; the evidence holds every row

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts
-from diagnostics.rules.shared.message_rule import MessageRule
 
 # With two equally common classes, 20 random rows all have the same label once in 500,000 times; if one class has
 # 80%, once in 90.

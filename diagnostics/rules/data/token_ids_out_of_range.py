@@ -6,12 +6,12 @@ import numpy as np
 
 from diagnostics.engine.causality import NAN
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import TokenBeyondEmbedding
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import not_known
 
 MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa from one past its pad token's id, 1

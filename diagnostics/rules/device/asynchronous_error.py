@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import AsynchronousErrorCrash, CrashFacts, FrameFacts
 from diagnostics.facts.where import Where
-from diagnostics.rules.shared.message_rule import MessageRule
 
 MOST_LISTED = 6  # the last candidates; the evidence holds them all
 

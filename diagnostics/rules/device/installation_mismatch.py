@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import InstallationCrash
 from diagnostics.facts.crash.setup import VersionsDiffer
-from diagnostics.rules.shared.message_rule import MessageRule
 
 _REINSTALL = "install PyTorch anew, by the command that pytorch.org gives for your system and driver"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import LauncherTail
-from diagnostics.rules.shared.message_rule import MessageRule
 
 
 class LauncherFailure(MessageRule):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostics.rules.shared.message_rule import MessageRule
+from diagnostics.engine.message_rule import MessageRule
 
 
 class UnreachableRank(MessageRule):

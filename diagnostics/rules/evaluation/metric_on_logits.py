@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
-from diagnostics.rules.shared.message_rule import MessageRule
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NoPathToParameters
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
-from diagnostics.rules.shared.message_rule import MessageRule
 
 RECONNECT = (
     "compute the loss from the model's own output, without .detach(), .item(), .numpy() or argmax in between, and "

@@ -6,10 +6,10 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import GradientHistory
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text import nonfinite
 
 

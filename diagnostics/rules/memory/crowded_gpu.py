@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, in_bytes, listed
-from diagnostics.rules.shared.message_rule import MessageRule
 
 MOST = 0.5  # of a GPU: above it, other processes hold the larger part
 NEARLY_FULL = 0.1  # of a GPU: with less than that free, a new training run hardly fits

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.memory import ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes, listed
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text import join
 
 REFUSED = 100  # times the request was free; the allocator takes blocks of at most 20 MiB more than it is asked for

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import listed
 
 STEPS = 8  # looked at in a watched run, all in evaluation mode

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch
@@ -19,7 +20,6 @@ from diagnostics.facts.crash.shapes import (
     WindowMisfit,
 )
 from diagnostics.rules.shared import shape_fixes
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import count_of, listed
 
 MAX_WEIGHTS_NAMED = 4  # in the message; the evidence holds them all

@@ -6,10 +6,10 @@ import numpy as np
 
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text import nonfinite
 from diagnostics.text.join import count_of, listed
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.calls import ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import MixedPrecisionMisused
-from diagnostics.rules.shared.message_rule import MessageRule
 
 STEPS = 3  # with clipped gradients: fewer may be a test
 MOSTLY = 0.9  # of these steps

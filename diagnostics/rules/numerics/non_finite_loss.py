@@ -8,12 +8,12 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.training import LossHistory
 from diagnostics.rules.shared.common_trait import shared_trait
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text import nonfinite
 
 NAMED = 8  # examples named in the message; the evidence holds them all

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.leaves import LeafFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import count_of, listed
 from diagnostics.text.names import describe_parameters
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import count_of, not_known
 
 Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import LabelBeyondOutputs
 from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
 from diagnostics.facts.where import Where
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import listed, not_known
 
 RENUMBER = "number the classes from 0, and mark labels that the loss should skip with its ignore_index"

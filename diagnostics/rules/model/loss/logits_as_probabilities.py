@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import not_known
 
 # Softmax and sigmoid stay between 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.calls import LoadedKeys
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
-from diagnostics.rules.shared.message_rule import MessageRule
 from diagnostics.text.join import count_of, listed
 
 FEW = 0.1  # of the model's keys that were found: a bias or a buffer may have the same name by chance
