@@ -66,8 +66,7 @@ class EmptiedDataset(MessageRule):
             )
         return self.found(
             "The loader was given a dataset of length 0: a path that matches no file, a filter "
-            "that keeps nothing, "
-            "or an empty split.",
+            "that keeps nothing, or an empty split.",
             fix=rows,
             evidence={"index": None},
             where=crash.where,

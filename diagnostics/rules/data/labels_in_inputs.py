@@ -110,8 +110,7 @@ class LabelsInInputs(Rule):
         )
         return self.found(
             f"{seen}, in all {copied.rows} rows sampled, without exception. The model reads the answer from its "
-            f"input: "
-            "its scores say nothing about data whose target is not known.",
+            "input: its scores say nothing about data whose target is not known.",
             fix={
                 "torch": (
                     "take the column of the target out of the inputs",
@@ -135,7 +134,7 @@ class LabelsInInputs(Rule):
         source = "" if copy.source is None else " It needs nothing of its other input for that."
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
-            f"given "
+            "given "
             f"random tokens there, it gives back {copy.share:.0%} of them.{source} When it is to write by itself "
             "there is nothing to copy.",
             fix={

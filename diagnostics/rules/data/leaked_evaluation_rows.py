@@ -140,8 +140,7 @@ class LeakedEvaluationRows(Rule):
             f"{splits.overlapping:,} of the {splits.evaluation_rows:,} compared evaluation rows ({share:.0%}) are "
             "windows of a series that overlap with windows in the training set: the same values stand there, some "
             "steps earlier or later. The model is trained on them, and on what follows them, so the evaluation "
-            "score "
-            "is higher than the score on new data would be.",
+            "score is higher than the score on new data would be.",
             fix=(
                 "split the series in time first, then cut each part into windows",
                 "leave out a gap as long as a window between training and evaluation",

@@ -106,8 +106,7 @@ class SingleClassLabels(MessageRule):
         return self.found(
             f"All labels of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
             f"{targets.only_target:g}. From one class the model can only learn a constant prediction, and its "
-            f"loss "
-            "falls to 0.",
+            "loss falls to 0.",
             fix=(
                 "print the labels and their counts before training",
                 "check what makes them: a comparison with a word in another spelling, or a filter",

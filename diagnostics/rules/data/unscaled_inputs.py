@@ -221,10 +221,9 @@ class UnscaledInputs(Rule):
         )
         return self.found(
             f"{capitalized(what)} runs from {low:,.4g} to {high:,.4g} in the batches sampled, and the run ended "
-            f"with a "
+            "with a "
             f"loss of {ended:.4g}, where one and the same answer for every example would score {constant:.4g}. "
-            f"{why}. "
-            "A simple fit to the same rows, standardised, predicts others.",
+            f"{why}. A simple fit to the same rows, standardised, predicts others.",
             fix={
                 "torch": (
                     "(x - mean) / std, with mean and std of each feature over the training set",

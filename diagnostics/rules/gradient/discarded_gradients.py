@@ -68,8 +68,7 @@ class DiscardedGradients(Rule):
         return self.found(
             f"`zero_grad()` cleared the gradients of {order.discarded:,} of {order.passes:,} backward passes "
             f"({share:.0%}) before a step had used them, and each of the {order.steps:,} steps used those of its "
-            f"last "
-            "batch alone. The gradients of the other batches are thrown away: nothing is accumulated.",
+            "last batch alone. The gradients of the other batches are thrown away: nothing is accumulated.",
             fix=(
                 "optimizer.zero_grad() only after optimizer.step(), not for every batch",
                 "optimizer.step() for every batch, if nothing is to be accumulated",

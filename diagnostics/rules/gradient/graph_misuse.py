@@ -24,8 +24,7 @@ FIXED: dict[str, tuple[str, Fix]] = {
     ),
     "leaf changed": (
         "A parameter was changed in place while autograd was recording. It is a leaf of the "
-        "graph: the change could "
-        "not be undone for the backward pass.",
+        "graph: the change could not be undone for the backward pass.",
         (
             "change weights under torch.no_grad(): with torch.no_grad(): weight += step",
             "use torch.nn.init to initialise weights",

@@ -102,8 +102,7 @@ def _seen(symptom: DtypesDiffer) -> str:
         case "classes":
             return (
                 f"The loss got a target of {got}, where it takes class indices: one int64 number "
-                f"from 0 to C-1 for "
-                "each example."
+                "from 0 to C-1 for each example."
             )
         case "target":
             return f"The loss got a target of {got}, where it computes with floating point numbers."

@@ -74,10 +74,9 @@ class PaddingAttended(Rule):
         if padding.fails == padding.rows:
             return self.found(
                 f"Without its padding, each of {padding.rows} rows of {shown} gets an answer of NaN; with it the "
-                f"answer "
+                "answer "
                 "is finite. The mask hides the words and shows the padding: in PyTorch's attention, True in a "
-                "padding "
-                "mask means to leave out.",
+                "padding mask means to leave out.",
                 fix="src_key_padding_mask=tokens == PAD  # True where there is padding",
                 evidence=evidence,
                 severity="error",
@@ -86,10 +85,9 @@ class PaddingAttended(Rule):
             return None
         return self.found(
             f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
-            f"words "
+            "words "
             f"changes the answer by {padding.with_padding:.2g}; without their padding by {padding.without:.2g}. "
-            f"The "
-            "model reads the padding, and the words hardly count.",
+            "The model reads the padding, and the words hardly count.",
             fix=(
                 "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
                 "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the recurrent "

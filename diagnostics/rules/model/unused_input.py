@@ -79,8 +79,7 @@ class UnusedInput(Rule):
         return self.found(
             f"Of the model's {'input' if one else 'inputs'} {shown} only the first example of a batch is used: "
             "replacing it for all others changes no bit of any answer. It is broadcast against the batch, and "
-            "each "
-            "example is given that of another.",
+            "each example is given that of another.",
             fix=f"look for {shown}[:1], [0] or an expand() in the model, and use the value of each example",
             evidence={"of_first": list(names)},
         )

@@ -103,10 +103,9 @@ class LossDivergence(Rule):
             return None
         return self.found(
             f"The loss began at {began:.4g} and fell to {levels[-1]:.4g}, ever more quickly: by {fell[-2]:.3g} "
-            f"in the "
+            "in the "
             f"third quarter of the run and by {fell[-1]:.3g} in the last. A term of it has no lower bound, and "
-            f"the run "
-            "makes that term as small as it can instead of learning the others.",
+            "the run makes that term as small as it can instead of learning the others.",
             fix=(
                 "check the signs of the terms: a divergence or a penalty is added, not subtracted",
                 "look for a term of the loss without a lower bound",

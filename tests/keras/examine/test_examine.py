@@ -299,8 +299,7 @@ class TestArguments:
         code = (
             "import keras, numpy as np, diagnostics\n"
             "model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])\n"
-            "model.compile('sgd', 'mse')\n"
-            "try: diagnostics.examine(model, (np.ones((4, 2)), np.ones((4, 1))))\n"
+            "model.compile('sgd', 'mse')\ntry: diagnostics.examine(model, (np.ones((4, 2)), np.ones((4, 1))))\n"
             "except diagnostics.InvalidInput as error: print(error)"
         )
         environment = {**os.environ, "KERAS_BACKEND": "torch"}

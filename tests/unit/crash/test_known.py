@@ -74,8 +74,7 @@ def test_a_data_set_that_cannot_be_read_is_told_by_what_reading_raised():
     report = explain(
         "Traceback (most recent call last):\n"
         '  File "/home/ada/rows.py", line 3, in read\n    row["text"]\n'
-        "KeyError: 'text'\n\n"
-        "The above exception was the direct cause of the following exception:\n\n"
+        "KeyError: 'text'\n\nThe above exception was the direct cause of the following exception:\n\n"
         "Traceback (most recent call last):\n"
         '  File "/opt/lib/python3.11/site-packages/datasets/builder.py", line 9, in prepare\n'
         "    raise DatasetGenerationError() from e\n"

@@ -390,8 +390,7 @@ class TestFixes:
         )
         assert message == (
             "The loss got 40 labels for 8 predictions of 5 classes: the targets are one-hot, and "
-            "this loss reads class "
-            "indices."
+            "this loss reads class indices."
         )
         assert "argmax" in fix
 
@@ -416,8 +415,7 @@ def test_positions_of_an_image_of_another_size():
     (finding,) = explain(text).findings
     assert finding.message == (
         "The input has 5 positions, and the model's table of positions 197. As patches of an image, with one "
-        "token "
-        "for the class, that is 2 x 2 where the model was built for 14 x 14."
+        "token for the class, that is 2 x 2 where the model was built for 14 x 14."
     )
 
 

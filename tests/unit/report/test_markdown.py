@@ -46,17 +46,12 @@ class TestFindings:
     def test_whole_text(self):
         report = Report("ran train.py, 3.0 s", (WARNING,), (StageResult("batch", "passed", "input (2, 3) | x"),))
         assert without_versions(report.to_markdown()).startswith(
-            "## ran train.py, 3.0 s\n\n"
-            "`diagnose` found 1 warning: `unreached-parameters`.\n\n"
+            "## ran train.py, 3.0 s\n\n`diagnose` found 1 warning: `unreached-parameters`.\n\n"
             "### warning: unreached-parameters, step 7\n\n"
             "2 parameters get no gradient: head.\\* and \\_\\_table\\_\\_.\n\n"
-            "- Fix: use their result in the loss\n"
-            "- Or: freeze them\n"
-            "- It also caused: `loss-plateau`\n\n"
-            "### What was looked at\n\n"
-            "| stage | outcome | |\n"
-            "|---|---|---|\n"
-            "| batch | passed | input (2, 3) \\| x |\n\n"
+            "- Fix: use their result in the loss\n- Or: freeze them\n"
+            "- It also caused: `loss-plateau`\n\n### What was looked at\n\n"
+            "| stage | outcome | |\n|---|---|---|\n| batch | passed | input (2, 3) \\| x |\n\n"
         )
         assert report.to_markdown().endswith(END)
 
@@ -102,10 +97,8 @@ class TestCrash:
         assert (
             "````text\n"
             '  File "train.py", line 3, in <module>\n'
-            "    model(batch)  # ``` in a comment\n"
-            "ValueError: cannot read '[13 characters]'\n"
-            "````\n\n"
-            "No rule recognises this failure."
+            "    model(batch)  # ``` in a comment\nValueError: cannot read '[13 characters]'\n"
+            "````\n\nNo rule recognises this failure."
         ) in text
         assert "Versions and devices" not in text
 

@@ -222,17 +222,11 @@ class TestText:
 
     def test_of_an_exception_that_a_rule_knows(self):
         assert str(Report("explained an exception", (NOTE,), crash=CRASH)) == (
-            "explained an exception\n"
-            "  IndexError: Target 2 is out of bounds.\n"
+            "explained an exception\n  IndexError: Target 2 is out of bounds.\n"
             "  surfaced at torch/nn/functional.py:3526 in cross_entropy\n"
             "  your line   train.py:31 in main: loss = criterion(logits, labels)\n"
-            "\n"
-            "note: mostly-padding\n"
-            "  61% is padding.\n"
-            "  fix: pad less\n"
-            "  read: diagnose rules mostly-padding\n"
-            "\n"
-            "1 note."
+            "\nnote: mostly-padding\n  61% is padding.\n  fix: pad less\n"
+            "  read: diagnose rules mostly-padding\n\n1 note."
         )
 
     @pytest.mark.parametrize(

@@ -277,8 +277,7 @@ class TestSeveralFailures:
         assert report.title == "explained the last of 3 failures in the text, on line 24"
         assert report.crash.nature.endswith(
             "An earlier failure, on line 14 of the text (IndexError), is one that a rule knows, but the program "
-            "went "
-            "on after it: if it led to this one, pass that traceback alone."
+            "went on after it: if it led to this one, pass that traceback alone."
         )
 
     @pytest.mark.parametrize("said", ["KeyboardInterrupt", "BrokenPipeError: [Errno 32] Broken pipe", "EOFError"])

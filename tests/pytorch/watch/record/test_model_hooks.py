@@ -116,8 +116,7 @@ class TestWatchedModel:
         assert report.stages[0].detail == "10, batches of up to 16"  # none of the copies
         assert not best._forward_hooks
         code = (
-            "import sys, torch\n"
-            f"torch.load({str(tmp_path / 'both.pt')!r}, weights_only=False)\n"
+            f"import sys, torch\ntorch.load({str(tmp_path / 'both.pt')!r}, weights_only=False)\n"
             "print('diagnostics' in sys.modules)"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

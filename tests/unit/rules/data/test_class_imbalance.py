@@ -107,8 +107,7 @@ class TestWeights:
         assert finding.severity == "warning"
         assert finding.message == (
             "The class weights follow the number of labels instead of its inverse: class 0 has 9 times the "
-            "labels of "
-            "class 1, and 9 times its weight. The rare class counts for even less than without weights."
+            "labels of class 1, and 9 times its weight. The rare class counts for even less than without weights."
         )
 
     @pytest.mark.parametrize("weights", [(0.1, 0.9), (1.0, 1.0), (1.0, 0.4)])

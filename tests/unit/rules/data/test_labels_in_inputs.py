@@ -143,8 +143,7 @@ class TestTargetAmongTheInputs:
             "Number 24 of the 25 that were looked at in each row (the last one) is the target itself, in all 640 "
             "rows "
             "sampled, without exception. The model reads the answer from its input: its scores say nothing about "
-            "data "
-            "whose target is not known."
+            "data whose target is not known."
         )
 
     def test_as_a_code_of_the_class(self):

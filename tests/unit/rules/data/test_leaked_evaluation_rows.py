@@ -146,8 +146,7 @@ class TestSource:
         )
         assert finding.message == (
             "`val_loader` is made of `train_set`, which the model is trained on, and `val_set` is split off and "
-            "never "
-            "used: all evaluation rows are also in the training set."
+            "never used: all evaluation rows are also in the training set."
         )
         assert finding.fix == "val_loader = DataLoader(val_set, ...)"
 
@@ -161,8 +160,7 @@ class TestWindows:
         assert finding.severity == "warning"
         assert finding.message == (
             "170 of the 173 compared evaluation rows (98%) are windows of a series that overlap with windows in "
-            "the "
-            "training set: the same values stand there, some steps earlier or later. The model is trained on "
+            "the training set: the same values stand there, some steps earlier or later. The model is trained on "
             "them, and "
             "on what follows them, so the evaluation score is higher than the score on new data would be."
         )

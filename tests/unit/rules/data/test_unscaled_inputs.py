@@ -255,8 +255,7 @@ class TestInputsAndTheEndOfTheRun:
             " in the batches sampled, and the run ended with a loss of 1.79, where one and the same answer for "
             "every "
             "example would score 1.79. Inputs this small leave the first layer with little but its bias: the "
-            "answers "
-            "hardly differ. A simple fit to the same rows, standardised, predicts others."
+            "answers hardly differ. A simple fit to the same rows, standardised, predicts others."
         )
         assert finding.alternatives == ("divide by 255 once: ToTensor() has done so already",)
 

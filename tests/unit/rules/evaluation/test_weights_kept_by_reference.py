@@ -67,8 +67,7 @@ class TestSource:
         )
         assert finding.message == (
             "`best_model` is kept in the loop without a copy: it is `model` itself, which goes on training. "
-            "After the "
-            "loop it holds the weights of the last step, not the best ones."
+            "After the loop it holds the weights of the last step, not the best ones."
         )
         assert finding.fix == "best_model = copy.deepcopy(model)"
 

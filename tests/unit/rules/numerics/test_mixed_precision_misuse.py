@@ -77,8 +77,7 @@ class TestSteps:
             "`scaler.scale` has scaled 120 losses, and neither `scaler.step` nor `scaler.unscale_` was ever "
             "called: "
             "the 120 steps of the optimizer used gradients that are as many times too large, 65,536 at first, "
-            "and did "
-            "not leave out those with an overflow."
+            "and did not leave out those with an overflow."
         )
 
     def test_of_the_scaler_or_divided_by_hand_are_right(self):

@@ -137,7 +137,6 @@ def test_parameters_that_were_unfrozen_later():
     assert finding.severity == "warning"
     assert finding.message == (
         "2 parameters that were frozen at the start require gradients now and get them, but the optimizer (Adam) "
-        "does "
-        "not hold them: backbone.* (2 parameters). No step will change them."
+        "does not hold them: backbone.* (2 parameters). No step will change them."
     )
     assert finding.fix.startswith("optimizer.add_param_group(")

@@ -30,8 +30,7 @@ class TestFromCrash:
         finding = RULE.from_crash(CRASH, differing(KEYS, [f"module.{key}" for key in KEYS]))
         assert finding.message == (
             "Every key of the checkpoint begins with 'module.', which DataParallel or "
-            "DistributedDataParallel adds; "
-            "those of Net do not."
+            "DistributedDataParallel adds; those of Net do not."
         )
         assert finding.fix == "state = {key.removeprefix('module.'): value for key, value in state.items()}"
         assert finding.evidence["prefix"] == "module."
@@ -55,10 +54,8 @@ class TestFromCrash:
         finding = RULE.from_crash(CRASH, differing(KEYS[2:], ["classifier.weight"]))
         assert finding.message == (
             "Net has 2 keys that the checkpoint lacks, such as head.weight and head.bias; the "
-            "checkpoint has 1 key "
-            "that Net lacks, such as classifier.weight. The checkpoint is of another "
-            "architecture or another version "
-            "of it."
+            "checkpoint has 1 key that Net lacks, such as classifier.weight. The checkpoint is of another "
+            "architecture or another version of it."
         )
 
     def test_an_optimizer_has_other_groups(self):
