@@ -117,7 +117,8 @@ class TestDataThatCannotBeUsed:
 
     def test_a_batch_without_anything_that_the_model_takes(self):
         report = diagnostics.examine(classifier(), [{"pixels": INPUTS, "labels": LABELS}], LOSS)
-        assert stage(report, "forward and loss")[0] == "failed"
+        assert stage(report, "forward and loss")[0] == "stopped"
+        assert [finding.rule for finding in report.findings] == ["mismatched-call"]
         assert report.faults == ()
 
 

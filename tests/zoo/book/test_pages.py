@@ -39,7 +39,7 @@ class TestRulePage:
         assert ways["class-imbalance"] == ["examine"]
         assert ways["crowded-gpu"] == ["explain", "gpu"]
         assert ways["gradients-not-zeroed"] == ["watch"]
-        assert ways["non-finite-loss"] == ["examine", "watch"]
+        assert ways["non-finite-loss"] == ["examine", "watch", "explain"]
         assert all(ways.values())
 
 

@@ -91,7 +91,7 @@ class TapeRecorder:
         every = [variable for part in seen.parts for variable in part.variables]
         size = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in every)
         if tf.executing_eagerly() and size <= MOST_BYTES:
-            seen.starts = tuple((variable, np.array(variable)) for variable in every)
+            seen.starts = tuple((variable, np.array(variable.numpy())) for variable in every)
         return seen
 
     def called(self, arguments: Any, options: Any) -> None:
