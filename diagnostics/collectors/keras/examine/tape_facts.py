@@ -31,7 +31,7 @@ SECONDS = 3.0  # that a trial on one batch takes at least, with its tracing
 def tape_facts(
     seen: TapePass, optimizer: Any, deadline: float, failed: Callable[[], bool]
 ) -> tuple[Fact, ...] | str:
-    """Examine what a loop began with; the model is compiled, and left with the values that it has.
+    """Examine what a loop began with; the model is compiled meanwhile, and left as it was.
 
     Args:
         seen: of its first tape.
@@ -48,7 +48,14 @@ def tape_facts(
     model = seen.parts[0] if whole else Chain(seen.parts)
     if (why := objection(model)) is not None:
         return why
-    model.compile(optimizer=optimizer, loss=seen.loss, jit_compile=False)
+    with _restored(model):
+        model.compile(optimizer=optimizer, loss=seen.loss, jit_compile=False)
+        return _facts_of(model, seen, optimizer, deadline, failed)
+
+
+def _facts_of(
+    model: Any, seen: TapePass, optimizer: Any, deadline: float, failed: Callable[[], bool]
+) -> tuple[Fact, ...]:
     facts: list[Fact] = [describe_model(model), *_held(seen, optimizer, model)]
     if seen.unreached and seen.norms:
         facts.append(GradientFacts(True, seen.norms, seen.unreached, seen.asked))
@@ -109,9 +116,32 @@ def _as_made(variables: list[Any]) -> bool:
 
 
 @contextmanager
+def _restored(model: Any) -> Iterator[None]:
+    """Restore the attributes of a model, whose `compile` sets some."""
+    held = vars(model)
+    before = dict(held)
+    # By type: TensorFlow's wrappers call themselves dicts, and are none.
+    lists = [(value, list(value)) for value in before.values() if issubclass(type(value), list)]
+    dicts = [(value, dict(value)) for value in before.values() if issubclass(type(value), dict)]
+    try:
+        yield
+    finally:
+        for name in held.keys() - before.keys():
+            del held[name]
+        held.update(before)
+        # Past Keras' own classes, which would track what is put back.
+        for items, were in lists:
+            if list(map(id, items)) != list(map(id, were)):
+                list.__setitem__(items, slice(None), were)
+        for pairs, was in dicts:
+            dict.clear(pairs)
+            dict.update(pairs, was)
+
+
+@contextmanager
 def _as_at_first(seen: TapePass) -> Iterator[None]:
     """Give the variables their first values within."""
-    now = [(variable, np.array(variable)) for variable, _ in seen.starts]
+    now = [(variable, np.array(variable.numpy())) for variable, _ in seen.starts]
     try:
         for variable, value in seen.starts:
             variable.assign(value)
