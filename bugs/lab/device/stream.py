@@ -65,7 +65,7 @@ class Stream:
 
         Raises:
             torch.AcceleratorError: the device is lost and the host knows, or launches block and this one failed.
-            RuntimeError: in a process that was forked from the one that has the device.
+            RuntimeError: in a process that was forked from the one that has the device, or at the interpreter's end.
         """
         self.check()
         if not self._room.acquire(blocking=False):
@@ -98,6 +98,8 @@ class Stream:
                 "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use "
                 "the 'spawn' start method (simulated device)"
             )
+        if self._closing:  # nobody would answer
+            raise RuntimeError("CUDA error: driver shutting down (simulated device)")
 
     @property
     def pending(self) -> int:

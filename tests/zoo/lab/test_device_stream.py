@@ -133,6 +133,12 @@ class TestStream:
         stream.close()
         assert ran == []
 
+    @pytest.mark.parametrize("ask", [lambda s: s.wait("item"), lambda s: s.launch("add", lambda: None)])
+    def test_once_closed_it_refuses_what_nobody_would_answer(self, stream, ask):
+        stream.close()
+        with pytest.raises(RuntimeError, match="driver shutting down"):
+            ask(stream)
+
     def test_any_other_failure_is_a_launch_failure_and_says_what_it_was(self, stream, capfd):
         stream.launch("addmm", lambda: 1 // 0)
         with pytest.raises(
