@@ -84,6 +84,7 @@ LENGTHS = {
 def seconds(command, folder):
     """Run a program to its end; return the seconds of the clock and of the processors."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what a container may set; nobody compiles at each start
     started, used = time.perf_counter(), cpu_seconds()
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if ended.returncode:
