@@ -23,8 +23,8 @@ PYTHON = "3.11"  # the one that constraints.txt was made with
 SYMPTOMS = {"throws": "it throws", "silent": "it runs, and is wrong", "exhausts": "it runs out of room"}
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 
-# Some containers forbid Python to keep what it compiles. Hundreds of processes here import the same frameworks, and
-# to compile transformers again takes each of them longer than all else that importing it does.
+# Some containers forbid Python to keep what it compiles. Hundreds of processes here import the same frameworks,
+# and to compile transformers again takes each of them longer than all else that importing it does.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 nox.needs_version = ">=2025.2.9"

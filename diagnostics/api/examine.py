@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.engine.finding import Finding
-from diagnostics.errors import InvalidInput, message_of, what
-from diagnostics.report.report import Report, StageResult, Status
+from diagnostics.errors import InvalidInput, what
+from diagnostics.report.report import Report
+
+from .walk import Walk
 
 if TYPE_CHECKING:
     from diagnostics.collectors.shared.pipeline import Pipeline
-    from diagnostics.engine.evaluate import Evaluator
-    from diagnostics.facts.crash import CrashFacts
-    from diagnostics.facts.pipeline import Fact
 
 USAGE = (
     "It takes a Hugging Face Trainer, or a PyTorch model or a compiled Keras model with its data: "
@@ -70,19 +64,9 @@ def examine(
     """
     from diagnostics.report.build import finished
 
-    return finished(walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation), check_reproducible))
-
-
-def walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    """Evaluate the rules on a pipeline, stage by stage, without grouping the findings."""
-    with own_run(), pipeline.untouched():
-        report = _walk(pipeline, check_reproducible)
-    if not all(result.status in ("passed", "not judged") for result in report.stages):
-        # An exception and its frames refer to each other, so the copy and the batch would stay in memory until the
-        # next garbage collection; and memory may be what ran out.
-        del pipeline
-        gc.collect()
-    return report
+    return finished(
+        Walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation), check_reproducible).report()
+    )
 
 
 def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evaluation: Any) -> Pipeline:
@@ -129,104 +113,3 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
 
         return PyTorchPipeline(target, loader, loss_fn, optimizer, evaluation)
     raise InvalidInput(f"examine() was given {what(target)}. {USAGE}")
-
-
-def _walk(pipeline: Pipeline, check_reproducible: bool = False) -> Report:
-    from diagnostics.facts.data import DatasetFacts
-    from diagnostics.facts.pipeline import Fact, LossFacts, LossInputFacts, ModelFacts, OptimizerFacts
-    from diagnostics.facts.trials import ReproductionFacts, TrialFacts
-    from diagnostics.report.build import evaluated, new_evaluator
-
-    stages: dict[str, Callable[[], Iterator[Fact]]] = {
-        "dataset": pipeline.dataset,
-        "batch": pipeline.batch,
-        "forward and loss": pipeline.forward,
-        "backward": pipeline.backward,
-        "optimizer step": pipeline.optimizer_step,
-        "one-batch overfit": pipeline.overfit,
-        "evaluation metric": pipeline.evaluation,
-    }
-    kinds = set(get_args(Fact))
-    if check_reproducible:
-        stages["reproducibility"] = pipeline.reproduction
-    else:
-        kinds.remove(ReproductionFacts)
-    evaluator = new_evaluator()
-    results: list[StageResult] = []
-    findings: list[Finding] = []
-    crash = None
-    for name, stage in stages.items():
-        if any(result.status in ("stopped", "failed") for result in results):
-            results.append(StageResult(name, "not reached"))
-            continue
-        with _shown(name):
-            to_the_end = name == "forward and loss" and pipeline.forward_is_harmless
-            result, found, crash = _run_stage(name, stage, evaluator, to_the_end)
-        results.append(result)
-        findings += found
-    return evaluated(
-        f"examined {pipeline.name}",
-        evaluator,
-        findings,
-        kinds,
-        stages=tuple(results),
-        crash=crash,
-        facts=evaluator.known(DatasetFacts, LossFacts, LossInputFacts, TrialFacts, ModelFacts, OptimizerFacts),
-    )
-
-
-def _run_stage(
-    name: str, stage: Callable[[], Iterator[Fact]], evaluator: Evaluator, to_the_end: bool = False
-) -> tuple[StageResult, list[Finding], CrashFacts | None]:
-    """Run one stage to its end or to the first error; return its outcome, the findings, and a crash if any.
-
-    With `to_the_end` it continues after an error: another rule may find more about the same bug.
-    """
-    from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
-    from diagnostics.report.stage_summary import line
-
-    from .explain import facts_of_exception
-
-    findings: list[Finding] = []
-    facts: list[Fact] = []
-    why: str | None = None
-    crash: CrashFacts | None = None
-    status: Status = "passed"
-    try:
-        for fact in stage():
-            facts.append(fact)
-            findings += evaluator.add(fact)
-            if not to_the_end and _has_error(findings):
-                break
-    except CannotJudge as reason:
-        status, why = "not judged", str(reason)
-    except StageFailed as reason:
-        status, why = "failed", str(reason)
-    except (UsersCodeRaised, SystemExit) as raised:
-        crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
-        findings += evaluator.add(crash, *symptoms)
-        status, why = "failed", f"{crash.exception}: {crash.first_line}"
-    except Exception as fault:  # an error of this library: a line in the report, never raised
-        evaluator.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
-        broken = StageResult(name, "not judged", "an error in diagnostics itself; see below")
-        return broken, [*findings, *evaluator.close_phase()], None
-    findings += evaluator.close_phase()
-    if _has_error(findings) and (status != "failed" or crash is not None):
-        status, crash = "stopped", None
-    return StageResult(name, status, line(facts) if why is None else why), findings, crash
-
-
-def _has_error(findings: list[Finding]) -> bool:
-    return any(finding.severity == "error" for finding in findings)
-
-
-@contextmanager
-def _shown(stage: str) -> Iterator[None]:
-    """Show the current stage on a terminal; print nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"examining: {stage}"):
-        yield

@@ -14,6 +14,9 @@ from rich.console import Console
 
 from diagnostics.api import watch_report  # noqa: F401  imported before the script starts, as all of this
 from diagnostics.api.explain import explain
+from diagnostics.collectors.crash.messages.known import CERTAIN
+from diagnostics.collectors.crash.messages.table import Family
+from diagnostics.collectors.tracebacks import nature  # noqa: F401
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.where import Where
 from diagnostics.report.report import Report, StageResult
@@ -67,8 +70,9 @@ def rehearse(kind: str) -> None:
 
     Afterwards `sys.path` may lead to the script's modules, or nowhere.
     """
+    known = Family(CERTAIN).messages[0].examples[0]  # for an unknown one the whole table of messages is read
     try:
-        raise RuntimeError("rehearsal")
+        raise RuntimeError(known)
     except RuntimeError as error:
         crash = explain(error).crash
     finding = Finding("rehearsal", "note", "data", "message", "fix", where=Where(__file__, 1, "rehearse"))

@@ -26,6 +26,7 @@ MOVES = (
 )
 
 SETTLED = 0.8  # of the floor: no rule would complain of such a batch, so nothing more is tried
+LAST_MEANT = 20  # steps of a training at its end, and at its beginning, whose mean loss is compared
 LAST_STEPS = 150  # once, at the best of our rates, before anything is said: the model may only be slow
 
 # A few sigmoid units take hundreds of steps at our rates to leave the plateau that they begin on: 200 for XOR with
@@ -212,6 +213,20 @@ def overfit(
     rescaled = best in rescaled_runs
     best = replace(best, symmetric=best.symmetric or alike)
     yield _facts(best, tuple(rates), distinct_inputs, rescaled)
+
+
+def has_settled(losses: Sequence[float], floor: float | None) -> bool:
+    """Whether a whole training shows what an overfit of one batch would: the model learns.
+
+    Args:
+        losses: one a step.
+        floor: the loss of the best constant answer; None if there is none: then the first losses are compared.
+    """
+    several = max(1, min(LAST_MEANT, len(losses) // 4))
+    if len(losses) < 2:
+        return False
+    begin, end = (sum(part) / several for part in (losses[:several], losses[-several:]))
+    return end <= SETTLED * (floor or begin)
 
 
 class Stopwatch:

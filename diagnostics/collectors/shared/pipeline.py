@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from diagnostics.facts.pipeline import Fact
@@ -45,11 +45,13 @@ class Pipeline(ABC):
         forward_is_harmless: whether the forward stage may be walked to its end after an error: where a label out
             of range gives a loss of NaN, that is worth seeing.
         not_offered: by the method's name, why the pipeline lacks a stage.
+        awaits_end: whether `overfit` is to be called again when the training has ended.
     """
 
     name: str
     forward_is_harmless = False
     not_offered: Mapping[str, str] = {}
+    awaits_end = False
 
     @abstractmethod
     def untouched(self) -> AbstractContextManager[None]:
@@ -78,6 +80,10 @@ class Pipeline(ABC):
     def overfit(self) -> Iterator[Fact]:
         """Train the copy on the one batch."""
         raise CannotJudge(self.not_offered["overfit"])
+
+    def overfit_is_needed(self, losses: Sequence[float]) -> bool:
+        """Whether a training with these losses, one a step, leaves open whether the model can learn."""
+        return True
 
     def kept_rows(self) -> KeptRows | None:
         """Copy rows of the data for the end of the run; None where a watcher sees the targets itself."""

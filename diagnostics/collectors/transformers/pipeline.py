@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,19 +18,27 @@ from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts, is_iterable_only, sample_rows
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import is_plain
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
+from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.model import describe_model, several_ranks
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes
+from diagnostics.collectors.shared.overfit_plan import has_settled
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Fact, ModelFacts
 from diagnostics.facts.trials import MetricFacts
 
 from .call_safety import is_overridden
+from .duration import planned_steps
 from .metric import ask_metric
 from .optimizer import trial_optimizer
 from .workers import trainer_workers
+
+# An overfit takes 5 to 30 steps on copies. Before a long training they are no cost, and an answer in time; of a
+# short one they may be a tenth. A copy of the weights is kept until then.
+LONG = 2000  # steps
+LARGEST_PUT_OFF = 64 * 2**20  # bytes of weights
 
 
 class TrainerPipeline(PyTorchPipeline):
@@ -40,16 +48,24 @@ class TrainerPipeline(PyTorchPipeline):
         trainer: the user's.
         objection_to_metric: why `compute_metrics` must not be called; None if it may be.
         compares_splits: whether rows of the evaluation set may be read.
+        puts_overfit_off: whether the overfit of a short training waits for its end.
     """
 
     batch_is_needed = False
 
     def __init__(
-        self, trainer: Trainer, *, objection_to_metric: str | None = None, compares_splits: bool = True
+        self,
+        trainer: Trainer,
+        *,
+        objection_to_metric: str | None = None,
+        compares_splits: bool = True,
+        puts_overfit_off: bool = False,
     ) -> None:
         super().__init__(trainer.model, None, None, trainer.optimizer)
         self.trainer = trainer
         self._objection_to_metric, self._compares_splits = objection_to_metric, compares_splits
+        self._puts_overfit_off = puts_overfit_off
+        self._trials: Callable[[], Iterator[Fact]] | None = None  # that were put off
         self._cannot_restore: str | None = None
         self._own_loader: Any = None
         self._returns_outputs = True
@@ -200,6 +216,25 @@ class TrainerPipeline(PyTorchPipeline):
             raise CannotJudge("the Trainer makes its optimizer in train(), over all trainable parameters")
         self.optimizer = self.trainer.optimizer
         yield from super().optimizer_step()
+
+    def overfit(self) -> Iterator[Fact]:
+        """See `Pipeline.overfit`. If it is put off, a second call runs it from the weights of the first."""
+        self.awaits_end = not self.awaits_end and self._puts_overfit_off and self._is_short_and_small()
+        if self.awaits_end:
+            self._trials = self.trials()
+            self._copy.start, self._copy.latest = starting_weights(self.model), None
+            raise CannotJudge("it waits for the end of the training, which may show that the model learns")
+        trials = self._trials or self.trials()
+        with users_code():
+            yield from trials()
+
+    def _is_short_and_small(self) -> bool:
+        steps = planned_steps(self.trainer)
+        return steps is not None and steps < LONG and num_bytes(self.model) <= LARGEST_PUT_OFF
+
+    def overfit_is_needed(self, losses: Sequence[float]) -> bool:
+        """See `Pipeline.overfit_is_needed`."""
+        return not has_settled(losses, self._recognised.floor)
 
     def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
         """See `PyTorchPipeline.trial_optimizer`; without an optimizer yet, what the arguments ask for."""

@@ -50,7 +50,7 @@ class HandedBatches:
         return observed
 
     def _examine(self, model: Any, optimizer: Any, arguments: Any, options: Any) -> None:
-        from diagnostics.api.examine import walk
+        from diagnostics.api.walk import Walk
         from diagnostics.collectors.keras.examine.tf_step import handed_batch
 
         tries = self._tries[optimizer] = self._tries.get(optimizer, 0) + 1
@@ -59,7 +59,7 @@ class HandedBatches:
             self._reports[optimizer] = None
         if pipeline is None:
             return
-        report = self._reports[optimizer] = walk(pipeline)
+        report = self._reports[optimizer] = Walk(pipeline).report()
         training = self._trainings.get(optimizer)
         if training is not None:
             training.examined = report

@@ -136,11 +136,11 @@ class FitObserver:
     def _await_batches(
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
     ) -> FirstBatches:
-        from diagnostics.api.examine import walk
+        from diagnostics.api.walk import Walk
         from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
 
         def examine(pipeline: Pipeline) -> None:
-            later = walk(pipeline)
+            later = Walk(pipeline).report()
             report = later if training.examined is None else _continued(training.examined, later)
             self._trainings.examined(training, report)
             self._trainings.keep(training, functools.partial(of_keras, model, pipeline))

@@ -121,10 +121,10 @@ class LoopObserver:
         self._of_watch[watching].alone = False
 
     def _examine_step(self, watching: Any, step: FirstStepPipeline) -> None:
-        from diagnostics.api.examine import walk
+        from diagnostics.api.walk import Walk
 
         training = self._of_watch[watching]
-        self._trainings.examined(training, walk(step))
+        self._trainings.examined(training, Walk(step).report())
         if training.model is not None:
             self._trainings.keep(training, functools.partial(of_loop, training.model, step), training.model)
 

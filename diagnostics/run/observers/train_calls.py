@@ -86,14 +86,16 @@ class TrainCalls:
         self._patches.around(owner, method, make)
 
     def _examine(self, training: Training, framework: Framework, arguments: Any, options: Any) -> None:
-        from diagnostics.api.examine import walk
+        from diagnostics.api.walk import Walk
 
         try:
             pipeline = framework.pipeline(*arguments, **options)
             if pipeline is None:
                 training.awaits_batch = True
                 return
-            self._trainings.examined(training, walk(pipeline))
+            walk = Walk(pipeline)
+            self._trainings.examined(training, walk.report())
+            training.walk = walk if pipeline.awaits_end else None
             training.awaits_batch = getattr(pipeline, "awaits_weights", False)
             with own_run(), pipeline.untouched():
                 training.rows = pipeline.kept_rows()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ class TrainerObserver:
             trainer,
             objection_to_metric=objection_to_metric(trainer),
             compares_splits=all(objection_to_rows(split) is None for split in splits),
+            puts_overfit_off=True,
         )
 
     def join(self, training: Training, _train: Any, arguments: Any, options: Any) -> Joined:
@@ -52,6 +54,7 @@ class TrainerObserver:
         def leave() -> None:
             trainer.remove_callback(callback)
             callback._safely("end", callback._close)  # a training that failed has had no end
+            self._trainings.guard.attempt(self._overfit_if_needed, training, callback)
 
         return callback, arguments, options, leave
 
@@ -66,14 +69,26 @@ class TrainerObserver:
         trainings.keep(training, functools.partial(of_trainer, twin, pipeline), twin)
         weakref.finalize(model, trainings.guard.attempt, trainings.freed, training).atexit = False
 
+    def _overfit_if_needed(self, training: Training, callback: Any) -> None:
+        """Run the overfit that was put off, unless the training has failed, or has shown that the model learns."""
+        walk, training.walk = training.walk, None
+        if walk is None or sys.exc_info()[0] is not None:
+            return
+        history = callback._report().history
+        losses = None if history is None else history.losses
+        if walk.pipeline.overfit_is_needed([] if losses is None else losses.values.tolist()):
+            training.examined = walk.overfit_now()
+        else:
+            training.examined = walk.without_overfit("not needed: the training itself shows that the model learns")
+
     def _examine_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:
         """Examine the first step while it runs, where a Trainer's code must not be called outside its training."""
-        from diagnostics.api.examine import walk
+        from diagnostics.api.walk import Walk
         from diagnostics.collectors.transformers.call_safety import objection
         from diagnostics.collectors.transformers.first_step import TrainerStepObserver
 
         def examine(step: Any) -> None:
-            self._trainings.examined(training, walk(step))
+            self._trainings.examined(training, Walk(step).report())
             self.keep(training, trainer, step)
 
         return TrainerStepObserver(trainer, inputs, why=objection(trainer) or "", deliver=examine)

@@ -13,6 +13,7 @@ from diagnostics.report.report import Report, StageResult
 from diagnostics.run.second_look import Look, SecondLook
 
 if TYPE_CHECKING:
+    from diagnostics.api.walk import Walk
     from diagnostics.collectors.shared.learnability import KeptRows
 
 
@@ -27,6 +28,7 @@ class Training:
         alone: whether no other training of the script steps in turn with this one.
         rows: some of its data, where its watcher does not see the targets.
         model: of a plain PyTorch loop, another object than the script's, with the same attributes.
+        walk: an examination whose overfit waits for the end of the training; None if nothing waits.
     """
 
     examined: Report | None = None
@@ -35,6 +37,7 @@ class Training:
     alone: bool = True
     rows: KeptRows | None = None
     model: Any = None
+    walk: Walk | None = None
 
     def extend(self, facts: tuple[Any, ...], stage: str = "") -> None:
         """Evaluate the rules on facts that came after the examination, if there was one; see `extended`."""

@@ -30,6 +30,7 @@ from diagnostics.facts.layers import LayerFacts
 from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .overfit import CopyTrainer
+from .starting_weights import num_bytes, restore, starting_weights
 
 MOST_BYTES = 16 * 2**20  # of the weights of one model
 SAME, SIMILAR = 1e-3, 0.5  # relative: the loss of the first step, computed again; of a model that draws numbers
@@ -74,15 +75,15 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
     call, found = step.seen.call, step.recognised
     if call is None or not step.seen.exact or call.name not in LOSSES or not found.floor or step.seen.loss is None:
         return None
-    state = _state(uncompiled(model))
-    if sum(tensor.nbytes for tensor in (*state.values(), *tensors(dict(call.options)))) > MOST_BYTES:
+    module = uncompiled(model)
+    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(dict(call.options))) > MOST_BYTES:
         return None
     optimizers = step.optimizers
     only = optimizers[0] if len(optimizers) == 1 and is_library(type(optimizers[0])) else None
     with own_run():  # it tries to build one
-        build = None if only is None else like(only, uncompiled(model))
+        build = None if only is None else like(only, module)
     return KeptStart(
-        values={name: on_host(tensor) for name, tensor in state.items()},
+        values=starting_weights(module),
         kept=kept,
         function=call.name,
         options=on_host(dict(call.options)),
@@ -145,13 +146,8 @@ class _Again:
         self._start, self._target = start, start.kept.target
         self.inputs = dict(named_tensors(start.kept.inputs))
         self._model: nn.Module = copy.deepcopy(uncompiled(model)).cpu()
-        state = _state(self._model)
-        if {name: t.shape for name, t in state.items()} != {name: t.shape for name, t in start.values.items()}:
+        if not restore(self._model, start.values):
             raise NotAsBefore("its layers were replaced since its first step")
-        with torch.no_grad():
-            for name, tensor in state.items():
-                tensor.copy_(start.values[name])
-        self._model.zero_grad(set_to_none=True)
 
     def fresh(self) -> nn.Module:
         """Return a copy that stands where the model began."""
@@ -187,7 +183,3 @@ class _Again:
             labels=None if labels is None else np.atleast_1d(labels),
             ignore_index=self._start.kept.ignore_index,
         )
-
-
-def _state(model: nn.Module) -> dict[str, Tensor]:
-    return {**dict(model.named_parameters()), **dict(model.named_buffers())}

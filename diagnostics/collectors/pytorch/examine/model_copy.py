@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.model import several_ranks
 from diagnostics.collectors.shared.pipeline import CannotJudge
+
+from .starting_weights import restore
 
 
 class ModelCopy:
@@ -23,12 +25,14 @@ class ModelCopy:
     Attributes:
         latest: the copy; None before the first.
         loss: what was copied along with it.
+        start: weights that each further copy gets; None: those of the model.
     """
 
     def __init__(self, model: nn.Module, along: Callable[[], Any], loss: Any) -> None:
         self._model, self._along = model, along
         self.latest: nn.Module | None = None
         self.loss = loss
+        self.start: Mapping[str, Tensor] | None = None
 
     def fresh(self) -> nn.Module:
         """Copy the model again, and the loss with it: it may have weights, or be a method of the model.
@@ -49,5 +53,7 @@ class ModelCopy:
                 f"the model cannot be copied ({type(error).__name__}: {error}), and what belongs to "
                 "you is not run: forward, backward and overfit are left out"
             ) from None
+        if self.start is not None and not restore(made, self.start):
+            raise CannotJudge("the model's layers were replaced during the training")
         self.latest = made
         return made

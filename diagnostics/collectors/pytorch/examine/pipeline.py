@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -281,6 +282,12 @@ class PyTorchPipeline(Pipeline):
 
     def overfit(self) -> Iterator[Fact]:
         """See `Pipeline.overfit`."""
+        trials = self.trials()
+        with users_code():
+            yield from trials()
+
+    def trials(self) -> Callable[[], Iterator[Fact]]:
+        """Return what trains copies on the batch, with the optimizer's settings as they are now."""
         if self._copy.latest is None:
             raise CannotJudge("the model was not run")
         self._loss = None  # its graph holds the first forward's activations
@@ -292,10 +299,8 @@ class PyTorchPipeline(Pipeline):
             predict=self.predict,
             take_batch=self.take_batch,
         )
-        rate, build, warms_up = self.trial_optimizer()
         trainable = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
-        with users_code():
-            yield from trials.facts(rate, build, warms_up, trainable)
+        return partial(trials.facts, *self.trial_optimizer(), trainable)
 
     def reproduction(self) -> Iterator[Fact]:
         """See `Pipeline.reproduction`."""

@@ -1,0 +1,169 @@
+"""The walk through the stages of a pipeline, with the rules evaluated at each."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, get_args
+
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.engine.finding import Finding
+from diagnostics.errors import message_of
+from diagnostics.report.report import Report, StageResult, Status
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.engine.evaluate import Evaluator
+    from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.pipeline import Fact
+
+OVERFIT = "one-batch overfit"
+
+
+class Walk:
+    """Evaluates the rules on a pipeline, stage by stage; its reports are not grouped by cause yet.
+
+    Args:
+        pipeline: to walk through.
+        check_reproducible: whether to make one step twice.
+
+    Attributes:
+        pipeline: the same.
+    """
+
+    def __init__(self, pipeline: Pipeline, check_reproducible: bool = False) -> None:
+        from diagnostics.facts.pipeline import Fact
+        from diagnostics.facts.trials import ReproductionFacts
+        from diagnostics.report.build import new_evaluator
+
+        self.pipeline = pipeline
+        self._stages: dict[str, Callable[[], Iterator[Fact]]] = {
+            "dataset": pipeline.dataset,
+            "batch": pipeline.batch,
+            "forward and loss": pipeline.forward,
+            "backward": pipeline.backward,
+            "optimizer step": pipeline.optimizer_step,
+            OVERFIT: pipeline.overfit,
+            "evaluation metric": pipeline.evaluation,
+        }
+        self._kinds = set(get_args(Fact))
+        if check_reproducible:
+            self._stages["reproducibility"] = pipeline.reproduction
+        else:
+            self._kinds.remove(ReproductionFacts)
+        self._evaluator = new_evaluator()
+        self._results: dict[str, StageResult] = {}
+        self._findings: list[Finding] = []
+        self._crash: CrashFacts | None = None
+
+    def report(self) -> Report:
+        """Walk from the first stage to the last, or to the first error."""
+        pipeline = self.pipeline
+        with own_run(), pipeline.untouched():
+            for name in self._stages:
+                if any(result.status in ("stopped", "failed") for result in self._results.values()):
+                    self._results[name] = StageResult(name, "not reached")
+                else:
+                    self._run(name, to_the_end=name == "forward and loss" and pipeline.forward_is_harmless)
+        report = self._report()
+        if not all(result.status in ("passed", "not judged") for result in report.stages):
+            # An exception and its frames refer to each other, so the copy and the batch would stay in memory until
+            # the next garbage collection; and memory may be what ran out.
+            self.pipeline, self._stages = None, {}  # type: ignore[assignment]
+            del pipeline
+            gc.collect()
+        return report
+
+    def overfit_now(self) -> Report:
+        """Return the report with the overfit that the pipeline has put off."""
+        with own_run(), self.pipeline.untouched():
+            self._run(OVERFIT)
+        return self._report()
+
+    def without_overfit(self, why: str) -> Report:
+        """Return the report with the reason why the overfit that was put off is not needed."""
+        self._results[OVERFIT] = StageResult(OVERFIT, "not judged", why)
+        return self._report()
+
+    def _run(self, name: str, to_the_end: bool = False) -> None:
+        with _shown(name):
+            result, found, self._crash = _run_stage(name, self._stages[name], self._evaluator, to_the_end)
+        self._results[name] = result
+        self._findings += found
+
+    def _report(self) -> Report:
+        from diagnostics.facts.data import DatasetFacts
+        from diagnostics.facts.pipeline import LossFacts, LossInputFacts, ModelFacts, OptimizerFacts
+        from diagnostics.facts.trials import TrialFacts
+        from diagnostics.report.build import evaluated
+
+        return evaluated(
+            f"examined {self.pipeline.name}",
+            self._evaluator,
+            self._findings,
+            self._kinds,
+            stages=tuple(self._results.values()),
+            crash=self._crash,
+            facts=self._evaluator.known(
+                DatasetFacts, LossFacts, LossInputFacts, TrialFacts, ModelFacts, OptimizerFacts
+            ),
+        )
+
+
+def _run_stage(
+    name: str, stage: Callable[[], Iterator[Fact]], evaluator: Evaluator, to_the_end: bool = False
+) -> tuple[StageResult, list[Finding], CrashFacts | None]:
+    """Run one stage to its end or to the first error; return its outcome, the findings, and a crash if any.
+
+    With `to_the_end` it continues after an error: another rule may find more about the same bug.
+    """
+    from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
+    from diagnostics.report.stage_summary import line
+
+    from .explain import facts_of_exception
+
+    findings: list[Finding] = []
+    facts: list[Fact] = []
+    why: str | None = None
+    crash: CrashFacts | None = None
+    status: Status = "passed"
+    try:
+        for fact in stage():
+            facts.append(fact)
+            findings += evaluator.add(fact)
+            if not to_the_end and _has_error(findings):
+                break
+    except CannotJudge as reason:
+        status, why = "not judged", str(reason)
+    except StageFailed as reason:
+        status, why = "failed", str(reason)
+    except (UsersCodeRaised, SystemExit) as raised:
+        crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
+        findings += evaluator.add(crash, *symptoms)
+        status, why = "failed", f"{crash.exception}: {crash.first_line}"
+    except Exception as fault:  # an error of this library: a line in the report, never raised
+        evaluator.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
+        broken = StageResult(name, "not judged", "an error in diagnostics itself; see below")
+        return broken, [*findings, *evaluator.close_phase()], None
+    findings += evaluator.close_phase()
+    if _has_error(findings) and (status != "failed" or crash is not None):
+        status, crash = "stopped", None
+    return StageResult(name, status, line(facts) if why is None else why), findings, crash
+
+
+def _has_error(findings: list[Finding]) -> bool:
+    return any(finding.severity == "error" for finding in findings)
+
+
+@contextmanager
+def _shown(stage: str) -> Iterator[None]:
+    """Show the current stage on a terminal; print nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"examining: {stage}"):
+        yield
