@@ -72,14 +72,17 @@ class TrainerObserver:
     def _overfit_if_needed(self, training: Training, callback: Any) -> None:
         """Run the overfit that was put off, unless the training has failed, or has shown that the model learns."""
         walk, training.walk = training.walk, None
-        if walk is None or sys.exc_info()[0] is not None:
+        if walk is None:
+            return
+        if sys.exc_info()[0] is not None:
+            training.examined = walk.without_overfit("the training ended before its last step")
             return
         history = callback._report().history
         losses = None if history is None else history.losses
         if walk.pipeline.overfit_is_needed([] if losses is None else losses.values.tolist()):
             training.examined = walk.overfit_now()
         else:
-            training.examined = walk.without_overfit("not needed: the training itself shows that the model learns")
+            training.examined = walk.without_overfit("not needed: the loss of the training itself fell")
 
     def _examine_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:
         """Examine the first step while it runs, where a Trainer's code must not be called outside its training."""
