@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from diagnostics.run.observer import ScriptObserver
 
@@ -363,6 +363,27 @@ class TestEvaluation:
     def test_other_rows_are_silent(self, run):
         kept = self.learn((FEATURES[:200], CLASSES[:200]), (FEATURES[200:], CLASSES[200:]))
         assert shown(run)[0] == {}, kept
+
+    def test_a_loader_that_is_made_anew_for_each_epoch_is_remembered(self, run):
+        data, model = TensorDataset(FEATURES, CLASSES), classifier()
+        kept = Subset(data, range(200))
+        train(model, DataLoader(kept, 16, shuffle=True), F.cross_entropy)
+        gc.collect()
+        model.eval()
+        with torch.no_grad():
+            for inputs, _ in DataLoader(Subset(data, range(150, 250)), 16):
+                model(inputs)
+        assert shown(run)[0]["leaked-evaluation-rows"].evidence["shared"] == 50, kept
+
+    def test_training_rows_that_the_script_has_dropped_are_not_kept_for_it(self, run):
+        data, model = TensorDataset(FEATURES, CLASSES), classifier()
+        train(model, DataLoader(Subset(data, range(200)), 16, shuffle=True), F.cross_entropy)
+        gc.collect()
+        model.eval()
+        with torch.no_grad():
+            for inputs, _ in DataLoader(Subset(data, range(150, 250)), 16):
+                model(inputs)
+        assert shown(run)[0] == {}
 
     def test_training_rows_alone_show_how_well_they_were_learned(self, run):
         kept = self.learn((FEATURES, CLASSES), (FEATURES[:100].clone(), CLASSES[:100].clone()))

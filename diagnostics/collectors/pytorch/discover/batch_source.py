@@ -1,13 +1,15 @@
-"""Finds the DataLoader of a batch: remembers the first batch of each iteration until the second."""
+"""Finds the DataLoader of a batch, and remembers that of the training rows."""
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
@@ -16,7 +18,7 @@ SAMPLED = 1024  # numbers of a tensor that are compared, spread evenly
 
 
 class BatchSource:
-    """Records the iterations of loaders."""
+    """Records the iterations of loaders: the first batch of each, until the second."""
 
     def __init__(self) -> None:
         # The loader of each iteration that has returned no batch yet.
@@ -47,6 +49,28 @@ class BatchSource:
         loader, batch = self._first
         given = tensors(batch)
         return (loader, batch) if any(_same(one, other) for one in seen for other in given) else None
+
+
+class RememberedLoader:
+    """A loader that is not kept alive.
+
+    Where a script makes its loader anew for each epoch, and keeps the dataset, one of the same kind is made.
+    """
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = weakref.ref(loader)
+        self._dataset: weakref.ref[Any] | None = None
+        self._batch_size, self._shuffled = loader.batch_size, type(loader.sampler) is RandomSampler
+        if type(loader) is DataLoader and type(loader.sampler) in (RandomSampler, SequentialSampler):
+            with contextlib.suppress(TypeError):  # a list, say
+                self._dataset = weakref.ref(loader.dataset)
+
+    def get(self) -> DataLoader[Any] | None:
+        """Return it; None if the script has dropped its dataset, too."""
+        loader, dataset = self._loader(), None if self._dataset is None else self._dataset()
+        if loader is not None or dataset is None:
+            return loader
+        return DataLoader(dataset, batch_size=self._batch_size, shuffle=self._shuffled)
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

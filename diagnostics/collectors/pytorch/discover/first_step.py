@@ -18,7 +18,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
-from .batch_source import BatchSource
+from .batch_source import BatchSource, RememberedLoader
 from .first_step_pipeline import FirstPass
 from .loss_calls import LossCall, LossCalls
 
@@ -87,8 +87,7 @@ class FirstStepRecorder:
         self._calls: dict[int, _Call] = {}
         self._thread = 0
         # By module that learned: the loader of its rows, and how many comparisons with others are left.
-        self._trained_on: IdentityMap[nn.Module, tuple[weakref.ref[DataLoader[Any]], int]]
-        self._trained_on = IdentityMap()
+        self._trained_on: IdentityMap[nn.Module, tuple[RememberedLoader, int]] = IdentityMap()
         self._waiting: dict[int, tuple[weakref.ref[nn.Module], FirstPass]] = {}
         self._waited = 0
 
@@ -156,7 +155,7 @@ class FirstStepRecorder:
                 seen.leaves = reached
                 seen.feeding = _feeding(call, trained)
                 if seen.loader is not None:
-                    self._trained_on[module] = weakref.ref(seen.loader), MOST_COMPARED
+                    self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)
 
     def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
@@ -194,12 +193,13 @@ class FirstStepRecorder:
 
         None where they are not known, are the same rows, or were compared before.
         """
-        reference, left = self._trained_on[module]
-        training, found = reference(), self.loaders.source(tensors(inputs))
-        if training is None or not left:
+        remembered, left = self._trained_on[module]
+        found = self.loaders.source(tensors(inputs))
+        training = None if found is None else remembered.get()
+        if not left or (found is not None and training is None):
             del self._trained_on[module]
-        elif found is not None and found[0].dataset is not training.dataset:
-            self._trained_on[module] = reference, left - 1
+        elif found is not None and training is not None and found[0].dataset is not training.dataset:
+            self._trained_on[module] = remembered, left - 1
             self.loaders.forget()
             return training, found[0]
         return None
