@@ -23,10 +23,13 @@ class TrainingReports:
     Attributes:
         examined: of the examination before it, or of its first step.
         watched: of the watched run.
+        alone: whether no other training steps in turn with it, as those of two players do: what goes wrong in one
+            of them goes wrong in the other.
     """
 
     examined: Report | None
     watched: Report | None
+    alone: bool = True
 
     @property
     def both(self) -> list[Report]:
@@ -45,8 +48,8 @@ def merged(
     """Merge several reports into one.
 
     A finding of the same training that occurs twice, before it and while it runs, is reported once. A finding that
-    follows from another of the same training is listed under it, and the cause takes the worse severity. An
-    exception belongs to the last training.
+    follows from another of the same training, or of one that steps in turn with it, is listed under it, and the
+    cause takes the worse severity. An exception belongs to the last training.
 
     Args:
         title: of the merged report.
@@ -61,17 +64,28 @@ def merged(
         parts[-1].append(explained)
     reports = [report for part in parts for report in part]
     found = {finding.rule for report in reports for finding in report.findings}
-    causality, findings, grouped = causality_of(all_rules()), list[Finding](), list[list[Finding]]()
-    for part in parts:
-        kept = [finding for report in part for finding in report.findings if finding.rule not in ignores]
-        grouped.append(causality.grouped(_each_once(kept)))
-        for finding in grouped[-1]:
+    causality = causality_of(all_rules())
+    single = [
+        _each_once([finding for report in part for finding in report.findings if finding.rule not in ignores])
+        for part in parts
+    ]
+    in_turn: list[Finding] = []
+    groups = [in_turn]
+    for number, one in enumerate(single):
+        if number >= len(trainings) or trainings[number].alone:
+            groups.append(one)
+            continue
+        for finding in one:
+            _add(in_turn, finding)
+    findings: list[Finding] = []
+    for group in groups:
+        for finding in causality.grouped(group):
             _add(findings, finding)
     main = max((t.watched for t in trainings if t.watched is not None), key=_weight, default=Report(title))
     return Report(
         title=title,
         findings=tuple(findings),
-        stages=tuple(_stages(trainings, grouped)),
+        stages=tuple(_stages(trainings, [causality.grouped(one) for one in single])),
         not_applicable=_judged_by_none(reports),
         judged=frozenset[str]().union(*(report.judged for report in reports)),
         crash=None if explained is None else explained.crash,

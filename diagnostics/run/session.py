@@ -136,7 +136,9 @@ class RunSession:
         looked, complete = None, self._limits.reached is None and _ended_by_itself(ending)
         if ending.exit_code == 0:  # whoever stopped it, or sees an error, waits for the report
             looked = self._run.look_again(budget(self._options.second_look, ran), complete)
-        trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
+        trainings = [
+            TrainingReports(t.examined, self._run.course(t, complete), t.alone) for t in self._run.trainings
+        ]
         explained, faults = None, list(self._run.faults)
         trainings = self._with_source(trainings, faults)
         if ending.error is not None and ending.error.__traceback__ is not None:

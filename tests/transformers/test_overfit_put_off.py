@@ -72,11 +72,13 @@ def test_a_training_that_learns_needs_none():
 
 
 def test_one_that_does_not_learn_gets_it_from_the_weights_that_it_began_with():
-    _, examined = trained(Classifier(), max_steps=40, learning_rate=50.0, lr_scheduler_type="constant")
+    _, examined = trained(
+        Classifier(), max_steps=40, optim="sgd", learning_rate=1e-7, lr_scheduler_type="constant"
+    )
     assert overfit(examined)[0] == "passed"
     facts = {type(fact): fact for fact in examined.facts}
     assert facts[TrialFacts].losses[0] == pytest.approx(facts[LossFacts].value, rel=1e-5)
-    assert [finding.rule for finding in examined.findings] == ["learning-rate-too-high"]
+    assert [finding.rule for finding in examined.findings] == ["learning-rate-too-low"]
 
 
 def test_one_that_fails_gets_none():

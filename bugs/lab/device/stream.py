@@ -65,7 +65,8 @@ class Stream:
 
         Raises:
             torch.AcceleratorError: the device is lost and the host knows, or launches block and this one failed.
-            RuntimeError: in a process that was forked from the one that has the device, or at the interpreter's end.
+            RuntimeError: in a process that was forked from the one that has the device, or at the end of the
+                interpreter.
         """
         self.check()
         if not self._room.acquire(blocking=False):

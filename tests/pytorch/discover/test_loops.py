@@ -304,12 +304,13 @@ class TestOver:
 
     def test_the_memory_of_many_models_is_that_of_one(self, run):
         process = psutil.Process()
-        self.train_one(width=100_000)
-        before = process.memory_info().rss
-        for _ in range(20):
+        for _ in range(3):  # what the allocator keeps for later grows with the first few
             self.train_one(width=100_000)
-        # With gradients and Adam's averages, each takes some 16 MB.
-        assert process.memory_info().rss - before < 100e6
+        before = process.memory_info().rss
+        for _ in range(60):
+            self.train_one(width=100_000)
+        # With gradients and Adam's averages, each takes some 16 MB: 960 MB. Malloc itself keeps up to 130 MB.
+        assert process.memory_info().rss - before < 250e6
 
     def test_models_that_the_script_keeps_are_watched_up_to_a_number(self, run, monkeypatch):
         monkeypatch.setattr(loops, "MOST_LOOPS", 3)

@@ -68,6 +68,13 @@ class TestMerged:
         whole = merged("", [training(report(finding("sorted-by-label"), finding("no-gradient", "error")))])
         assert told(whole) == [("no-gradient", "error", []), ("sorted-by-label", "warning", [])]
 
+    def test_what_goes_wrong_in_one_of_two_players_goes_wrong_in_the_other(self):
+        generator = report(finding("exploding-gradients", "error"), finding("non-finite-loss", "error"))
+        discriminator = report(finding("gradients-not-zeroed", "error"), finding("non-finite-loss", "error"))
+        players = [TrainingReports(None, one, alone=False) for one in (generator, discriminator)]
+        consequences = ["exploding-gradients", "non-finite-loss"]
+        assert told(merged("", players)) == [("gradients-not-zeroed", "error", consequences)]
+
     def test_what_one_training_shows_is_no_consequence_of_another(self):
         whole = merged(
             "",
