@@ -11,6 +11,8 @@ from typing import ClassVar, Literal
 
 from .inputs import Array
 
+Task = Literal["classification", "regression"]
+
 
 @dataclass(frozen=True)
 class DatasetFacts:
@@ -165,3 +167,47 @@ class RowOrder:
     held_out: int
     shuffled: bool
     batch_size: int
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One simple answer.
+
+    Attributes:
+        name: ``chance``, ``constant`` or ``linear``.
+        score: on the rows to score; None if it could not be had.
+        detail: what it answers, or why there is no score.
+        margin: two standard errors of the score, from the number of rows alone; None if not known.
+    """
+
+    name: Literal["chance", "constant", "linear"]
+    score: float | None
+    detail: str
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
+class BaselineFacts:
+    """All baselines of one data set.
+
+    Attributes:
+        task: what was predicted.
+        metric: what the scores are.
+        higher_is_better: whether a larger score is better.
+        baselines: in the order chance, constant, linear.
+        fitted_rows: that constant and linear were fitted on.
+        scored_rows: that all were scored on.
+        held_out: whether the rows to score were cut off from the same data; otherwise they were given.
+        classes: number of classes among the rows fitted on; None of a regression.
+        notes: what a reader has to know about rows or targets.
+    """
+
+    task: Task
+    metric: str
+    higher_is_better: bool
+    baselines: tuple[Baseline, ...]
+    fitted_rows: int
+    scored_rows: int
+    held_out: bool
+    classes: int | None = None
+    notes: tuple[str, ...] = ()

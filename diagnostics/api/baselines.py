@@ -1,0 +1,169 @@
+"""`baselines`: what chance, a constant and a linear model score, for a model to beat."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.errors import InvalidInput, typed_message, what
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.baselines.table import Pair, Table
+    from diagnostics.report.baselines import Baselines
+
+SECONDS = 30.0
+READING = 0.4  # of the seconds; the evaluation rows get half as much
+
+
+def baselines(
+    data: Any,
+    *,
+    inputs: str | Sequence[str] | None = None,
+    target: str | None = None,
+    evaluation: Any = None,
+    task: Literal["classification", "regression"] | None = None,
+    metric: str | Callable[[Any, Any], float] | None = None,
+    higher_is_better: bool | None = None,
+    model_score: float | None = None,
+    seconds: float = SECONDS,
+) -> Baselines:
+    """Score simple answers on the data that a model is trained for: chance, a constant, a linear model.
+
+    No tuning before the model beats these. The constant is the commonest class, or the mean or median; the linear
+    model is logistic or ridge regression on the numbers of the inputs, or on the 2,000 commonest words or tokens.
+
+        print(diagnostics.baselines((x, y)))
+        print(diagnostics.baselines(loader, evaluation=test_loader, model_score=0.91))
+        print(diagnostics.baselines(dataset, inputs="text", target="label", evaluation=test_set))
+        print(diagnostics.baselines(prices, metric="mean_absolute_error"))
+
+    At most 10,000 rows of each are read, drawn from all over the data where it has an index, and 2,048 numbers
+    of an input. Nothing is changed: no iterator of yours is advanced, and all random states stay as they are.
+
+    Args:
+        data: arrays ``(x, y)``, (rows, ...) each, x also a dict or tuple of such; a `DataLoader`; a
+            `datasets.Dataset`; a `tf.data.Dataset` or `keras.utils.PyDataset`; or a list of batches. A batch
+            is a pair (inputs, target), a longer tuple with the target last (in Keras' data ``(x, y,
+            sample_weight)``), or a dict with one of the usual names of a target.
+        inputs: columns of a `datasets.Dataset`; all but the target by default.
+        target: its target column; ``label`` or the like by default.
+        evaluation: the rows to score on, of the same kind. By default a fifth of the rows is held out, at random.
+        task: by default by the targets: whole numbers, strings, one-hot rows, and 0.0 and 1.0 are classes, other
+            floats a regression.
+        metric: ``accuracy`` (the default for classes), ``balanced_accuracy``, ``mean_squared_error`` (the default
+            for a regression), ``mean_absolute_error``, or a function of (predictions, targets), arrays (rows,).
+        higher_is_better: of such a function.
+        model_score: the model's own score by the same metric on the same rows, to be compared.
+        seconds: that reading and fitting may take.
+
+    Returns:
+        A `Baselines`: `must_beat`, `beaten`, `facts`; text when printed, a table in a notebook.
+
+    Raises:
+        InvalidInput: the data cannot be read without consuming it, has no target, or does not fit the task.
+    """
+    from diagnostics.collectors.baselines.scores import scored
+    from diagnostics.report.baselines import Baselines
+
+    for name, value in (("seconds", seconds), ("model_score", model_score)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise InvalidInput(f"baselines({name}={value!r}): expected a number.")
+    if not seconds > 0:
+        raise InvalidInput(f"baselines(seconds={seconds!r}): expected a number above 0.")
+    if model_score is not None and not math.isfinite(model_score):
+        raise InvalidInput(f"baselines(model_score={model_score!r}): expected a finite number.")
+    columns = [inputs] if isinstance(inputs, str) else inputs
+    begun = time.monotonic()
+    with own_run():
+        table = _read(data, columns, target, begun + READING * seconds)
+        other = None
+        if evaluation is not None:
+            other = _read(evaluation, columns, target, time.monotonic() + READING / 2 * seconds)
+        facts = scored(table, other, task, metric, higher_is_better, begun + seconds)
+    return Baselines(facts, model_score, time.monotonic() - begun, float(seconds))
+
+
+def _read(data: Any, inputs: Sequence[str] | None, target: str | None, deadline: float) -> Table:
+    from diagnostics.collectors.baselines.table import collected
+    from diagnostics.collectors.shared.pipeline import StageFailed, UsersCodeRaised
+
+    try:
+        # Closed at once, also when it raises: random states are restored then.
+        with contextlib.closing(_pairs(data, inputs, target)) as pairs:
+            return collected(pairs, deadline)
+    except StageFailed as reason:
+        raise InvalidInput(f"baselines() cannot read this data. {reason}") from None
+    except UsersCodeRaised as raised:
+        cause = raised.__cause__ or raised
+        raise InvalidInput(f"baselines() could not read the data, which raised {typed_message(cause)}") from cause
+
+
+def _pairs(data: Any, inputs: Sequence[str] | None, target: str | None) -> Generator[Pair]:
+    from diagnostics.collectors.baselines import sources
+
+    sources.check_readable_again(data)
+    hub = sys.modules.get("datasets")
+    if hub is not None and isinstance(data, hub.DatasetDict):
+        splits = ", ".join(map(str, data))
+        raise InvalidInput(
+            f"baselines() was given a DatasetDict of several splits ({splits}). Pass one of them, and another as "
+            'evaluation: baselines(data["train"], evaluation=data["test"]).'
+        )
+    if hub is not None and isinstance(data, hub.Dataset):
+        pairs = sources.hub_pairs(data, inputs, target)
+        if "torch" not in sys.modules:
+            return pairs
+        from diagnostics.collectors.baselines.pytorch import seeded
+
+        return seeded(data, pairs)
+    if inputs is not None or target is not None:
+        raise InvalidInput(
+            f"baselines() was given inputs= or target= together with {what(data)}: they name columns of a "
+            "datasets.Dataset."
+        )
+    if _is_of("tensorflow", "data.Dataset", data) or _is_of("keras", "utils.PyDataset", data):
+        from diagnostics.collectors.baselines.keras import keras_pairs
+
+        return keras_pairs(data)
+    if isinstance(data, tuple | list) and len(data) == 2 and _is_pair(data):
+        return sources.array_pairs(*data)
+    if isinstance(data, list):
+        return sources.batch_pairs(data)
+    if isinstance(data, tuple):
+        raise InvalidInput(
+            f"baselines() was given a tuple of {len(data)}. Pass inputs and target as arrays of as many rows, "
+            "(x, y), or a list of batches."
+        )
+    if "torch" in sys.modules and not isinstance(data, str | Mapping):
+        from diagnostics.collectors.baselines.pytorch import loader_pairs
+        from diagnostics.collectors.pytorch.data import not_batches
+
+        if (why := not_batches(data)) is None:
+            return loader_pairs(data)
+        raise InvalidInput(f"baselines() was given {what(data)} as data{why}")
+    raise InvalidInput(
+        f"baselines() was given {what(data)} as data. It takes arrays (x, y), a DataLoader, a datasets.Dataset, a "
+        "tf.data.Dataset, a keras.utils.PyDataset, or a list of batches."
+    )
+
+
+def _is_pair(data: Sequence[Any]) -> bool:
+    """Whether two parts are inputs and targets of many rows, and not two batches."""
+    from diagnostics.collectors.baselines.sources import is_array
+
+    x, y = data
+    numbers = isinstance(y, list) and bool(y) and isinstance(y[0], str | int | float)
+    return (is_array(y) and not (isinstance(x, tuple | list) and isinstance(y, tuple | list))) or numbers
+
+
+def _is_of(module: str, name: str, value: Any) -> bool:
+    """Whether a value is an instance of a class of a module, if that was imported."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return isinstance(found, type) and isinstance(value, found)
