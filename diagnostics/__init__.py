@@ -9,6 +9,8 @@ model.fit(dataset, callbacks=[diagnostics.KerasCallback()])       # and for Kera
 x = diagnostics.probe(x, "after attention")                       # a tensor inside a watched forward
 report = diagnostics.explain(exception)                           # after an exception
 search = diagnostics.largest_batch(step)                          # the largest batch that fits
+result = diagnostics.overfit(model, loader, loss_fn, optimizer)   # 1, 2, 5 examples and a batch, on copies
+scores = diagnostics.baselines(loader)                            # what the model must beat
 """
 
 # Imported first: it removes the working directory from the path, whose modules could replace those imported here.
@@ -18,9 +20,11 @@ from . import launch as launch
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .api.baselines import baselines
 from .api.examine import examine
 from .api.explain import explain
 from .api.largest_batch import largest_batch
+from .api.overfit import overfit
 from .api.watch import Watch, watch
 from .engine.finding import Finding
 from .errors import DiagnosticsError, FindingsPresent, InvalidInput
@@ -38,9 +42,11 @@ __all__ = [
     "InvalidInput",
     "Report",
     "Watch",
+    "baselines",
     "examine",
     "explain",
     "largest_batch",
+    "overfit",
     "probe",
     "watch",
 ]

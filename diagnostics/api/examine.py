@@ -13,11 +13,6 @@ from .walk import Walk
 if TYPE_CHECKING:
     from diagnostics.collectors.shared.pipeline import Pipeline
 
-USAGE = (
-    "It takes a Hugging Face Trainer, or a PyTorch model or a compiled Keras model with its data: "
-    "examine(trainer), examine(model, loader, loss_fn, optimizer) or examine(model, dataset)."
-)
-
 
 def examine(
     target: Any,
@@ -64,19 +59,33 @@ def examine(
     """
     from diagnostics.report.build import finished
 
-    return finished(
-        Walk(_pipeline_for(target, loader, loss_fn, optimizer, evaluation), check_reproducible).report()
-    )
+    pipeline = pipeline_for("examine", target, loader, loss_fn, optimizer, evaluation)
+    return finished(Walk(pipeline, check_reproducible).report())
 
 
-def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evaluation: Any) -> Pipeline:
+def pipeline_for(
+    call: str, target: Any, loader: Any = None, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None
+) -> Pipeline:
+    """Return the pipeline of what a user passed to `examine`, or to another function with the same arguments.
+
+    Args:
+        call: the name of that function.
+        target: see `examine`, likewise the following.
+        loader: of the training data.
+        loss_fn: of a PyTorch model.
+        optimizer: of a PyTorch model.
+        evaluation: the evaluation data.
+
+    Raises:
+        InvalidInput: there is none.
+    """
     # An object of a framework exists only if the framework was imported, so nothing is imported here.
     trainers, torch = sys.modules.get("transformers.trainer"), sys.modules.get("torch")
     if trainers is not None and isinstance(target, getattr(trainers, "Trainer", ())):
         if any(argument is not None for argument in (loader, loss_fn, optimizer, evaluation)):
             raise InvalidInput(
-                "examine() was given a Trainer and further arguments. A Trainer has its own data, loss and "
-                "optimizer: examine(trainer)."
+                f"{call}() was given a Trainer and further arguments. A Trainer has its own data, loss and "
+                f"optimizer: {call}(trainer)."
             )
         from diagnostics.collectors.transformers.pipeline import TrainerPipeline
 
@@ -84,32 +93,36 @@ def _pipeline_for(target: Any, loader: Any, loss_fn: Any, optimizer: Any, evalua
     from diagnostics.collectors.keras.examine.build import is_keras_model, keras_pipeline
 
     if is_keras_model(target):
-        return keras_pipeline(target, loader, loss_fn, optimizer, evaluation)
+        return keras_pipeline(target, loader, loss_fn, optimizer, evaluation, call=call)
     if torch is not None and isinstance(target, torch.nn.Module):
         if loader is None:
             raise InvalidInput(
-                f"examine() was given the model {type(target).__name__} and no data. Pass the loader of the "
-                "training loop: examine(model, loader, loss_fn, optimizer)."
+                f"{call}() was given the model {type(target).__name__} and no data. Pass the loader of the "
+                f"training loop: {call}(model, loader, loss_fn, optimizer)."
             )
         from diagnostics.collectors.pytorch.data import not_batches
 
         if (why := not_batches(loader)) is not None:
-            raise InvalidInput(f"examine() was given {what(loader)} as data{why}")
+            raise InvalidInput(f"{call}() was given {what(loader)} as data{why}")
         if loss_fn is not None and not callable(loss_fn):
             raise InvalidInput(
-                f"examine() was given {what(loss_fn)} as loss_fn, which cannot be called. Pass a function of "
+                f"{call}() was given {what(loss_fn)} as loss_fn, which cannot be called. Pass a function of "
                 "(prediction, target), such as torch.nn.CrossEntropyLoss()."
             )
         if isinstance(loss_fn, type) and issubclass(loss_fn, torch.nn.Module):
             raise InvalidInput(
-                f"examine() was given {what(loss_fn)}, as loss_fn. Create one first: {loss_fn.__name__}()."
+                f"{call}() was given {what(loss_fn)}, as loss_fn. Create one first: {loss_fn.__name__}()."
             )
         if optimizer is not None and not hasattr(optimizer, "param_groups"):
             raise InvalidInput(
-                f"examine() was given {what(optimizer)} as optimizer, which has no param_groups. Pass a "
+                f"{call}() was given {what(optimizer)} as optimizer, which has no param_groups. Pass a "
                 "torch.optim.Optimizer."
             )
         from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 
         return PyTorchPipeline(target, loader, loss_fn, optimizer, evaluation)
-    raise InvalidInput(f"examine() was given {what(target)}. {USAGE}")
+    calls = f"{call}(trainer), {call}(model, loader, loss_fn, optimizer) or {call}(model, dataset)"
+    raise InvalidInput(
+        f"{call}() was given {what(target)}. It takes a Hugging Face Trainer, or a PyTorch model or a compiled "
+        f"Keras model with its data: {calls}."
+    )

@@ -31,7 +31,12 @@ class Walk:
 
     Attributes:
         pipeline: the same.
+        verb: what is done with the pipeline, for the title of the report.
+        stages: by name, in order; each yields its facts.
+        evaluator: of the rules.
     """
+
+    verb = "examined"
 
     def __init__(self, pipeline: Pipeline, check_reproducible: bool = False) -> None:
         from diagnostics.facts.pipeline import Fact
@@ -39,7 +44,7 @@ class Walk:
         from diagnostics.report.build import new_evaluator
 
         self.pipeline = pipeline
-        self._stages: dict[str, Callable[[], Iterator[Fact]]] = {
+        self.stages: dict[str, Callable[[], Iterator[Fact]]] = {
             "dataset": pipeline.dataset,
             "batch": pipeline.batch,
             "forward and loss": pipeline.forward,
@@ -50,10 +55,10 @@ class Walk:
         }
         self._kinds = set(get_args(Fact))
         if check_reproducible:
-            self._stages["reproducibility"] = pipeline.reproduction
+            self.stages["reproducibility"] = pipeline.reproduction
         else:
             self._kinds.remove(ReproductionFacts)
-        self._evaluator = new_evaluator()
+        self.evaluator = new_evaluator()
         self._results: dict[str, StageResult] = {}
         self._findings: list[Finding] = []
         self._crash: CrashFacts | None = None
@@ -62,7 +67,7 @@ class Walk:
         """Walk from the first stage to the last, or to the first error."""
         pipeline = self.pipeline
         with own_run(), pipeline.untouched():
-            for name in self._stages:
+            for name in self.stages:
                 if any(result.status in ("stopped", "failed") for result in self._results.values()):
                     self._results[name] = StageResult(name, "not reached")
                 else:
@@ -71,7 +76,7 @@ class Walk:
         if not all(result.status in ("passed", "not judged") for result in report.stages):
             # An exception and its frames refer to each other, so the copy and the batch would stay in memory until
             # the next garbage collection; and memory may be what ran out.
-            self.pipeline, self._stages = None, {}  # type: ignore[assignment]
+            self.pipeline, self.stages = None, {}  # type: ignore[assignment]
             del pipeline
             gc.collect()
         return report
@@ -89,7 +94,7 @@ class Walk:
 
     def _run(self, name: str, to_the_end: bool = False) -> None:
         with _shown(name):
-            result, found, self._crash = _run_stage(name, self._stages[name], self._evaluator, to_the_end)
+            result, found, self._crash = _run_stage(name, self.stages[name], self.evaluator, to_the_end)
         self._results[name] = result
         self._findings += found
 
@@ -100,13 +105,13 @@ class Walk:
         from diagnostics.report.build import evaluated
 
         return evaluated(
-            f"examined {self.pipeline.name}",
-            self._evaluator,
+            f"{self.verb} {self.pipeline.name}",
+            self.evaluator,
             self._findings,
             self._kinds,
             stages=tuple(self._results.values()),
             crash=self._crash,
-            facts=self._evaluator.known(
+            facts=self.evaluator.known(
                 DatasetFacts, LossFacts, LossInputFacts, TrialFacts, ModelFacts, OptimizerFacts
             ),
         )

@@ -18,7 +18,7 @@ from .dependence import DependenceFacts
 from .inputs import InputFacts
 from .layers import LayerFacts
 from .leaves import LeafFacts
-from .trials import MetricFacts, OverfitFacts, ReproductionFacts, TrialFacts
+from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 
 Array = npt.NDArray[Any]
 
@@ -300,6 +300,7 @@ Fact = (
     | OptimizerFacts
     | OverfitFacts
     | TrialFacts
+    | SubsetTrial
     | MetricFacts
     | ReproductionFacts
     | DependenceFacts

@@ -1,13 +1,21 @@
-"""Facts about trials on copies: training on one batch, calling the metric, making a step twice.
+"""Facts about trials on copies: training on a few examples or one batch, calling the metric, making a step twice.
 
 As in `facts.pipeline`, None always means "not known".
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
+
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+Outcome = Literal["learned", "partly", "not learned", "not judged"]
+"""partly: clearly better than a constant answer when the steps were used up, and not yet right everywhere."""
 
 
 @dataclass(frozen=True)
@@ -105,3 +113,85 @@ class ReproductionFacts:
     difference: float | None = None
     largest: float | None = None
     unseeded: int = 0
+
+
+@dataclass(frozen=True)
+class SubsetRun:
+    """One copy, trained from where the user's model stands, with dropout off.
+
+    Attributes:
+        theirs: whether the user's optimizer was rebuilt for it; otherwise AdamW without weight decay.
+        optimizer: class name.
+        learning_rate: the largest over parameter groups.
+        losses: the loss before each step.
+        learned: whether the last of them was low enough.
+        largest_update: the largest of the steps' medians over weights of |update| / |weight|.
+        output_spread: see `OverfitFacts`.
+        steps_kept: the steps whose answers were kept, rising, the last one among them.
+        answers: float (steps kept, examples): of a classifier the probability of the right class, of a regression
+            the first output; None if the loss is neither, or if targets were scaled.
+        probabilities: float (steps kept, examples, classes), of a few examples and classes; otherwise None.
+    """
+
+    theirs: bool
+    optimizer: str
+    learning_rate: float
+    losses: tuple[float, ...]
+    learned: bool
+    largest_update: float = 0.0
+    output_spread: float | None = None
+    steps_kept: tuple[int, ...] = ()
+    answers: Array | None = None
+    probabilities: Array | None = None
+
+    @property
+    def lowest(self) -> float:
+        """The least finite loss; infinite if there is none."""
+        return min((loss for loss in self.losses if math.isfinite(loss)), default=math.inf)
+
+
+@dataclass(frozen=True)
+class SubsetTrial:
+    """All runs on the same few examples.
+
+    Attributes:
+        examples: how many.
+        whole_batch: whether this is the batch that holds every label, not a part of it.
+        outcome: of the best run.
+        reason: why that is the outcome, where it is not ``learned``; else empty.
+        baseline: the least loss of one constant answer for these examples; None if not known.
+        classifies: whether answers are probabilities of classes.
+        distinct_labels: number of different targets among them.
+        missing_labels: number of classes seen in the data that are not among them; None if not known.
+        equal_inputs: number of examples whose inputs equal those of another one.
+        contradictions: number of those whose target differs from that of the other.
+        targets: float (examples,): class indices, or the first target of a regression; None if it is neither.
+        runs: in order of time.
+        seconds: that they took.
+    """
+
+    described: ClassVar[str] = "copies trained on a few examples"
+
+    examples: int
+    whole_batch: bool
+    outcome: Outcome
+    reason: str = ""
+    baseline: float | None = None
+    classifies: bool = False
+    distinct_labels: int = 0
+    missing_labels: int | None = None
+    equal_inputs: int = 0
+    contradictions: int = 0
+    targets: Array | None = None
+    runs: tuple[SubsetRun, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def best(self) -> SubsetRun | None:
+        """The run that learned, or that got the lowest loss; None if there was none."""
+        return min(self.runs, key=lambda run: (not run.learned, run.lowest), default=None)
+
+    @property
+    def theirs(self) -> SubsetRun | None:
+        """The run with the user's optimizer; None if there was none."""
+        return next((run for run in self.runs if run.theirs), None)

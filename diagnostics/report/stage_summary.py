@@ -14,7 +14,7 @@ from diagnostics.facts.pipeline import (
     OptimizerFacts,
     OutputFacts,
 )
-from diagnostics.facts.trials import MetricFacts, OverfitFacts, ReproductionFacts
+from diagnostics.facts.trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial
 from diagnostics.text.join import count_of
 
 
@@ -58,6 +58,8 @@ def detail(fact: Fact) -> str:
             scaled = ", with targets scaled to 1" if fact.rescaled else ""
             fell = f"loss {fact.losses[0]:.4g} to {min(fact.losses):.4g}"
             return f"{fell} in {len(fact.losses)} steps on a copy{scaled}"
+        case SubsetTrial():
+            return f"{count_of(fact.examples, 'example')}: {fact.outcome}"
         case MetricFacts():
             return "the metric was tried on predictions that are all correct"
         case ReproductionFacts():

@@ -14,9 +14,11 @@ def test_the_exported_names_are_these_and_no_others():
         "InvalidInput",
         "Report",
         "Watch",
+        "baselines",
         "examine",
         "explain",
         "largest_batch",
+        "overfit",
         "probe",
         "watch",
     ]

@@ -13,9 +13,8 @@ from diagnostics.facts.pipeline import Array
 from diagnostics.facts.trials import OverfitFacts, TrialFacts
 
 from .loss_match import entropy_floor
-from .pipeline import CannotJudge
+from .pipeline import OVERFIT_SECONDS, CannotJudge
 
-SECONDS = 120.0  # after which no further run is begun: a large model on a CPU may take that for one
 STEPS = 30  # a run; a healthy classifier passes the floor in 5 to 20
 STEPS_WITHOUT_FLOOR = 10  # only to move the weights, where no loss can be called low enough
 ALIKE = 1e-6  # relative: units of a weight closer than this are the same, up to rounding
@@ -85,6 +84,7 @@ class Plan:
         enough: the loss at which to stop; None: never.
         rescaled: whether the targets of a regression are brought to mean 0 and standard deviation 1.
         batches: how many batches take turns, one a step; `enough` is for the mean over a turn of all.
+        stop: asked after each loss whether the run may end for another reason.
     """
 
     learning_rate: float
@@ -94,6 +94,7 @@ class Plan:
     enough: float | None
     rescaled: bool = False
     batches: int = 1
+    stop: Callable[[], bool] = lambda: False
 
     def got_there(self, losses: Sequence[float]) -> bool:
         """Whether these losses are low enough."""
@@ -101,8 +102,8 @@ class Plan:
         return self.enough is not None and len(turn) == self.batches and sum(turn) / len(turn) <= self.enough
 
     def is_done(self, losses: Sequence[float]) -> bool:
-        """Whether the run may stop after these losses: it succeeded, or never will."""
-        return losses[-1] != losses[-1] or self.got_there(losses)
+        """Whether the run may stop after these losses: it succeeded, never will, or is told to."""
+        return losses[-1] != losses[-1] or self.got_there(losses) or self.stop()
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ def overfit(
     pool: Callable[[], Pool | None] = lambda: None,
     rescalable: bool = False,
     num_trainable: int | None = None,
+    seconds: float = OVERFIT_SECONDS,
 ) -> Iterator[OverfitFacts | TrialFacts]:
     """Run the trials that a conclusion needs, and no more.
 
@@ -146,9 +148,10 @@ def overfit(
             prices in dollars take an output layer thousands of steps to reach. Then a last run asks whether the
             model can learn them on a scale of 1.
         num_trainable: scalars of the model; None if not known. A small one gets one more run.
+        seconds: after which no further run is begun.
 
     Raises:
-        CannotJudge: no run got there in `SECONDS`.
+        CannotJudge: no run got there in time.
     """
     if not floor:
         rate = OUR_RATES[0]
@@ -164,7 +167,7 @@ def overfit(
 
     def go(rate: float, theirs: bool, factor: float = 1.0, rescaled: bool = False, steps: int = STEPS) -> Run:
         took = time.monotonic() - started
-        if runs and took > SECONDS:
+        if runs and took > seconds:
             count = sum(len(r.losses) for r in runs)
             raise CannotJudge(
                 f"{count} steps on a copy took {took:.0f} s and gave no clear result; no more were tried"
@@ -190,7 +193,7 @@ def overfit(
             warms_up=warms_up,
         )
         suspect = first.lowest <= enough and max(first.update_ratios, default=0.0) >= LARGE_TRIAL_UPDATE
-        affordable = POOL_STEPS * first.pace <= SECONDS
+        affordable = POOL_STEPS * first.pace <= seconds
         in_turns = warms_up is False and suspect and affordable
         yield (train_in_turns(run, pool(), their_rate) if in_turns else None) or alone
 

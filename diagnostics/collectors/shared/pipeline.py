@@ -5,10 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from diagnostics.facts.pipeline import Fact
 
 from .learnability import KeptRows
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.subset_trials.choice import Subsets
+
+OVERFIT_SECONDS = 120.0  # after which no further run is begun: a large model on a CPU may take that for one
 
 
 class CannotJudge(Exception):
@@ -46,12 +52,14 @@ class Pipeline(ABC):
             of range gives a loss of NaN, that is worth seeing.
         not_offered: by the method's name, why the pipeline lacks a stage.
         awaits_end: whether `overfit` is to be called again when the training has ended.
+        overfit_seconds: after which `overfit` begins no further run.
     """
 
     name: str
     forward_is_harmless = False
     not_offered: Mapping[str, str] = {}
     awaits_end = False
+    overfit_seconds = OVERFIT_SECONDS
 
     @abstractmethod
     def untouched(self) -> AbstractContextManager[None]:
@@ -84,6 +92,14 @@ class Pipeline(ABC):
     def overfit_is_needed(self, losses: Sequence[float]) -> bool:
         """Whether a training with these losses, one a step, leaves open whether the model can learn."""
         return True
+
+    def subsets(self, classes: frozenset[int]) -> Subsets:
+        """Return what trains copies on parts of the batch; after `forward`.
+
+        Args:
+            classes: that were seen in the data, to be in one batch together; empty if there are none.
+        """
+        raise CannotJudge(self.not_offered["overfit"])
 
     def kept_rows(self) -> KeptRows | None:
         """Copy rows of the data for the end of the run; None where a watcher sees the targets itself."""

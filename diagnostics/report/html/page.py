@@ -38,15 +38,19 @@ _MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
 
 def page(report: Report) -> str:
     """Render the report; see `Report.save`."""
+    return document(report.title, "\n".join(part for part in _parts(report) if part))
+
+
+def document(title: str, body: str) -> str:
+    """Return a whole page with our style; `body` is HTML, the title is escaped here."""
     style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-    body = "\n".join(part for part in _parts(report) if part)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escaped(report.title)}</title>
+<title>{escaped(title)}</title>
 <style>
 {style}</style>
 </head>
@@ -64,26 +68,26 @@ resources.</footer>
 def _parts(report: Report) -> Iterator[str]:
     yield f"<h1>{escaped(report.title[:1].upper() + report.title[1:])}</h1>{_verdict(report)}"
     if report.crash is not None:
-        yield _section("The exception", _crash(report.crash))
+        yield section("The exception", _crash(report.crash))
     if report.findings:
-        yield _section("Findings", "".join(map(_finding, report.findings)))
+        yield section("Findings", "".join(map(finding_card, report.findings)))
     if report.stages:
-        yield _section("Stages", _stages(report.stages, _marks(report)))
+        yield section("Stages", _stages(report.stages, _marks(report)))
     if report.origin is not None and (report.origin.frames or report.failed is not None):
-        yield _section("Up to the first NaN or infinity", _origin(report.origin, report.failed))
+        yield section("Up to the first NaN or infinity", _origin(report.origin, report.failed))
     if report.traces:
-        yield _section("Traced steps", "".join(map(_trace, report.traces)))
+        yield section("Traced steps", "".join(map(_trace, report.traces)))
     if report.history is not None and len(report.history.steps.steps):
-        yield _section("Course of the run", _course(report, report.history))
+        yield section("Course of the run", _course(report, report.history))
     if report.ranges is not None and report.ranges.modules:
-        yield _section("Activation ranges", ranges_section(report.ranges))
+        yield section("Activation ranges", ranges_section(report.ranges))
     if report.not_applicable:
-        yield _section("Rules not judged", _unjudged(report.not_applicable))
+        yield section("Rules not judged", _unjudged(report.not_applicable))
     if report.ignored or report.ignored_in_vain:
-        yield _section("Ignored", _ignored(report))
+        yield section("Ignored", _ignored(report))
     if report.faults:
         intro = "These are errors in diagnostics itself, not in your program."
-        yield _section(
+        yield section(
             "Internal errors", f"<p>{intro}</p><ul>{''.join(f'<li>{escaped(f)}</li>' for f in report.faults)}</ul>"
         )
 
@@ -94,7 +98,8 @@ def _ignored(report: Report) -> str:
     return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"
 
 
-def _section(title: str, body: str) -> str:
+def section(title: str, body: str) -> str:
+    """Return a part of a page under its title, which is escaped here."""
     return f"<section><h2>{escaped(title)}</h2>{body}</section>"
 
 
@@ -119,7 +124,8 @@ def _verdict(report: Report) -> str:
     return f'<p class="verdict {tone}">{escaped(text)}{script}{code}.</p>'
 
 
-def _finding(finding: Finding) -> str:
+def finding_card(finding: Finding) -> str:
+    """Return a finding as an article."""
     place = "" if finding.where is None else str(finding.where)
     if finding.step is not None:
         place = f"step {finding.step:,}" + (f", {place}" if place else "")

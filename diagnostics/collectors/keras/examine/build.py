@@ -10,11 +10,6 @@ from diagnostics.errors import InvalidInput, what
 if TYPE_CHECKING:
     from .pipeline import KerasPipeline
 
-PASS_DATA = (
-    "Pass what fit is given: a tf.data.Dataset or a keras.utils.PyDataset, examine(model, dataset), or arrays, "
-    "examine(model, (x, y))."
-)
-
 
 def is_keras_model(target: Any) -> bool:
     """Whether this is a model of Keras; with the torch backend it is a `torch.nn.Module`, too."""
@@ -23,54 +18,74 @@ def is_keras_model(target: Any) -> bool:
 
 
 def keras_pipeline(
-    model: Any, data: Any, loss_fn: Any, optimizer: Any, evaluation: Any, class_weights: bool | None = None
+    model: Any,
+    data: Any,
+    loss_fn: Any,
+    optimizer: Any,
+    evaluation: Any,
+    class_weights: bool | None = None,
+    *,
+    call: str = "examine",
 ) -> KerasPipeline:
-    """Build the pipeline of a Keras model; `class_weights`: whether `fit` is given any, None if not known.
+    """Build the pipeline of a Keras model.
+
+    Args:
+        model: compiled.
+        data: see `examine`.
+        loss_fn: None.
+        optimizer: None.
+        evaluation: see `examine`.
+        class_weights: whether `fit` is given any; None if not known.
+        call: the name of the function that was given these.
 
     Raises:
         InvalidInput: another backend than TensorFlow, a model that is not compiled, or no data.
     """
     name = type(model).__name__
+    pass_data = (
+        f"Pass what fit is given: a tf.data.Dataset or a keras.utils.PyDataset, {call}(model, dataset), or "
+        f"arrays, {call}(model, (x, y))."
+    )
     backend = sys.modules["keras"].backend.backend()
     if backend != "tensorflow":
         raise InvalidInput(
-            f"examine() was given the Keras model {name}, and Keras runs on {_BACKENDS.get(backend, backend)} "
+            f"{call}() was given the Keras model {name}, and Keras runs on {_BACKENDS.get(backend, backend)} "
             "here. That is not supported yet; Keras on TensorFlow is: set KERAS_BACKEND=tensorflow in the "
             "environment before Keras is imported."
         )
     if loss_fn is not None or optimizer is not None:
         if _holds_numbers(data) and _holds_numbers(loss_fn):
             raise InvalidInput(
-                f"examine() was given the Keras model {name} and its data in two arguments. Pass inputs and "
-                "target as one: examine(model, (x, y))."
+                f"{call}() was given the Keras model {name} and its data in two arguments. Pass inputs and "
+                f"target as one: {call}(model, (x, y))."
             )
         extra = " and ".join(
             word for word, given in (("loss_fn", loss_fn), ("optimizer", optimizer)) if given is not None
         )
         raise InvalidInput(
-            f"examine() was given the Keras model {name} together with {extra}. A compiled model brings its "
-            "loss and its optimizer along: examine(model, data)."
+            f"{call}() was given the Keras model {name} together with {extra}. A compiled model brings its "
+            f"loss and its optimizer along: {call}(model, data)."
         )
     if not getattr(model, "compiled", False):
         raise InvalidInput(
-            f"examine() was given the Keras model {name}, which is not compiled: neither its loss nor its "
+            f"{call}() was given the Keras model {name}, which is not compiled: neither its loss nor its "
             "optimizer is known. Call model.compile(optimizer=..., loss=...) first, as for fit."
         )
     if data is None:
-        raise InvalidInput(f"examine() was given the Keras model {name} and no data. {PASS_DATA}")
+        raise InvalidInput(f"{call}() was given the Keras model {name} and no data. {pass_data}")
     from diagnostics.collectors.keras.replayable import calls_generator
 
     for word, given in (("data", data), ("evaluation", evaluation)):
         if calls_generator(given):
             raise InvalidInput(
-                f"examine() was given {what(given)} as {word}, which draws from a Python generator "
+                f"{call}() was given {what(given)} as {word}, which draws from a Python generator "
                 "(from_generator). Reading from it would run that code once more, and what it yields only once "
                 "would be lost to training. If the generator begins anew for each iteration, pass some batches of "
-                "it: examine(model, list(dataset.take(4))). If not, `diagnose run` examines the first batch that "
+                f"it: {call}(model, list(dataset.take(4))). If not, `diagnose run` examines the first batch that "
                 "fit draws by itself."
             )
         if given is not None and (why := _not_data(given)) is not None:
-            raise InvalidInput(f"examine() was given {what(given)} as {word}{why} {PASS_DATA}")
+            raise InvalidInput(f"{call}() was given {what(given)} as {word}{why} {pass_data}")
     from .pipeline import KerasPipeline
 
     return KerasPipeline(model, data, evaluation, class_weights)

@@ -53,6 +53,7 @@ from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInput
 
 from .final_answers import KeptOutputs, keep_outputs
 from .stateless_copy import KerasCopy
+from .subsets import KerasSubsets
 
 # A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
 # is no floor, for the penalty alone may keep the loss above it. Our choice.
@@ -242,7 +243,18 @@ class KerasPipeline(Pipeline):
                 warms_up=warms_up(self.model.optimizer),
                 pool=self._pool,
                 num_trainable=sum(int(np.prod(v.shape)) for v in self.model.trainable_variables),
+                seconds=self.overfit_seconds,
             )
+
+    def subsets(self, classes: frozenset[int]) -> KerasSubsets:
+        """See `Pipeline.subsets`."""
+        if self._copy is None:
+            raise CannotJudge("the model was not run")
+        if not self.model.trainable_variables:
+            raise CannotJudge("the model has no trainable weights")
+        further = (self._as_tensors(batch) for batch in self._further_batches())
+        first = (self._x, self._y, self._weights)
+        return KerasSubsets(self.model, first, further, self._recognised, self._penalty, classes)
 
     def kept_rows(self) -> KeptRows | None:
         """Copy rows of the data, to be compared with the run when it is over; None if the loss is not plain."""

@@ -112,8 +112,19 @@ class KerasCopy:
 
         return compute(trainable, other)
 
-    def run(self, plan: Plan, optimizer: Callable[[], keras.optimizers.Optimizer] | None) -> Run:
-        """Train from the model's values according to the plan; `optimizer` builds one with the user's settings."""
+    def run(
+        self,
+        plan: Plan,
+        optimizer: Callable[[], keras.optimizers.Optimizer] | None,
+        seen: Callable[[float, Any], object] = lambda _loss, _prediction: None,
+    ) -> Run:
+        """Train from the model's values.
+
+        Args:
+            plan: which settings.
+            optimizer: builds one with the user's settings.
+            seen: called with loss and prediction before each step.
+        """
         learner = self._learner(optimizer if plan.theirs else None)
         batches = (self._batch, *self.further)
         watch = Stopwatch()
@@ -125,8 +136,9 @@ class KerasCopy:
         trainable = first
         for _ in range(plan.steps):
             batch = batches[len(losses) % plan.batches]
-            loss, updated, moved = learner.step(other, batch)
+            loss, prediction, updated, moved = learner.step(other, batch)
             losses.append(float(loss))
+            seen(losses[-1], prediction)
             watch.step()
             if plan.is_done(losses):
                 break
@@ -220,15 +232,15 @@ class _Learner:
             variable.assign(value)
         self._optimizer.learning_rate = learning_rate
 
-    def _one_step(self, other: Weights, batch: Any) -> tuple[Any, Weights, Weights]:
+    def _one_step(self, other: Weights, batch: Any) -> tuple[Any, Any, Weights, Weights]:
         with tf.GradientTape() as tape:
             values = [tf.identity(v.value) for v in self._own]
             tape.watch(values)
-            loss, _, other = self._compute(values, other, batch)
+            loss, prediction, other = self._compute(values, other, batch)
         gradients = tape.gradient(loss, values)
         known = [tf.zeros_like(old) if new is None else new for old, new in zip(values, gradients, strict=True)]
         self._optimizer.apply(known, self._own)
-        return loss, [tf.identity(v.value) for v in self._own], other
+        return loss, prediction, [tf.identity(v.value) for v in self._own], other
 
 
 def spread(prediction: Any) -> float | None:

@@ -51,7 +51,12 @@ class BatchOverfit:
         self._fresh, self._compute, self._predict, self._take_batch = fresh, compute, predict, take_batch
 
     def facts(
-        self, rate: float | None, build: OptimizerBuilder | None, warms_up: bool | None, num_trainable: int
+        self,
+        rate: float | None,
+        build: OptimizerBuilder | None,
+        warms_up: bool | None,
+        num_trainable: int,
+        seconds: float,
     ) -> Iterator[Fact]:
         """Train as `overfit` plans it.
 
@@ -60,6 +65,7 @@ class BatchOverfit:
             build: builds the user's optimizer for a copy; None if that is not known.
             warms_up: whether it starts with a lower rate; None if not known.
             num_trainable: scalars in the trainable parameters.
+            seconds: after which no further run is begun.
         """
         trainer = CopyTrainer(
             fresh=self._fresh,
@@ -77,6 +83,7 @@ class BatchOverfit:
             pool=self._pool,
             rescalable=self._loss.kind in REGRESSIONS,
             num_trainable=num_trainable,
+            seconds=seconds,
         )
 
     def _pool(self) -> Pool | None:

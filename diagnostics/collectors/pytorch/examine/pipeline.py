@@ -68,6 +68,7 @@ from .model_copy import ModelCopy
 from .non_finite_rows import non_finite_rows
 from .reproduce import reproduce
 from .reread import reread_batch
+from .subsets import TorchSubsets
 
 
 class PyTorchPipeline(Pipeline):
@@ -300,7 +301,27 @@ class PyTorchPipeline(Pipeline):
             take_batch=self.take_batch,
         )
         trainable = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
-        return partial(trials.facts, *self.trial_optimizer(), trainable)
+        return partial(trials.facts, *self.trial_optimizer(), trainable, seconds=self.overfit_seconds)
+
+    def subsets(self, classes: frozenset[int]) -> TorchSubsets:
+        """See `Pipeline.subsets`."""
+        if self._copy.latest is None:
+            raise CannotJudge("the model was not run")
+        self._loss = None  # its graph holds the first forward's activations
+        rate, build, _ = self.trial_optimizer()
+        return TorchSubsets(
+            self._batch,
+            self._recognised,
+            self.loss_fn,
+            classes,
+            model=self.model,
+            fresh=self._copy.fresh,
+            compute=self.compute,
+            predict=self.predict,
+            take_batch=self.take_batch,
+            rate=rate,
+            build=build,
+        )
 
     def reproduction(self) -> Iterator[Fact]:
         """See `Pipeline.reproduction`."""
