@@ -15,10 +15,12 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bugs.keeper import verified
 from bugs.keeper.catalogue import Exhibit
+from bugs.keeper.verified import Said
 
 if TYPE_CHECKING:
     from IPython.display import HTML, Markdown
@@ -32,17 +34,26 @@ CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")  # colours, moves of the cu
 FIT = "model.fit(train, epochs=EPOCHS)"  # a line of its own in every Keras script
 
 
-def last_words(exhibit: Exhibit, lines: int = 1) -> None:
-    """Run the broken script as a terminal would, and print the command and the last lines of what it says.
+def last_words(exhibit: Exhibit, lines: int = 1, ended: Said | None = None) -> None:
+    """Print the command of the broken script, and the last lines of what it says when a terminal runs it.
 
-    Of one that comes to its end these are what it prints, and not the remarks of libraries on the way. One that
-    `nox -s verify` has run just so is not run again.
+    Of one that comes to its end these are what it prints, and not the remarks of libraries on the way.
+
+    Args:
+        exhibit: whose script it is.
+        lines: how many.
+        ended: what `said` has returned of it; if None, it is run here.
     """
-    script = exhibit.script
-    done = verified.kept(exhibit, script) or subprocess.run(  # the cell has a time limit
-        [sys.executable, script], capture_output=True, text=True
-    )
-    _print_end(exhibit, done.stdout + done.stderr * (done.returncode != 0), lines)
+    ended = ended or said(exhibit, exhibit.script)
+    _print_end(exhibit, ended.stdout + ended.stderr * (ended.returncode != 0), lines)
+
+
+def said(exhibit: Exhibit, script: Path) -> Said:
+    """Run a script of the exhibit as a terminal would, unless `nox -s verify` has run it just so."""
+    if (kept := verified.kept(exhibit, script)) is not None:
+        return kept
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)  # the cell has a time limit
+    return Said(done.returncode, done.stdout, done.stderr)
 
 
 def run_here(

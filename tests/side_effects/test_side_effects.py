@@ -14,7 +14,10 @@ from tests.side_effects.harness import compare, compare_program
 from tests.support import healthy
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = {"mlp_classifier", "keras_softmax", "trainer_custom_loss"}  # a pair of runs takes half a minute
+QUICK = {
+    "mlp_classifier",
+    "keras_softmax",
+}  # a pair of runs takes half a minute; `nox -s stacks` has eight Trainers
 PROGRAMS = [  # those in a plain PyTorch loop are compared in one process, too: tests/healthy/test_observed.py
     pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.exhaustive)
     for path in healthy.PROGRAMS

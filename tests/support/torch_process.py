@@ -5,6 +5,7 @@ import torch
 import torch.utils.data
 
 from bugs.lab.device import CAPACITY, backend
+from bugs.lab.forks import Forks
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,3 +30,13 @@ def impatient_loaders():
     patch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.5)
     yield
     patch.undo()
+
+
+@pytest.fixture(scope="session")
+def torch_forks():
+    """Fork processes in which PyTorch is imported, which takes longer than most of what a test does in one.
+
+    A test of how a process begins, of what it imports or of how it ends starts `python` itself.
+    """
+    with Forks("import torch, torch._dynamo") as forks:  # the second is imported by the first optimizer
+        yield forks

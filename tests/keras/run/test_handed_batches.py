@@ -81,3 +81,10 @@ def test_model_that_was_fitted_is_not_examined_again():
     model = made("built")
     _, looking = observed(lambda: (by_fit(model), by_batch(model)))
     assert len(looking.examined) == 1
+
+
+def test_model_that_is_fitted_again_and_again_is_watched_a_few_times():
+    model = made("built")
+    _, looking = observed(lambda: [model.fit(X, LABELS, batch_size=32, verbose=0) for _ in range(20)])
+    assert len(looking.examined) == 1
+    assert [report.title for report in looking.watched()] == ["watched 3 steps of Sequential"] * 4

@@ -4,9 +4,6 @@ The sentences are PyTorch's, TensorFlow's and NVIDIA's own, as users have posted
 """
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
 import traceback
 
@@ -308,16 +305,12 @@ class TestSimulatedDevice:
     """
 
     @pytest.mark.parametrize("blocking", ["0", "1"])
-    def test_is_explained_with_the_line_the_lines_that_remain_and_the_cause(self, tmp_path, blocking):
+    def test_is_explained_with_the_line_the_lines_that_remain_and_the_cause(self, torch_forks, tmp_path, blocking):
         script = tmp_path / "train.py"
         script.write_text(textwrap.dedent(self.SCRIPT))
-        environment = os.environ | {
-            "ZOO_DEVICE": "simulated",
-            "CUDA_LAUNCH_BLOCKING": blocking,
-            "OMP_NUM_THREADS": "1",
-        }
-        command = [sys.executable, str(script)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+        environment = {"ZOO_DEVICE": "simulated", "CUDA_LAUNCH_BLOCKING": blocking}
+        program = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
+        done = torch_forks.run(program, **environment)
         assert done.returncode == 0, done.stderr
         (labels,) = json.loads(done.stdout.splitlines()[-1])["findings"]
         (late,) = labels["consequences"]

@@ -80,9 +80,9 @@ def in_a_child(script, **environment):
     )
 
 
-def explained_in_a_child(script, **environment):
+def explained_in_a_child(script, run=in_a_child, **environment):
     """Run a script that prints its report as JSON last, and return the one finding."""
-    done = in_a_child(script, **environment)
+    done = run(script, **environment)
     assert done.returncode == 0, done.stderr[-2000:]
     (finding,) = json.loads(done.stdout.splitlines()[-1])["findings"]
     return finding
@@ -194,8 +194,9 @@ class TestCard:
 
 class TestHost:
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to RLIMIT_DATA")
-    def test_is_read_from_a_real_failure_of_pytorch(self):
-        finding = explained_in_a_child("""
+    def test_is_read_from_a_real_failure_of_pytorch(self, torch_forks):
+        finding = explained_in_a_child(
+            """
             import resource
             import torch
             from torch import nn
@@ -214,7 +215,9 @@ class TestHost:
             except RuntimeError as error:
                 report = diagnostics.explain(error)
             print(report.to_json(indent=None))
-            """)
+            """,
+            lambda script: torch_forks.run(textwrap.dedent(script)),
+        )
         assert finding["rule"] == "out-of-memory"
         evidence = finding["evidence"]
         parameters = 1000 * 1000 + 1000 + 10 * 1000 + 10

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -36,39 +34,39 @@ MIXED = """
     """
 
 
-def run(tmp_path, text, *options):
-    (tmp_path / "train.py").write_text(textwrap.dedent(text))
-    command = [sys.executable, "-m", "diagnostics", "run", "--output", "r.json", "--quiet", *options, "train.py"]
-    ended = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    return ended, json.loads((tmp_path / "r.json").read_text())
+@pytest.fixture
+def run(torch_forks, tmp_path):
+    """Run `diagnose run OPTIONS` on a text; return its report."""
+
+    def run(text, *options):
+        (tmp_path / "train.py").write_text(textwrap.dedent(text))
+        arguments = ["diagnose", "run", "--output", "r.json", "--quiet", *options, "train.py"]
+        torch_forks.run(
+            "import sys; from diagnostics.cli.main import main; sys.exit(main())", *arguments, folder=tmp_path
+        )
+        return json.loads((tmp_path / "r.json").read_text())
+
+    return run
 
 
 def stage(report):
     return next((s for s in report["stages"] if s["name"] == "second look"), None)
 
 
-def test_a_model_that_its_function_has_freed_is_looked_at(tmp_path):
-    _, report = run(tmp_path, MIXED)
+def test_a_model_that_its_function_has_freed_is_looked_at(run):
+    report = run(MIXED)
     assert [f["rule"] for f in report["findings"] if f["severity"] == "error"] == ["examples-mixed"]
     assert stage(report)["status"] == "passed"
     assert report["faults"] == []
 
 
-def test_it_can_be_switched_off(tmp_path):
-    _, report = run(tmp_path, MIXED, "--second-look", "off")
+def test_it_can_be_switched_off(run):
+    report = run(MIXED, "--second-look", "off")
     assert stage(report) is None
     assert "examples-mixed" not in [f["rule"] for f in report["findings"]]
 
 
-def test_a_model_whose_code_could_be_noticed_is_not_run(tmp_path):
+def test_a_model_whose_code_could_be_noticed_is_not_run(run, tmp_path):
     own = """    class Own(nn.Module):
         def forward(self, x):
             open("calls.txt", "a").write("x")
@@ -76,14 +74,14 @@ def test_a_model_whose_code_could_be_noticed_is_not_run(tmp_path):
 
     def main"""
     counting = MIXED.replace("    def main", own).replace("nn.Linear(16, 3),", "nn.Linear(16, 3), Own(),")
-    _, report = run(tmp_path, counting)
+    report = run(counting)
     assert stage(report)["status"] == "not judged"
     assert "running it could be noticed" in stage(report)["detail"]
     assert (tmp_path / "calls.txt").read_text() == "x" * 30
 
 
-def test_a_script_that_fails_gets_its_report_at_once(tmp_path):
-    _, report = run(tmp_path, MIXED.replace("print(loss.item())", "raise RuntimeError('no')"))
+def test_a_script_that_fails_gets_its_report_at_once(run):
+    report = run(MIXED.replace("print(loss.item())", "raise RuntimeError('no')"))
     assert stage(report) is None
 
 

@@ -35,6 +35,9 @@ NEVER_ZEROED = HEALTHY.replace("optimizer.zero_grad()", "pass").replace("lr=1e-2
 TOO_FEW_OUTPUTS = HEALTHY.replace("LABELS = 3", "LABELS = 2")
 
 
+DIAGNOSE = "import sys; from diagnostics.cli.main import main; sys.exit(main())"
+
+
 def run(folder, text, *options):
     (folder / "train.py").write_text(textwrap.dedent(text))
     return subprocess.run(
@@ -48,16 +51,33 @@ def run(folder, text, *options):
     )
 
 
+def run_forked(forks, folder, text, *options):
+    (folder / "train.py").write_text(textwrap.dedent(text))
+    return forks.run(DIAGNOSE, "diagnose", "run", *options, "train.py", folder=folder, COLUMNS="100")
+
+
 @pytest.fixture
 def diagnose(tmp_path):
     """Run `diagnose run OPTIONS train.py` on a text; return the process that ended."""
     return functools.partial(run, tmp_path)
 
 
+@pytest.fixture
+def forked(torch_forks, tmp_path):
+    """Do the same in a process in which PyTorch is imported before the script's first line."""
+    return functools.partial(run_forked, torch_forks, tmp_path)
+
+
 @pytest.fixture(scope="module")
-def never_zeroed(tmp_path_factory):
+def never_zeroed(torch_forks, tmp_path_factory):
     """Run `diagnose run OPTIONS` on a script that never zeroes its gradients, once for the same options."""
-    return functools.cache(lambda *options: run(tmp_path_factory.mktemp("never"), NEVER_ZEROED, *options))
+    return functools.cache(
+        lambda *options: (
+            run_forked(torch_forks, tmp_path_factory.mktemp("never"), NEVER_ZEROED, *options)
+            if options
+            else run(tmp_path_factory.mktemp("never"), NEVER_ZEROED)
+        )
+    )
 
 
 # Two runs that several tests read; their options have nothing to do with each other.
@@ -84,8 +104,8 @@ class TestReport:
         assert "error: gradients-not-zeroed" in ended.stderr
         assert ended.stderr.rstrip().count("error: ") == 1
 
-    def test_an_exception_is_explained_after_its_traceback_and_the_exit_code_is_the_scripts(self, diagnose):
-        ended = diagnose(TOO_FEW_OUTPUTS)
+    def test_an_exception_is_explained_after_its_traceback_and_the_exit_code_is_the_scripts(self, forked):
+        ended = forked(TOO_FEW_OUTPUTS)
         assert ended.returncode == 1
         before, after = ended.stderr.split("IndexError: Target 2 is out of bounds.\n", 1)
         assert before.startswith("Traceback (most recent call last):\n")
@@ -122,11 +142,11 @@ class TestReport:
         os.close(write)
         assert (ended.returncode, ended.stdout) == (0, "result\n")
 
-    def test_a_script_may_use_the_library_itself_and_quiet_says_nothing_where_nothing_is_wrong(self, diagnose):
+    def test_a_script_may_use_the_library_itself_and_quiet_says_nothing_where_nothing_is_wrong(self, forked):
         text = HEALTHY.replace(
             "for epoch", "import diagnostics\n    watch = diagnostics.watch(model, optimizer)\n    for epoch"
         )
-        ended = diagnose(text + "    print(watch.report().title)\n", "--quiet")
+        ended = forked(text + "    print(watch.report().title)\n", "--quiet")
         assert (ended.returncode, ended.stderr) == (0, "")
         assert ended.stdout.endswith("watched 128 steps of Sequential\n")
 
@@ -170,6 +190,7 @@ KERAS = """
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # tests/keras/run/test_handed_batches.py fits as often in its own process
 def test_a_model_that_is_fitted_again_and_again_is_examined_once_and_watched_a_few_times(diagnose, tmp_path):
     text = KERAS.replace("OUTPUTS", "3").replace(
         "model.fit(features, labels, epochs=2", "for _ in range(20):\n        model.fit(features, labels, epochs=1"
@@ -207,8 +228,8 @@ class TestFrameworks:
 
 
 @pytest.mark.slow
-def test_a_device_that_fails_in_the_first_step_is_no_fault_of_the_library(diagnose, tmp_path):
-    ended = diagnose(
+def test_a_device_that_fails_in_the_first_step_is_no_fault_of_the_library(forked, tmp_path):
+    ended = forked(
         """
         import torch
         from torch.utils.data import DataLoader, TensorDataset
@@ -290,41 +311,39 @@ class TestFailOn:
 
 
 class TestIgnore:
-    def test_a_rule_says_nothing_and_that_is_mentioned(self, diagnose):
-        ended = diagnose(NEVER_ZEROED, "--ignore", "gradients-not-zeroed,loss-plateau", "--format", "json")
+    def test_a_rule_says_nothing_and_that_is_mentioned(self, forked):
+        ended = forked(NEVER_ZEROED, "--ignore", "gradients-not-zeroed,loss-plateau", "--format", "json")
         report = json.loads(ended.stderr)
         assert "gradients-not-zeroed" not in [finding["rule"] for finding in report["findings"]]
         assert report["ignored"] == {"gradients-not-zeroed": ""}
         assert report["ignored_in_vain"] == ["loss-plateau"]
 
-    def test_the_projects_table_counts_too(self, diagnose, tmp_path):
+    def test_the_projects_table_counts_too(self, forked, tmp_path):
         (tmp_path / "pyproject.toml").write_text(
             '[tool.diagnostics.ignore]\ngradients-not-zeroed = "momentum by hand"\n'
         )
-        assert "Ignored: gradients-not-zeroed (momentum by hand)." in diagnose(NEVER_ZEROED).stderr
+        assert "Ignored: gradients-not-zeroed (momentum by hand)." in forked(NEVER_ZEROED).stderr
 
 
 FOR_EVER = HEALTHY.replace("range(8)", "range(10**9)")
 
 
 class TestLimits:
-    def test_so_many_steps_and_the_script_can_tidy_up(self, diagnose):
-        ended = diagnose(_in_try(FOR_EVER, "finally:\n    print('tidied up')"), "--max-steps", "40")
+    def test_so_many_steps_and_the_script_can_tidy_up(self, forked):
+        ended = forked(_in_try(FOR_EVER, "finally:\n    print('tidied up')"), "--max-steps", "40")
         assert ended.returncode == 0
         assert ended.stdout.splitlines()[2:] == ["tidied up"]
         assert "Traceback" not in ended.stderr
         assert "stopped after the limit of 40 steps" in ended.stderr
         assert re.search("forward passes +40, batches of up to 32", ended.stderr)
 
-    def test_so_many_seconds(self, diagnose):
-        ended = diagnose(FOR_EVER, "--time-limit", "6")
+    def test_so_many_seconds(self, forked):
+        ended = forked(FOR_EVER, "--time-limit", "2")
         assert ended.returncode == 0
-        assert "stopped after the limit of 6 s" in ended.stderr
+        assert "stopped after the limit of 2 s" in ended.stderr
 
-    def test_a_script_that_takes_an_interrupt_for_an_early_end_goes_on_with_what_comes_then(self, diagnose):
-        ended = diagnose(
-            _in_try(FOR_EVER, "except KeyboardInterrupt:\n    print('evaluated')"), "--max-steps", "5"
-        )
+    def test_a_script_that_takes_an_interrupt_for_an_early_end_goes_on_with_what_comes_then(self, forked):
+        ended = forked(_in_try(FOR_EVER, "except KeyboardInterrupt:\n    print('evaluated')"), "--max-steps", "5")
         assert (ended.returncode, ended.stdout) == (0, "evaluated\n")
 
     def test_a_limit_that_is_not_reached_is_not_mentioned(self, diagnose):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bugs.keeper.measurement import STEP, Span, Step
-from bugs.keeper.recording import measure, measured_step
+from bugs.keeper.measurement import STEP, Span, Step, measure_memory
+from bugs.keeper.recording import measured_step
 
+ROOT = Path(__file__).parents[3]
 LAST_WORDS = "AcceleratorError: CUDA error: device-side assert triggered (simulated device)"
 
 
@@ -38,8 +41,10 @@ def script(folder: Path, *, label: int = 1, loop: str = "model.train()") -> Path
 
 
 class TestMeasureStep:
-    def test_a_sound_step_is_seen_to_its_end_by_both_clocks(self, tmp_path: Path) -> None:
-        step = measured_step(script(tmp_path), ZOO_DEVICE="simulated")
+    def test_a_sound_step_is_seen_to_its_end_by_both_clocks(self, tmp_path: Path, torch_forks: Any) -> None:
+        program = f"from bugs.keeper.measurement import main; main(['step', {str(script(tmp_path))!r}])"
+        done = torch_forks.run(program, folder=ROOT, ZOO_DEVICE="simulated")
+        step = Step.of(json.loads(done.stdout))
         assert (step.device, step.error) == ("simulated device", "")
         assert [span.name for span in step.host] == list(STEP)
         assert {wait.name for wait in step.waits} == {"item", "synchronize"}
@@ -87,10 +92,13 @@ class TestMeasureStep:
 
 
 class TestMeasureMemory:
-    def test_has_what_ended_the_script_and_no_peak_without_a_card(self, tmp_path: Path) -> None:
+    def test_has_what_ended_the_script_and_no_peak_without_a_card(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
         path = tmp_path / "train.py"
         path.write_text("import torch\nprint('filling')\nraise torch.OutOfMemoryError('no room for\\nso much')\n")
-        assert measure("memory", path, CUDA_VISIBLE_DEVICES="") == {
+        assert measure_memory(path) == {
             "exception": "OutOfMemoryError: no room for\nso much",
             "allocated_peak": None,
             "reserved_peak": None,
@@ -99,7 +107,7 @@ class TestMeasureMemory:
     def test_has_no_exception_of_a_script_that_came_to_its_end(self, tmp_path: Path) -> None:
         path = tmp_path / "train.py"
         path.write_text("print('eval_accuracy=0.7')\n")
-        assert measure("memory", path)["exception"] is None
+        assert measure_memory(path)["exception"] is None
 
 
 class TestStep:

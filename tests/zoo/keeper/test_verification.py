@@ -20,8 +20,18 @@ outputs = {outputs}
 torch.nn.functional.cross_entropy(torch.zeros(4, outputs), torch.tensor([0, 1, 2, 0]))
 print("eval_accuracy=0." + str(6 + int(os.environ["ZOO_SEED"])))
 """
-# What a solution prints, without the seconds that PyTorch takes to be imported.
+# What a solution prints, and what a broken script may say, without the seconds that PyTorch takes to be imported.
 PRINTS = "import os\nprint('eval_accuracy=0.' + str(6 + int(os.environ['ZOO_SEED'])))\n"
+FAILS: dict[str, Any] = {
+    "broken": "raise AssertionError('Torch not compiled with CUDA enabled')\n",
+    "rules": ["installation-mismatch"],
+    "signature": {
+        "exception": "AssertionError",
+        "message": "not compiled with CUDA",
+        "surfaces": "04_wrong_label_count/train.py in <module>",
+        "caused": "raise",
+    },
+}
 SIGNATURE = {
     "exception": "IndexError",
     "message": "Target 2 is out of bounds",
@@ -31,7 +41,7 @@ SIGNATURE = {
 
 
 def add_cage(zoo: Any, folder: str = "04_wrong_label_count", **changes: Any) -> None:
-    values: dict[str, Any] = {"broken": TORCH.format(outputs=2), "repaired": TORCH.format(outputs=3)}
+    values: dict[str, Any] = {"broken": TORCH.format(outputs=2), "repaired": PRINTS}
     zoo.cage(folder, **(values | {"signature": SIGNATURE, "budget_mb": 1500} | changes))
 
 
@@ -67,7 +77,7 @@ class TestVerify:
         assert trials[1]["metrics"] == {"eval_accuracy": 0.6, "loss": "nan", "norm": "inf"}
 
     def test_a_declared_rule_that_nobody_reports_is_a_problem(self, zoo: Any) -> None:
-        add_cage(zoo, rules=["labels-out-of-range", "ragged-batch"], repaired=PRINTS)
+        add_cage(zoo, **FAILS | {"rules": ["installation-mismatch", "ragged-batch"]})
         code, trials = verify(zoo)
         assert code == 1
         assert trials[0]["problems"] == ["not reported: ragged-batch"]
@@ -84,7 +94,7 @@ class TestVerify:
         ]
 
     def test_a_broken_script_that_no_longer_breaks_is_a_problem(self, zoo: Any) -> None:
-        add_cage(zoo, broken=f"outputs = 3\n{PRINTS}", repaired=PRINTS)
+        add_cage(zoo, broken=f"outputs = 3\n{PRINTS}")
         code, trials = verify(zoo)
         assert code == 1
         assert trials[0]["problems"] == [
@@ -114,24 +124,24 @@ class TestVerify:
 
 class TestTable:
     def test_has_a_row_a_seed_and_a_sum(self, zoo: Any) -> None:
-        add_cage(zoo, repaired=PRINTS)
+        add_cage(zoo, **FAILS)
         done = zoo.bugs("verify", "--seeds", "2", "--jobs", "1")
         lines = done.stdout.splitlines()
         assert lines[:4] == [
-            "04 seed 0 broken   ✓ IndexError",
+            "04 seed 0 broken   ✓ AssertionError",
             "04 seed 0 solution ✓ eval_accuracy=0.6",
-            "04 seed 1 broken   ✓ IndexError",
+            "04 seed 1 broken   ✓ AssertionError",
             "04 seed 1 solution ✓ eval_accuracy=0.7",
         ]
         header, first, second = (line.split() for line in lines[4:7])
         assert header == ["cage", "seed", "broken", "rules", "named", "solution", "seconds"]
-        assert first[:7] == ["04", "0", "✓", "IndexError", "labels-out-of-range", "✓", "eval_accuracy=0.6"]
-        assert second[:7] == ["04", "1", "✓", "IndexError", "labels-out-of-range", "✓", "eval_accuracy=0.7"]
+        assert first[:7] == ["04", "0", "✓", "AssertionError", "installation-mismatch", "✓", "eval_accuracy=0.6"]
+        assert second[:7] == ["04", "1", "✓", "AssertionError", "installation-mismatch", "✓", "eval_accuracy=0.7"]
         assert lines[-1] == "4 of 4 trials are as declared."
         assert done.returncode == 0
 
     def test_tells_what_is_not_as_declared_with_the_scripts_last_words(self, zoo: Any) -> None:
-        add_cage(zoo, repaired="import sys\nprint('out of luck', file=sys.stderr)\nsys.exit(3)\n")
+        add_cage(zoo, **FAILS, repaired="import sys\nprint('out of luck', file=sys.stderr)\nsys.exit(3)\n")
         done = zoo.bugs("verify")
         assert done.stdout.splitlines()[-5:] == [
             "cage 04, seed 0, solution",

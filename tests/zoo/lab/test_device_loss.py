@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,20 +45,12 @@ tell(lambda: torch.manual_seed(0))
 """
 
 
-def child(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def child(torch_forks) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a program that has the simulated device to itself."""
-    return subprocess.run(
-        [sys.executable, "-c", code] if "\n" not in code else [sys.executable, "-"],
-        input=code if "\n" in code else None,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=ROOT,
-        env=os.environ
-        | {"ZOO_DEVICE": "simulated", "PYTHONPATH": str(ROOT), "CUDA_LAUNCH_BLOCKING": "0"}
-        | {"TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT": "0"}  # a fork waits ten seconds for threads that it does not have
-        | environment,
-    )
+    own = {"ZOO_DEVICE": "simulated", "PYTHONPATH": str(ROOT), "CUDA_LAUNCH_BLOCKING": "0"}
+    own["TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT"] = "0"  # a fork waits ten seconds for threads that it does not have
+    return lambda program, **environment: torch_forks.run(program, folder=ROOT, **own | environment)
 
 
 ASSERTIONS = "".join(
@@ -75,13 +67,13 @@ class TestLoss:
         path.write_text(TRAINING)
         return path
 
-    def run(self, script: Path, **environment: str) -> tuple[list[str], str]:
+    def run(self, child: Any, script: Path, **environment: str) -> tuple[list[str], str]:
         done = child(f"import runpy; runpy.run_path({str(script)!r})", **environment)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines(), done.stderr
 
-    def test_the_traceback_ends_at_the_first_read_and_every_later_call_fails(self, script):
-        told, errors = self.run(script)
+    def test_the_traceback_ends_at_the_first_read_and_every_later_call_fails(self, child, script):
+        told, errors = self.run(child, script)
         assert told == [
             "AcceleratorError | 710 | step | return loss.item()",
             "AcceleratorError | 710 | forward | return F.linear(input, self.weight, self.bias)",
@@ -93,8 +85,8 @@ class TestLoss:
         assert errors == ASSERTIONS
 
     @pytest.mark.exhaustive
-    def test_with_blocking_launches_it_ends_in_the_loss(self, script):
-        told, errors = self.run(script, CUDA_LAUNCH_BLOCKING="1")
+    def test_with_blocking_launches_it_ends_in_the_loss(self, child, script):
+        told, errors = self.run(child, script, CUDA_LAUNCH_BLOCKING="1")
         assert re.match(
             r"AcceleratorError \| 710 \| cross_entropy \| return torch\._C\._nn\.cross_entropy_loss\(", told[0]
         )
@@ -103,7 +95,7 @@ class TestLoss:
 
 
 class TestTooLate:
-    def test_after_a_backward_pass_it_says_so_each_time(self):
+    def test_after_a_backward_pass_it_says_so_each_time(self, child):
         done = child("""
 import torch
 from bugs import lab
@@ -122,7 +114,7 @@ for _ in range(2):
         )
 
     @pytest.mark.exhaustive
-    def test_a_new_device_has_recorded_nothing_and_holds_nothing(self):
+    def test_a_new_device_has_recorded_nothing_and_holds_nothing(self, child):
         done = child("""
 from bugs import lab
 from bugs.lab.device import backend
@@ -134,7 +126,7 @@ print(backend.timeline().operations, backend.timeline().waits, backend.max_memor
 
 class TestExit:
     @pytest.mark.exhaustive
-    def test_work_still_queued_is_dropped(self):
+    def test_work_still_queued_is_dropped(self, child):
         done = child("""
 import threading, torch
 from bugs import lab
@@ -151,7 +143,7 @@ threading.Timer(0.2, opened.set).start()
 """)
         assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
-    def test_a_forked_process_is_told_and_the_parent_keeps_the_device(self):
+    def test_a_forked_process_is_told_and_the_parent_keeps_the_device(self, child):
         done = child("""
 import os, sys, torch
 from bugs import lab
