@@ -2,7 +2,8 @@
 
 DiagnosticsError
 ├── InvalidInput       the arguments cannot be examined
-└── FindingsPresent    raised by `Report.raise_if` alone
+├── FindingsPresent    raised by `Report.raise_if` alone
+└── CheckFailed        a comparison or a check of a test found a difference
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ class InvalidInput(DiagnosticsError, ValueError):
 
 class FindingsPresent(DiagnosticsError):
     """A report holds findings at or above a given severity."""
+
+
+class CheckFailed(DiagnosticsError, AssertionError):
+    """A comparison or a check failed; the message says what was seen, what it means, and what to do."""
 
 
 def what(value: object) -> str:

@@ -1,0 +1,1 @@
+"""What a user calls in tests: `compare`, the checks of loaders and those of gradients."""

@@ -1,0 +1,1 @@
+"""What tests of user code need to know: named axes, differing values, items and batches; no framework."""

@@ -1,0 +1,1 @@
+"""What tests of Keras and TensorFlow code need: calls with gradients, gradients of a step."""

@@ -1,0 +1,1 @@
+"""What tests of PyTorch code need: calls with gradients, workers, gradients of a step."""
