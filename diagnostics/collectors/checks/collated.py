@@ -1,0 +1,199 @@
+"""Compares a batch with the items that it was made of: padding, order of the rows, what was cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diagnostics.collectors.shared.arrays import fields, flat
+from diagnostics.facts.pipeline import Array
+
+from .differences import differs, numbers
+from .items import ROUNDING, shown
+
+MASKS = ("attention_mask", "padding_mask", "mask")
+
+
+@dataclass(frozen=True)
+class RowMismatch:
+    """A row of a batch that is not its item.
+
+    Attributes:
+        part: the key, or the position in a tuple.
+        row: in the batch.
+        reason: what is wrong, as a sentence without its subject.
+        order: whether the part holds the right rows in another order than the others.
+    """
+
+    part: str
+    row: int
+    reason: str
+    order: bool = False
+
+
+def batch_mismatch(batch: Any, items: Sequence[Any], may_change: Collection[str] = ()) -> RowMismatch | str | None:
+    """Compare each row of a batch with its item; rows may be longer by padding.
+
+    Rows may stand in another order, such as that of their lengths, if all parts of the batch agree on it.
+
+    Returns:
+        The first row that is not its item; a sentence if batch and items cannot be compared; None if they agree.
+    """
+    rows = [_named(item) for item in items]
+    parts = _named(batch)
+    shared = [name for name in rows[0] if name in parts and name not in may_change]
+    missing = [name for name in rows[0] if name not in parts and name not in may_change and _numeric(rows, name)]
+    if missing:
+        return f"the items have {missing[0]!r}, and the batch has only {', '.join(parts) or 'nothing'}"
+    compared = [name for name in shared if _length(parts[name]) is not None]
+    if not compared:
+        return "no part of the items is found in the batch"
+    for name in compared:
+        if _length(parts[name]) != len(items):
+            return f"{name!r} of the batch has {_length(parts[name])} rows, made of {len(items)} items"
+    agree = {name: _agreement(parts[name], [row.get(name) for row in rows]) for name in compared}
+    everywhere = np.logical_and.reduce(list(agree.values()))
+    if everywhere.diagonal().all() or _one_to_one(everywhere):
+        return _wrong_mask(parts, rows, may_change) if everywhere.diagonal().all() else None
+    return _first_wrong(parts, rows, agree)
+
+
+def _first_wrong(
+    parts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], agree: Mapping[str, Array]
+) -> RowMismatch:
+    wrong = next((name for name, found in agree.items() if not found.diagonal().all()))
+    reordered = [name for name, found in agree.items() if not found.diagonal().all() and _one_to_one(found)]
+    in_order = [name for name, found in agree.items() if found.diagonal().all()]
+    if reordered and len(reordered) + len(in_order) == len(agree):
+        name = reordered[0]
+        row = int(np.flatnonzero(~agree[name].diagonal())[0])
+        item = int(np.flatnonzero(agree[name][row])[0])
+        beside = f", while {in_order[0]!r} stands in the order of the items" if in_order else ""
+        return RowMismatch(name, row, f"holds item {item}{beside}", order=True)
+    row = int(np.flatnonzero(~agree[wrong].diagonal())[0])
+    return RowMismatch(wrong, row, _reason(_row(parts[wrong], row), rows[row].get(wrong)))
+
+
+def _agreement(column: Any, values: Sequence[Any]) -> Array:
+    """Return bool (rows, items): which row of a batch is which item, but for padding."""
+    count = len(values)
+    found = np.zeros((count, count), dtype=bool)
+    for row in range(count):
+        mine = _row(column, row)
+        for item in range(count):
+            found[row, item] = not _reason(mine, values[item])
+    return found
+
+
+def _reason(row: Any, item: Any) -> str:
+    """Say why a row is not its item with padding; empty if it is."""
+    if isinstance(item, str | bytes) or item is None:
+        return "" if row == item else f"is {shown(row)}, the item {shown(item)}"
+    mine, theirs = numbers(row), numbers(item)
+    if mine is None or theirs is None:
+        return "" if row is item or type(row) is type(item) else f"is {shown(row)}, the item {shown(item)}"
+    mine, theirs = _same_rank(mine, theirs)
+    if mine.ndim != theirs.ndim:
+        return f"has shape {mine.shape}, the item {theirs.shape}"
+    if any(size < wanted for size, wanted in zip(mine.shape, theirs.shape, strict=True)):
+        return f"has shape {mine.shape}, the item {theirs.shape}: it was cut off"
+    ends = [slice(0, size) for size in theirs.shape]
+    starts = [slice(whole - size, None) for whole, size in zip(mine.shape, theirs.shape, strict=True)]
+    if not _differ(mine[tuple(ends)], theirs).any():
+        return _padding(mine, ends)
+    if mine.shape != theirs.shape and not _differ(mine[tuple(starts)], theirs).any():
+        return _padding(mine, starts)
+    bad = _differ(mine[tuple(ends)], theirs)
+    index = tuple(int(axis[0]) for axis in np.nonzero(bad)) if bad.ndim else ()
+    place = f" at [{', '.join(map(str, index))}]" if index else ""
+    return f"is {shown(mine[index].item())}{place}, the item {shown(theirs[index].item())}"
+
+
+def _same_rank(row: Array, item: Array) -> tuple[Array, Array]:
+    """Drop an axis of size 1 that only one of them has, as (batch, 1) for one number each."""
+    if row.ndim == item.ndim + 1 and row.shape[:1] == (1,):
+        return row[0], item
+    if item.ndim == row.ndim + 1 and item.shape[:1] == (1,):
+        return row, item[0]
+    return row, item
+
+
+def _differ(row: Array, item: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return differs(row, item, ROUNDING * np.abs(np.nan_to_num(item * 1.0, posinf=0.0, neginf=0.0)))
+
+
+def _padding(row: Array, inside: list[slice]) -> str:
+    outside = np.ones(row.shape, dtype=bool)
+    outside[tuple(inside)] = False
+    values = np.unique(row[outside])
+    if len(values) > 1:
+        return f"is padded with {len(values)} different values, {shown(values[0].item())} and others"
+    return ""
+
+
+def _wrong_mask(
+    parts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], may_change: Collection[str]
+) -> RowMismatch | None:
+    """Compare the ones of a mask that the collator made with the lengths of the items."""
+    name = next((name for name in MASKS if name in parts and name not in rows[0] and name not in may_change), None)
+    mask = None if name is None else numbers(parts[name])
+    if name is None or mask is None or mask.ndim != 2:
+        return None
+    sized = next((key for key in rows[0] if _fits(parts, rows[0], key, mask)), None)
+    if sized is None:
+        return None
+    for row, item in enumerate(rows):
+        length = len(item[sized])
+        marked = int((mask[row] != 0).sum())
+        if marked != length and mask.shape[1] - marked != length:  # True may mark what is padding
+            return RowMismatch(name, row, f"marks {marked} positions, and the item's {sized!r} has {length}")
+    return None
+
+
+def _fits(parts: Mapping[str, Any], item: Mapping[str, Any], key: str, mask: Array) -> bool:
+    """Whether a part of the batch has a position for each of the mask's."""
+    column, value = numbers(parts.get(key)), numbers(item[key])
+    return column is not None and value is not None and value.ndim > 0 and column.shape[:2] == mask.shape
+
+
+def _one_to_one(found: Array) -> bool:
+    """Whether each row can be given an item of its own."""
+    chosen: dict[int, int] = {}
+
+    def place(row: int, tried: set[int]) -> bool:
+        for item in np.flatnonzero(found[row]).tolist():
+            if item not in tried:
+                tried.add(item)
+                if item not in chosen or place(chosen[item], tried):
+                    chosen[item] = row
+                    return True
+        return False
+
+    return all(place(row, set()) for row in range(len(found)))
+
+
+def _named(value: Any) -> dict[str, Any]:
+    if hasattr(value, "keys") and hasattr(value, "__getitem__") and not isinstance(value, Mapping):
+        value = {key: value[key] for key in value.keys()}  # noqa: SIM118
+    if isinstance(value, Mapping | tuple) or (isinstance(value, list) and numbers(value) is None):
+        return flat(fields(value))
+    return {"0": value}
+
+
+def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    return not isinstance(rows[0][name], str | bytes) and numbers(rows[0][name]) is not None
+
+
+def _length(column: Any) -> int | None:
+    shape = getattr(column, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else None
+    return len(column) if isinstance(column, list | tuple) else None
+
+
+def _row(column: Any, row: int) -> Any:
+    return column[row]
