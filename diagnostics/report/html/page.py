@@ -42,7 +42,12 @@ def page(report: Report) -> str:
 
 
 def document(title: str, body: str) -> str:
-    """Return a whole page with our style; `body` is HTML, the title is escaped here."""
+    """Put a body of HTML on a page of its own that fetches nothing.
+
+    Args:
+        title: plain text.
+        body: HTML, in which all text is escaped.
+    """
     style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     return f"""<!DOCTYPE html>
 <html lang="en">

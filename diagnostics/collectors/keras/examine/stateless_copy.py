@@ -99,14 +99,19 @@ class KerasCopy:
             losses.append(float(compiled(trainable, other, cut)))
         return losses
 
-    def gradients(self) -> list[Any]:
-        """Return the gradient of the loss for each trainable variable; None where there is none."""
-        trainable, other = self.start()
+    def gradients(self, at: tuple[Weights, Weights] | None = None, training: bool = True) -> list[Any]:
+        """Return the gradient of the loss for each trainable variable; None where there is none.
+
+        Args:
+            at: the values at which to differentiate; None for those of `start`.
+            training: whether dropout drops and batch norm sees the statistics of the batch.
+        """
+        trainable, other = self.start() if at is None else at
 
         def compute(trainable: Weights, other: Weights) -> list[Any]:
             with tf.GradientTape() as tape:
                 tape.watch(trainable)
-                loss, _, _ = self._compute(trainable, other, True, self._batch)
+                loss, _, _ = self._compute(trainable, other, training, self._batch)
             gradients: list[Any] = tape.gradient(loss, trainable)
             return gradients
 
