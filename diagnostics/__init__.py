@@ -11,6 +11,8 @@ report = diagnostics.explain(exception)                           # after an exc
 search = diagnostics.largest_batch(step)                          # the largest batch that fits
 result = diagnostics.overfit(model, loader, loss_fn, optimizer)   # 1, 2, 5 examples and a batch, on copies
 scores = diagnostics.baselines(loader)                            # what the model must beat
+diagnostics.compare(fast, slow, inputs).assert_same()             # a vectorised function and its loop twin
+diagnostics.LoaderChecks, diagnostics.GradientChecks              # for tests; fixtures of pytest, too
 """
 
 # Imported first: it removes the working directory from the path, whose modules could replace those imported here.
@@ -27,15 +29,19 @@ from .api.largest_batch import largest_batch
 from .api.overfit import overfit
 from .api.watch import Watch, watch
 from .engine.finding import Finding
-from .errors import DiagnosticsError, FindingsPresent, InvalidInput
+from .errors import CheckFailed, DiagnosticsError, FindingsPresent, InvalidInput
 from .report.report import Report
 from .tensor_probe import probe
 
 if TYPE_CHECKING:
+    from .api.checks.compare import compare as compare
+    from .api.checks.gradients import GradientChecks as GradientChecks
+    from .api.checks.loaders import LoaderChecks as LoaderChecks
     from .api.keras_callback import KerasCallback as KerasCallback
     from .api.trainer_callback import TrainerCallback as TrainerCallback
 
 __all__ = [
+    "CheckFailed",
     "DiagnosticsError",
     "Finding",
     "FindingsPresent",
@@ -51,14 +57,21 @@ __all__ = [
     "watch",
 ]
 
-# Each is a subclass of a class of its framework, and is imported on first use: `import diagnostics` imports no
-# framework. Not in `__all__`, because `from diagnostics import *` would import both.
-_CALLBACKS = {"KerasCallback": "keras_callback", "TrainerCallback": "trainer_callback"}
+# Imported on first use. The callbacks are subclasses of classes of their frameworks, and `import diagnostics`
+# imports none; the others are needed in tests alone. Not in `__all__`: `from diagnostics import *` would import
+# them.
+_LAZY = {
+    "GradientChecks": "checks.gradients",
+    "KerasCallback": "keras_callback",
+    "LoaderChecks": "checks.loaders",
+    "TrainerCallback": "trainer_callback",
+    "compare": "checks.compare",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _CALLBACKS:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f".api.{_CALLBACKS[name]}", __name__), name)
+    found = getattr(importlib.import_module(f".api.{_LAZY[name]}", __name__), name)
     globals()[name] = found
     return found

@@ -1,5 +1,7 @@
 """The pytest plugin: `pytest --diagnose` observes the training of every test, the fixture `diagnose` that of one.
 
+The fixtures `loader_checks` and `gradient_checks` hold checks that a test calls.
+
 Without either, only `diagnostics` itself is imported, which imports no framework.
 """
 
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import traceback
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -16,6 +18,9 @@ from .engine.finding import SEVERITIES, Finding, Severity
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
+    from .api.checks.gradients import GradientChecks
+    from .api.checks.loaders import LoaderChecks
+    from .api.checks.result import CheckResult
     from .report.report import Report
 
 _Result = TypeVar("_Result")
@@ -125,6 +130,32 @@ def diagnose(request: pytest.FixtureRequest) -> Iterator[Diagnosis]:
     _begin(item)
     yield item.stash[_DIAGNOSIS]
     _end(item)
+
+
+@pytest.fixture
+def loader_checks(request: pytest.FixtureRequest) -> LoaderChecks:
+    """Check datasets and loaders: round trips, the same item twice, workers, order, batches, evaluation data."""
+    from .api.checks.loaders import LoaderChecks
+
+    return LoaderChecks(_recorder(request.node))
+
+
+@pytest.fixture
+def gradient_checks(request: pytest.FixtureRequest) -> GradientChecks:
+    """Check gradients: of every parameter, of accumulated micro-batches, through long sequences."""
+    from .api.checks.gradients import GradientChecks
+
+    return GradientChecks(_recorder(request.node))
+
+
+def _recorder(item: pytest.Item) -> Callable[[CheckResult], None]:
+    """Return what adds the result of a check to the test's report: shown where it fails, and with -rP."""
+
+    def record(result: CheckResult) -> None:
+        if result.passed:  # the exception says what the others found
+            item.add_report_section("call", "diagnose checks", f"{result}\n")
+
+    return record
 
 
 @pytest.hookimpl(wrapper=True)

@@ -343,3 +343,49 @@ def test_with_the_option_no_framework_is_imported(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-rP", "-p", "no:cacheprovider", "--diagnose", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert "set()" in done.stdout.splitlines(), done.stdout + done.stderr
+
+
+CHECKS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.randn(8, 4), torch.arange(8) % 2)
+
+
+def test_the_loader(loader_checks):
+    loader_checks.same_item_twice(data)
+    loader_checks.batch_equals_items(DataLoader(data, 4))
+
+
+def test_gradients(gradient_checks):
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    gradient_checks.every_parameter(model, data[:], nn.functional.cross_entropy)
+"""
+
+
+class TestCheckFixtures:
+    def test_are_silent_where_all_is_well(self, diagnosed):
+        done = diagnosed(CHECKS)
+        done.assert_outcomes(passed=2)
+        done.stdout.no_fnmatch_line("*same item twice*")
+
+    def test_show_what_they_saw_if_asked(self, diagnosed):
+        done = diagnosed(CHECKS, "-rP")
+        done.stdout.fnmatch_lines(["same item twice: 8 items, twice the same.", "batch equals items: 4 rows are*"])
+        done.stdout.fnmatch_lines(["every parameter: 4 parameters with norms from *"])
+
+    def test_fail_with_the_reason(self, diagnosed):
+        text = CHECKS.replace("nn.functional.cross_entropy", "lambda p, y: (p.detach() - y[:, None]).mean()")
+        done = diagnosed(text.replace("DataLoader(data, 4)", "lambda rows: [rows[0]] * 4, list(data)[:4]"))
+        done.assert_outcomes(failed=2)
+        done.stdout.fnmatch_lines(
+            [
+                "E *CheckFailed: every parameter: 4 of 4 trainable parameters would never change*",
+                "E *What to change: *",
+                "E *Read: diagnose rules no-gradient",
+            ]
+        )
+
+    def test_stand_beside_the_observation_of_every_test(self, diagnosed):
+        diagnosed(CHECKS, "--diagnose").assert_outcomes(passed=2)

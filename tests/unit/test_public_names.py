@@ -8,6 +8,7 @@ import diagnostics
 
 def test_the_exported_names_are_these_and_no_others():
     assert diagnostics.__all__ == [
+        "CheckFailed",
         "DiagnosticsError",
         "Finding",
         "FindingsPresent",
@@ -36,10 +37,23 @@ def test_the_callbacks_are_made_where_they_are_asked_for_and_so_are_not_among_th
     assert (done.stdout, done.stderr) == ("[]\nFalse False\n", "")
 
 
+def test_what_tests_call_is_imported_where_it_is_asked_for():
+    code = (
+        "import sys, diagnostics\n"
+        "print('diagnostics.api.checks' in sys.modules)\n"
+        "diagnostics.compare, diagnostics.LoaderChecks, diagnostics.GradientChecks\n"
+        "print([name for name in ('torch', 'transformers', 'tensorflow', 'keras') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("False\n[]\n", "")
+
+
 def test_every_exception_descends_from_one():
     assert issubclass(diagnostics.InvalidInput, diagnostics.DiagnosticsError)
     assert issubclass(diagnostics.InvalidInput, ValueError)
     assert issubclass(diagnostics.FindingsPresent, diagnostics.DiagnosticsError)
+    assert issubclass(diagnostics.CheckFailed, diagnostics.DiagnosticsError)
+    assert issubclass(diagnostics.CheckFailed, AssertionError)
 
 
 def test_importing_it_imports_no_framework_and_nothing_heavy():
