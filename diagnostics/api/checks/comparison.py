@@ -127,7 +127,10 @@ class Comparison:
 
     def _raised(self, found: Difference) -> Iterator[str]:
         yield f"{self.fast} raised {str(found.got).strip()[:SENTENCE]}"
-        yield f"{self.slow} returned a result. Both have to take these sizes; write a number for a fixed axis."
+        yield (
+            f"{self.slow} returned a result. Both have to take these sizes; write a number for an axis that is "
+            "fixed, or pass vary=False."
+        )
 
     def _axes_of(self, found: Difference, case: ComparedCase) -> str:
         """Name the axes of the result where their sizes tell them apart."""

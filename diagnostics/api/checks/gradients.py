@@ -359,5 +359,5 @@ def _accumulation_words(facts: AccumulationFacts, told: str, parts: int) -> tupl
         f"{told} (cosine {facts.cosine:.4f}; {facts.worst} differs most). The loss of a row depends on which "
         "other rows are in its batch, or the loss is no mean over rows.",
         "look for losses over pairs of rows (contrastive, in-batch negatives), statistics over the batch, and "
-        "means over tokens; such a loss has to be computed over the whole batch",
+        "means weighted by tokens or classes; such a loss has to be computed over the whole batch",
     )

@@ -83,9 +83,7 @@ class PositionProfile:
                 "a detach() cuts them off."
             )
         fades = "" if pace is None else f", and falls to a tenth every {pace:.2g} positions"
-        return (
-            f"{seen}{fades}. The model cannot learn from what stands {reach} positions before the answer or more."
-        )
+        return f"{seen}{fades}. With these weights it learns nothing from what stands further back."
 
     def _is_cut(self, length: int) -> bool:
         """Whether the gradient ends at once, not by becoming too small for its dtype."""

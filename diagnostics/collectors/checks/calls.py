@@ -75,6 +75,9 @@ class Caller(Protocol):
     def widened(self, value: Any) -> Any:
         """Return floats as float64, and anything else as it is."""
 
+    def moved(self, value: Any, rng: np.random.Generator, by: float) -> Any:
+        """Add normal noise of this size to floats; return anything else as it is."""
+
     def kept(self, *functions: Any) -> AbstractContextManager[None]:
         """Restore random states, and what modules among the functions hold."""
 
@@ -105,6 +108,12 @@ class NumpyCaller:
     def widened(self, value: Any) -> Any:
         """See `Caller`."""
         return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
+
+    def moved(self, value: Any, rng: np.random.Generator, by: float) -> Any:
+        """See `Caller`."""
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            return (value + by * rng.standard_normal(value.shape)).astype(value.dtype)
+        return value
 
     @contextmanager
     def kept(self, *functions: Any) -> Iterator[None]:

@@ -286,6 +286,20 @@ def test_stops_when_the_time_is_over(monkeypatch):
     assert "Not compared: 5 cases, for which no time was left." in str(result)
 
 
+def test_gradients_of_equal_values_may_differ():
+    result = diagnostics.compare(
+        lambda x: x.amax(-1), lambda x: torch.stack([max(r) for r in x]), torch.zeros(3, 4)
+    )
+    assert result.ok
+    assert "they are equal values of a maximum, or another kink, where both gradients are right" in str(result)
+    wrong = diagnostics.compare(
+        lambda x: x.amax(-1).detach() + 0 * x.sum(-1),
+        lambda x: torch.stack([max(r) for r in x]),
+        torch.zeros(3, 4),
+    )
+    assert not wrong.ok
+
+
 def test_vary_false_compares_the_inputs_given_alone():
     result = diagnostics.compare(lambda x: x.squeeze(), lambda x: x, torch.ones(3, 2), vary=False)
     assert [case.name for case in result.cases] == ["the inputs given"]

@@ -27,6 +27,12 @@ class TensorFlowCaller:
         """See `Caller`."""
         return tf.cast(value, tf.float64) if tf.is_tensor(value) and value.dtype.is_floating else value
 
+    def moved(self, value: Any, rng: np.random.Generator, by: float) -> Any:
+        """See `Caller`."""
+        if _is_float(value):
+            return value + tf.cast(by * rng.standard_normal(tuple(value.shape)), value.dtype)
+        return value
+
     @contextmanager
     def kept(self, *functions: Any) -> Iterator[None]:
         """See `Caller`."""

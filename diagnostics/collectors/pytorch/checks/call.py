@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -32,6 +33,12 @@ class TorchCaller:
     def widened(self, value: Any) -> Any:
         """See `Caller`."""
         return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
+
+    def moved(self, value: Any, rng: np.random.Generator, by: float) -> Any:
+        """See `Caller`."""
+        if isinstance(value, Tensor) and value.is_floating_point():
+            return value.detach() + torch.from_numpy(by * rng.standard_normal(tuple(value.shape))).to(value)
+        return value
 
     @contextmanager
     def kept(self, *functions: Any) -> Iterator[None]:
