@@ -42,8 +42,8 @@ def batch_mismatch(batch: Any, items: Sequence[Any], may_change: Collection[str]
     Returns:
         The first row that is not its item; a sentence if batch and items cannot be compared; None if they agree.
     """
-    rows = [_named(item) for item in items]
-    parts = _named(batch)
+    parts = _columns(batch, items)
+    rows = [_renamed(_named(item), parts) for item in items]
     shared = [name for name in rows[0] if name in parts and name not in may_change]
     missing = [name for name in rows[0] if name not in parts and name not in may_change and _numeric(rows, name)]
     if missing:
@@ -52,9 +52,11 @@ def batch_mismatch(batch: Any, items: Sequence[Any], may_change: Collection[str]
     if not compared:
         return "no part of the items is found in the batch"
     for name in compared:
-        if _length(parts[name]) != len(items):
+        if len(items) not in _shape(parts[name])[:2]:
             return f"{name!r} of the batch has {_length(parts[name])} rows, made of {len(items)} items"
-    agree = {name: _agreement(parts[name], [row.get(name) for row in rows]) for name in compared}
+    agree = {}
+    for name in compared:
+        parts[name], agree[name] = _agreement(parts[name], [row.get(name) for row in rows])
     everywhere = np.logical_and.reduce(list(agree.values()))
     if everywhere.diagonal().all() or _one_to_one(everywhere):
         return _wrong_mask(parts, rows, may_change) if everywhere.diagonal().all() else None
@@ -74,17 +76,37 @@ def _first_wrong(
         beside = f", while {in_order[0]!r} stands in the order of the items" if in_order else ""
         return RowMismatch(name, row, f"holds item {item}{beside}", order=True)
     row = int(np.flatnonzero(~agree[wrong].diagonal())[0])
-    return RowMismatch(wrong, row, _reason(_row(parts[wrong], row), rows[row].get(wrong)))
+    return RowMismatch(wrong, row, _reason(parts[wrong][row], rows[row].get(wrong)))
 
 
-def _agreement(column: Any, values: Sequence[Any]) -> Array:
-    """Return bool (rows, items): which row of a batch is which item, but for padding."""
+def _agreement(column: Any, values: Sequence[Any]) -> tuple[Any, Array]:
+    """Say which row of a batch is which item, but for padding.
+
+    Returns:
+        the column, rows first: some collators put the time there, as `pad_sequence` does by itself; and
+        bool (rows, items).
+    """
+    shape = _shape(column)
+    if shape[0] == len(values):
+        found = _equal_rows(column, values)
+        if found.diagonal().all() or shape[1:2] != (len(values),):
+            return column, found
+    turned = numbers(column)
+    if turned is None:
+        return column, _equal_rows(column, values)
+    turned = np.swapaxes(turned, 0, 1)
+    found_turned = _equal_rows(turned, values)
+    if shape[0] == len(values) and not found_turned.diagonal().all():
+        return column, found
+    return turned, found_turned
+
+
+def _equal_rows(column: Any, values: Sequence[Any]) -> Array:
     count = len(values)
     found = np.zeros((count, count), dtype=bool)
     for row in range(count):
-        mine = _row(column, row)
         for item in range(count):
-            found[row, item] = not _reason(mine, values[item])
+            found[row, item] = not _reason(column[row], values[item])
     return found
 
 
@@ -184,16 +206,42 @@ def _named(value: Any) -> dict[str, Any]:
     return {"0": value}
 
 
+def _renamed(item: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the label of an item the name that the collators of transformers give it in a batch."""
+    if "labels" not in parts or "labels" in item:
+        return item
+    return {"labels" if name in ("label", "label_ids") else name: value for name, value in item.items()}
+
+
 def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     return not isinstance(rows[0][name], str | bytes) and numbers(rows[0][name]) is not None
 
 
+def _columns(batch: Any, items: Sequence[Any]) -> dict[str, Any]:
+    """Name the parts of a batch; a list with something for each item is one part."""
+    count = len(items)
+    if isinstance(batch, list) and len(batch) == count and isinstance(batch[0], type(items[0])):
+        rows = [_named(row) for row in batch]
+        return {name: [row.get(name) for row in rows] for name in rows[0]}
+    if isinstance(batch, list | tuple) and not hasattr(batch, "_fields"):
+        batch = {str(place): part for place, part in enumerate(batch)}
+    if not isinstance(batch, Mapping):
+        return _named(batch)
+    found: dict[str, Any] = {}
+    for name, part in batch.items():
+        if isinstance(part, list | tuple) and len(part) == count:
+            found[str(name)] = part
+        else:
+            found |= flat({str(name): part})
+    return found
+
+
 def _length(column: Any) -> int | None:
-    shape = getattr(column, "shape", None)
-    if shape is not None:
-        return int(shape[0]) if len(shape) else None
-    return len(column) if isinstance(column, list | tuple) else None
+    shape = _shape(column)
+    return shape[0] if shape else None
 
 
-def _row(column: Any, row: int) -> Any:
-    return column[row]
+def _shape(column: Any) -> tuple[int, ...]:
+    if isinstance(column, list | tuple):
+        return (len(column),)
+    return tuple(int(size) for size in getattr(column, "shape", ()))

@@ -340,7 +340,7 @@ class TestThroughTime:
         ("make", "said", "rule"),
         [
             (lambda: Recurrent(gain=0.5), "and falls to a tenth every", "vanishing-gradients"),
-            (lambda: Recurrent(nn.LSTM, forget=-2.0), "cannot learn from what stands", "vanishing-gradients"),
+            (lambda: Recurrent(nn.LSTM, forget=-2.0), "it learns nothing from what", "vanishing-gradients"),
             (lambda: Recurrent(pool=False, detach=4), "It reaches 4 positions back, and is exactly 0 before them",
              "vanishing-gradients"),
             (lambda: Attention(window=3), "A mask, a window, or a detach() cuts them off", "vanishing-gradients"),

@@ -298,6 +298,13 @@ class TestBatchEqualsItems:
             CHECKS.batch_equals_items(labels_lost, rows)
         assert CHECKS.batch_equals_items(labels_lost, rows, may_change=["label"]).passed
 
+    def test_knows_the_name_that_transformers_gives_to_labels(self):
+        rows = [Sentences()[n] for n in range(4)]
+        renamed = {**padded(rows), "labels": torch.arange(4)}
+        assert CHECKS.batch_equals_items(lambda _: {k: v for k, v in renamed.items() if k != "label"}, rows).passed
+        with pytest.raises(diagnostics.CheckFailed, match="row 1 of 'labels'"):
+            CHECKS.batch_equals_items(lambda _: {**renamed, "labels": torch.zeros(4)}, rows)
+
     def test_says_what_cannot_be_compared(self):
         with pytest.raises(
             diagnostics.InvalidInput, match="the items have 'label', and the batch has only input_ids"
@@ -311,3 +318,15 @@ class TestBatchEqualsItems:
             CHECKS.batch_equals_items(DataLoader(NUMBERS, batch_size=None))
         with pytest.raises(diagnostics.InvalidInput, match=r"called the collator with .* raised KeyError"):
             CHECKS.batch_equals_items(padded, [{"x": 1}])
+
+    @pytest.mark.parametrize(
+        "collate",
+        [
+            lambda rows: rows,
+            lambda rows: {name: [row[name] for row in rows] for name in rows[0]},
+            lambda rows: {**padded(rows), "input_ids": padded(rows)["input_ids"].T},
+        ],
+        ids=["the rows", "lists", "time first"],
+    )
+    def test_is_silent_about_other_layouts(self, collate):
+        assert CHECKS.batch_equals_items(DataLoader(Sentences(), 4, collate_fn=collate)).passed
