@@ -5,14 +5,18 @@ A downloaded notebook imports them like the rest of the zoo, from the clone that
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import difflib
 import html
 import io
 import math
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,7 +38,7 @@ CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")  # colours, moves of the cu
 FIT = "model.fit(train, epochs=EPOCHS)"  # a line of its own in every Keras script
 
 
-def last_words(exhibit: Exhibit, lines: int = 1, ended: Said | None = None) -> None:
+def last_words(exhibit: Exhibit, lines: int = 1, ended: Said | None = None, *, solution: bool = False) -> None:
     """Print the command of the broken script, and the last lines of what it says when a terminal runs it.
 
     Of one that comes to its end these are what it prints, and not the remarks of libraries on the way.
@@ -43,9 +47,11 @@ def last_words(exhibit: Exhibit, lines: int = 1, ended: Said | None = None) -> N
         exhibit: whose script it is.
         lines: how many.
         ended: what `said` has returned of it; if None, it is run here.
+        solution: take the repaired script instead.
     """
-    ended = ended or said(exhibit, exhibit.script)
-    _print_end(exhibit, ended.stdout + ended.stderr * (ended.returncode != 0), lines)
+    script = exhibit.solution if solution else exhibit.script
+    ended = ended or said(exhibit, script)
+    _print_end(script, ended.stdout + ended.stderr * (ended.returncode != 0), lines)
 
 
 def said(exhibit: Exhibit, script: Path) -> Said:
@@ -76,17 +82,82 @@ def run_here(
         log = keras_log(namespace["validation"], evaluate_every=evaluate_every)
         namespace["model"].fit(namespace["train"], epochs=namespace["EPOCHS"], callbacks=[log])
         exec(after, namespace)
-    _print_end(exhibit, said.getvalue(), lines)
+    _print_end(exhibit.script, said.getvalue(), lines)
     return log.log_history
 
 
-def _print_end(exhibit: Exhibit, text: str, lines: int) -> None:
+def halves(script: Path, line: str) -> tuple[Path, Path]:
+    """Return two files, for `%run -i`: a script up to a line of its own, and from the line after it on.
+
+    Args:
+        script: any script.
+        line: the whole line; what it does is left to the notebook.
+
+    Raises:
+        ValueError: there is no such line, or there are several.
+    """
+    parts = script.read_text("utf-8").split(f"\n{line}\n")
+    if len(parts) != 2:
+        raise ValueError(f"{script} holds the line {line!r} {len(parts) - 1} times; expected once")
+    folder = Path(tempfile.mkdtemp(prefix="halves-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    files = folder / "before.py", folder / "after.py"
+    for file, part in zip(files, parts, strict=True):
+        file.write_text(part + "\n", "utf-8")
+    return files
+
+
+def _print_end(script: Path, text: str, lines: int) -> None:
     text = text.partition("Exception ignored in")[0]  # what comes at the end of a process without memory
     # Keras goes back to the start of a line, tqdm leaves its bar behind when a script dies under it.
     shown = (CONTROLS.sub("", line.rstrip("\r").split("\r")[-1]) for line in text.split("\n"))
     said = [line.rstrip() for line in shown if line.strip() and not PROGRESS_BAR.search(line)]
     end = "\n".join(textwrap.fill(line, WIDTH, break_long_words=False) for line in said[-lines:])
-    print(f"$ python bugs/{exhibit.folder}/train.py\n…\n{end}")
+    print(f"$ python {'/'.join(script.parts[-3:])}\n…\n{end}")
+
+
+def diagnosed(script: Path) -> None:
+    """Run a script under `diagnose run`, and print the command, what the script prints, and the report.
+
+    The traceback of a script that fails is left out: the report says where it failed.
+    """
+    done = _diagnose(script, "--output", "-")
+    print(f"$ diagnose run {script.name}\n{done.stdout}".rstrip())
+
+
+def pictured(script: Path) -> HTML:
+    """Run a script under `diagnose run`, and show its HTML report in a frame on the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.html"
+        done = _diagnose(script, "--output", str(report))
+        if not report.is_file():
+            raise RuntimeError(f"diagnose run {script} wrote no report:\n{done.stderr}")
+        return framed(report.read_text("utf-8"))
+
+
+def framed(page: str, height: int = 560) -> HTML:
+    """Show a page of HTML in a frame, as a browser would on its own.
+
+    Args:
+        page: the whole page, which fetches nothing.
+        height: of the frame, in pixels; a longer page scrolls in it.
+    """
+    from IPython.display import HTML
+
+    source = html.escape(page, quote=True)
+    frame = (
+        f'<iframe class="report" title="The report of diagnose run" srcdoc="{source}" '
+        f'style="width: 100%; height: {height}px" loading="lazy"></iframe>'
+    )
+    return HTML(f"<div>{frame}</div>")  # IPython warns about a frame that stands alone
+
+
+def _diagnose(script: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in its own folder under `diagnose run`, which prints as to a file, whatever Jupyter asks for."""
+    command = [sys.executable, "-m", "diagnostics", "run", *options, script.name]
+    plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
+    plain |= {"NO_COLOR": "1", "COLUMNS": str(WIDTH)}
+    return subprocess.run(command, capture_output=True, text=True, cwd=script.parent, env=plain)
 
 
 def hints(exhibit: Exhibit) -> HTML:

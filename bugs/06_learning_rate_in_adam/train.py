@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT in Keras to tell entailment from neutral and contradiction.
+"""Train a small DistilBERT in Keras to tell entailment from neutral and contradiction.
 
 $ python bugs/06_learning_rate_in_adam/train.py
 """

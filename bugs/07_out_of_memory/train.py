@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT to tell entailment from neutral and contradiction, in batches as large as the paper's.
+"""Train a small DistilBERT to tell entailment from neutral and contradiction, in batches as large as the paper's.
 
 $ python bugs/07_out_of_memory/train.py
 """

@@ -1,4 +1,4 @@
-"""Train a small network to read handwritten digits, in a loop of one's own.
+"""Train a small network to read handwritten digits, in a training loop written by hand.
 
 $ python bugs/12_gradients_never_zeroed/train.py
 """

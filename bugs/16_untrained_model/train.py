@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT to tell entailment from neutral and contradiction, in a loop of one's own.
+"""Train a small DistilBERT to tell entailment from neutral and contradiction, in a training loop written by hand.
 
 $ python bugs/16_untrained_model/train.py
 """

@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT to tell entailment from neutral and contradiction, on a small collection of pairs.
+"""Train a small DistilBERT to tell entailment from neutral and contradiction, on a small collection of pairs.
 
 $ python bugs/20_leaked_rows/train.py
 """

@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT to tell entailment from neutral and contradiction.
+"""Train a small DistilBERT to tell entailment from neutral and contradiction.
 
 $ python solutions/01_wrong_dataset/train.py
 """

@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT to tell entailment from neutral and contradiction, on a GPU.
+"""Train a small DistilBERT to tell entailment from neutral and contradiction, on a GPU.
 
 $ python solutions/03_cuda_error/train.py
 """

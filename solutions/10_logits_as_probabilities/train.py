@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT in Keras to tell entailment from neutral and contradiction.
+"""Train a small DistilBERT in Keras to tell entailment from neutral and contradiction.
 
 $ python solutions/10_logits_as_probabilities/train.py
 """

@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT to tell entailment from neutral and contradiction, with an eye on the validation loss.
+"""Train a small DistilBERT to tell entailment from neutral and contradiction, with an eye on the validation loss.
 
 $ python solutions/14_growing_memory/train.py
 """

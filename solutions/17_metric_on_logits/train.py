@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT to tell entailment from neutral and contradiction, and score it after each epoch.
+"""Train a small DistilBERT to tell entailment from neutral and contradiction, and score it after each epoch.
 
 $ python solutions/17_metric_on_logits/train.py
 """

@@ -1,4 +1,4 @@
-"""Fine-tune DistilBERT to foresee which captions readers will complain about.
+"""Train a small DistilBERT to foresee which captions readers will complain about.
 
 $ python solutions/18_majority_class/train.py
 """

@@ -200,3 +200,38 @@ class TestSpread:
             (1.5, 0.5): "0 %", (1.5, 1.5): "1 %", (1.5, 2.5): "100 %",  # of no part is it said that it is none
             (2.5, 1.5): "99 %",  # nor that it is all; and what has no value in a moment stays empty
         }  # fmt: skip
+
+
+class TestHalves:
+    def test_are_the_script_up_to_a_line_and_from_the_next_on(self, tmp_path: Path) -> None:
+        script = tmp_path / "train.py"
+        script.write_text("a = 1\ntrain()\nb = 2\n")
+        before, after = panels.halves(script, "train()")
+        assert (before.read_text(), after.read_text()) == ("a = 1\n", "b = 2\n\n")
+
+    def test_a_line_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+        script = tmp_path / "train.py"
+        script.write_text("a = 1\n")
+        with pytest.raises(ValueError, match=r"holds the line 'train\(\)' 0 times; expected once"):
+            panels.halves(script, "train()")
+
+
+class TestFramed:
+    def test_holds_the_page_as_an_attribute(self) -> None:
+        shown = panels.framed('<p title="a">1 < 2</p>').data
+        assert 'srcdoc="&lt;p title=&quot;a&quot;&gt;1 &lt; 2&lt;/p&gt;"' in shown
+        assert 'title="The report of diagnose run"' in shown
+
+
+class TestDiagnosed:
+    def test_prints_the_command_what_the_script_prints_and_a_report_without_colours(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("FORCE_COLOR", "1")  # as Jupyter does
+        script = tmp_path / "train.py"
+        script.write_text("print('accuracy=0.5')\n")
+        panels.diagnosed(script)
+        said = capsys.readouterr().out
+        assert said.startswith("$ diagnose run train.py\naccuracy=0.5\n")
+        assert "ran train.py" in said
+        assert "\x1b" not in said
