@@ -8,23 +8,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import nbformat
+import yaml
 from nbformat import NotebookNode
 
-from book import pages
+from book import chapter_pages, outline, pages, teaching
 from book.execution import Job
 from book.fair_copy import fair_copy
+from book.outline import Chapter
 from book.recall_page import recall_page
 from bugs.keeper.catalogue import Exhibit
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
-WRITTEN = ("_config.yml", "_toc.yml", "index.md", "guide", "_static")
+WRITTEN = ("_config.yml", "index.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on
     *("bugs/lab", "diagnostics", "book/panels.py", "book/recordings.py", "book/notebooks.py", "constraints.txt"),
     *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
 )
-SHOWS_REPORT = "report"  # tag of the cell whose output is the report on the landing page
-REPORT_OF = "04"  # the exhibit it is taken from
+SHOWS_REPORT = "report-page"  # tag of the cell whose output is the report on the landing page
+REPORT_OF = 1  # the chapter it is taken from
 
 
 class AssemblyError(ValueError):
@@ -47,6 +49,26 @@ def jobs(exhibits: Sequence[Exhibit], sources: Path, zoo: Path, seed: int) -> li
     return [Job(there[e.folder], (e.script.parent, e.solution.parent, *shared), {"SEED": seed}) for e in exhibits]
 
 
+def chapter_jobs(chapters: Sequence[Chapter], book: Path, zoo: Path, seed: int) -> list[Job]:
+    """Return what is to be run for the chapters: the notebook of each, and the solution of its mystery.
+
+    Raises:
+        AssemblyError: a mystery has no solution.
+    """
+    shared = tuple(zoo / name for name in SHARED)
+    made = []
+    for chapter in chapters:
+        cages = [place for cage in (*chapter.cages, *chapter.also) for place in sorted(zoo.glob(f"*s/{cage}_*"))]
+        if chapter.written:
+            made.append(Job(book / f"{chapter.page}.md", (*shared, *cages), {"SEED": seed}))
+        if chapter.mystery:
+            solution, script = (book / "mysteries" / f"{chapter.mystery}.{kind}" for kind in ("md", "py"))
+            if not solution.is_file():
+                raise AssemblyError(f"no solution of {script.name}: expected book/mysteries/{solution.name}")
+            made.append(Job(solution, (*shared, script), {"SEED": seed}))
+    return made
+
+
 def write_rules(exhibits: Sequence[Exhibit], folder: Path) -> int:
     """Write one page a rule, and their index, into `folder`; return how many rules there are."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -58,24 +80,50 @@ def write_rules(exhibits: Sequence[Exhibit], folder: Path) -> int:
     return len(rules)
 
 
-def assemble(exhibits: Sequence[Exhibit], notebooks: Mapping[str, NotebookNode], book: Path, zoo: Path) -> Path:
+def assemble(
+    exhibits: Sequence[Exhibit],
+    chapters: Sequence[Chapter],
+    notebooks: Mapping[str, NotebookNode],
+    book: Path,
+    zoo: Path,
+) -> Path:
     """Fill `book/_build/source` with everything that Jupyter Book needs, and return it.
+
+    Args:
+        exhibits: the catalogue.
+        chapters: in their order, written and planned.
+        notebooks: executed, by the name of their source: of every exhibit, written chapter and mystery.
+        book: the folder of the book's sources.
+        zoo: the root of the repository.
 
     Raises:
         AssemblyError: the report for the landing page is not where it should be.
+        outline.OutlineError: an exhibit has no chapter, or two.
+        teaching.TeachingError: a cell's tag names no teaching point.
     """
     source = book / "_build" / "source"
     shutil.rmtree(source, ignore_errors=True)
-    source.mkdir(parents=True)
+    for folder in ("exhibits", "chapters", "mysteries", "_generated"):
+        (source / folder).mkdir(parents=True)
     for name in (*WRITTEN, "rules"):
         origin = book / name
         (shutil.copytree if origin.is_dir() else shutil.copy)(origin, source / name)
 
-    (source / "exhibits").mkdir()
-    (source / "exhibits" / "index.md").write_text(pages.exhibits_index(exhibits), "utf-8")
     fair = {name: fair_copy(notebook, zoo) for name, notebook in notebooks.items()}
-    for name, notebook in fair.items():
-        nbformat.write(notebook, source / "exhibits" / f"{name}.ipynb")
+    homes = outline.homes(chapters, exhibits)
+    in_order = outline.ordered(chapters, exhibits)
+    _write_exhibits(in_order, homes, fair, source / "exhibits")
+    _write_chapters(chapters, exhibits, fair, source)
+    for script in (book / "mysteries").glob("*.py"):
+        shutil.copy(script, source / "mysteries")
+
+    frame = yaml.safe_load((book / "_toc.yml").read_text("utf-8"))
+    toc = outline.table_of_contents(frame, chapters, exhibits)
+    (source / "_toc.yml").write_text(yaml.safe_dump(toc, sort_keys=False), "utf-8")
+    teach = {chapter.page: fair[chapter.name] for chapter in chapters if chapter.written}
+    teach |= {exhibit.page: fair[exhibit.folder] for exhibit in in_order}
+    points = teaching.points(zoo / "book" / "teaching_points.toml")
+    (source / "taught.md").write_text(teaching.taught_page(points, teaching.places(teach, points)), "utf-8")
 
     (source / "symptoms.md").write_text(pages.symptoms_page(exhibits), "utf-8")
     measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
@@ -84,28 +132,52 @@ def assemble(exhibits: Sequence[Exhibit], notebooks: Mapping[str, NotebookNode],
     (source / "_static" / "messages.json").write_text(json.dumps(message_table()), "utf-8")
     shutil.copy(zoo / "diagnostics" / "report" / "report.schema.json", source / "_static")
     generated = source / "_generated"
-    generated.mkdir()
-    (generated / "cages.md").write_text(pages.cards(exhibits), "utf-8")
-    (chosen,) = (exhibit.folder for exhibit in exhibits if exhibit.id == REPORT_OF)
-    (generated / "report.md").write_text(pages.terminal(report_in(fair[chosen], chosen)), "utf-8")
+    (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
+    (generated / "cages.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
+    (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
+    (generated / "report.md").write_text(chapter_pages.raw(report_in(fair[first], first)), "utf-8")
     return source
 
 
+def _write_exhibits(
+    in_order: Sequence[Exhibit], homes: Mapping[str, Chapter], fair: Mapping[str, NotebookNode], folder: Path
+) -> None:
+    (folder / "index.md").write_text(pages.exhibits_index(in_order), "utf-8")
+    for before, exhibit in zip([None, *in_order], in_order, strict=False):
+        page = chapter_pages.exhibit_notebook(fair[exhibit.folder], exhibit, homes[exhibit.id], before)
+        nbformat.write(page, folder / f"{exhibit.folder}.ipynb")
+
+
+def _write_chapters(
+    chapters: Sequence[Chapter], exhibits: Sequence[Exhibit], fair: Mapping[str, NotebookNode], source: Path
+) -> None:
+    for chapter in chapters:
+        if chapter.written:
+            page = chapter_pages.chapter_notebook(fair[chapter.name], chapter, chapters, exhibits)
+            nbformat.write(page, source / chapter.file)
+        else:
+            text = chapter_pages.planned_page(chapter, chapters, exhibits)
+            (source / chapter.file).write_text(text, "utf-8")
+        if chapter.mystery:
+            nbformat.write(fair[chapter.mystery], source / "mysteries" / f"{chapter.mystery}.ipynb")
+    (source / "mysteries" / "index.md").write_text(chapter_pages.mysteries_index(chapters), "utf-8")
+
+
 def report_in(notebook: NotebookNode, name: str) -> str:
-    """Return the text of the report that a notebook prints.
+    """Return the HTML of the framed report that a notebook shows.
 
     Raises:
-        AssemblyError: no cell of the notebook is tagged to hold it, or that cell prints nothing.
+        AssemblyError: no cell of the notebook is tagged to show it, or that cell shows nothing.
     """
-    printed = [
-        output.text
+    shown = [
+        output.data["text/html"]
         for cell in notebook.cells
         if SHOWS_REPORT in cell.metadata.get("tags", [])
-        for output in cell.outputs
-        if output.get("name") == "stdout"
+        for output in cell.get("outputs", [])
+        if "text/html" in output.get("data", {})
     ]
-    if not (report := "".join(printed).strip("\n")):
+    if not shown:
         raise AssemblyError(
-            f"{name}: the landing page shows its report, but no cell tagged {SHOWS_REPORT!r} has printed one"
+            f"{name}: the landing page shows its report, but no cell tagged {SHOWS_REPORT!r} has shown one"
         )
-    return report
+    return str(shown[0])

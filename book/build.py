@@ -16,9 +16,11 @@ if __name__ == "__main__":
 
 from rich.console import Console  # noqa: E402
 
-from book.assembly import AssemblyError, assemble, jobs, write_rules  # noqa: E402
+from book.assembly import AssemblyError, assemble, chapter_jobs, jobs, write_rules  # noqa: E402
 from book.execution import Shelf, execute  # noqa: E402
+from book.outline import OutlineError, homes, load  # noqa: E402
 from book.rendering import RenderingFailed, render  # noqa: E402
+from book.teaching import TeachingError  # noqa: E402
 from bugs.keeper.catalogue import CatalogueError, load_catalogue  # noqa: E402
 from bugs.lab.preparation import prepare  # noqa: E402
 
@@ -29,22 +31,28 @@ class NotebooksFailed(RuntimeError):
     """Some notebooks did not do what they should; `str()` says for each which cell, and what happened."""
 
 
+FAILURES = (AssemblyError, CatalogueError, NotebooksFailed, OutlineError, RenderingFailed, TeachingError)
+
+
 def build(root: Path, seed: int, console: Console) -> bool:
     """Build `root/book/_build/html`; return whether the site had to be made anew.
 
     Raises:
-        AssemblyError, CatalogueError, NotebooksFailed, RenderingFailed: there is no book; the message says why.
+        AssemblyError, CatalogueError, NotebooksFailed, OutlineError, RenderingFailed, TeachingError: there is no
+            book; the message says why.
     """
     book = root / "book"
     exhibits = list(load_catalogue(root).values())
     console.print(f"rules: {write_rules(exhibits, book / 'rules')} pages")
-    wanted = jobs(exhibits, book / "exhibits", root, seed)
+    chapters = load(book / "chapters")
+    homes(chapters, exhibits)  # before the notebooks run
+    wanted = [*chapter_jobs(chapters, book, root, seed), *jobs(exhibits, book / "exhibits", root, seed)]
     # In advance, so that no page shows how the lab was built on a machine that did not have it yet.
     notebooks, failures = execute(wanted, Shelf(book / "_build" / "executed"), console, prepare)
     if failures:
         headline = f"{len(failures)} of {len(wanted)} notebooks failed, so there is no book:"
         raise NotebooksFailed("\n\n".join([headline, *failures]))
-    source = assemble(exhibits, notebooks, book, root)
+    source = assemble(exhibits, chapters, notebooks, book, root)
     with console.status("rendering"):
         return render(source, book, root / "constraints.txt")
 
@@ -61,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shutil.rmtree(ROOT / "book" / "_build", ignore_errors=True)
     try:
         changed = build(ROOT, options.seed, console)
-    except (AssemblyError, CatalogueError, NotebooksFailed, RenderingFailed) as error:
+    except FAILURES as error:
         console.print(f"\n{error}", markup=False)
         return 1
     except KeyboardInterrupt:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 import inspect
 import re
 import typing
@@ -26,14 +25,6 @@ SEVERITIES = {
 }
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "runs out of room"}
-TERMINAL_COLOURS = {  # as the report itself is coloured in a terminal
-    r"^✓": "good",
-    r"^✗|^error:(?= )": "bad",
-    r"^warning:(?= )": "doubtful",
-    r"(?<=^  fix: ).*": "good",
-    r"^·.*|(?<=^  read: ).*": "aside",
-    r"^Could not be judged(.|\n)*?\.$": "aside",  # a paragraph
-}
 FACTS_OF: dict[str, set[type]] = {
     "explain": {CrashFacts},
     "watch": set(WATCHED),
@@ -111,32 +102,6 @@ def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
     return "\n".join(lines)
 
 
-def cards(exhibits: Iterable[Exhibit]) -> str:
-    """Return the cages as cards, for the landing page."""
-    lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
-    for exhibit in exhibits:
-        lines += [
-            f":::{{grid-item-card}} {exhibit.id} · {exhibit.title}",
-            f":link: {exhibit.page}",
-            ":link-type: doc",
-            "",
-            seen(exhibit),
-            "",
-            f"*{FRAMEWORKS[exhibit.framework]} · {exhibit.stage} · {SYMPTOMS[exhibit.symptom]}*",
-            ":::",
-            "",
-        ]
-    return "\n".join([*lines, "::::", ""])
-
-
-def terminal(report: str) -> str:
-    """Return the text of a report as a terminal shows it, in colours, for the landing page."""
-    text = html.escape(report, quote=False)
-    for pattern, colour in TERMINAL_COLOURS.items():
-        text = re.sub(pattern, rf'<span class="{colour}">\g<0></span>', text, flags=re.MULTILINE)
-    return "\n".join(["```{raw} html", '<pre class="terminal" tabindex="0">', text, "</pre>", "```", ""])
-
-
 def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
     """Return the page that leads from what one sees to the cage and the rule."""
     lines = [
@@ -186,8 +151,9 @@ def seen(exhibit: Exhibit) -> str:
     """Return the words or the number by which a reader recognises an exhibit, as MyST."""
     signature = exhibit.signature
     if isinstance(signature, ExceptionSignature):
-        return f"`{signature.exception}: {readable(signature.message)}`"
-    return f"`{signature.seen}`"
+        first, *others = readable(signature.message).split("|")
+        return " or ".join([f"`{signature.exception}: {first}`", *(f"`{other}`" for other in others)])
+    return signature.seen[:1].upper() + signature.seen[1:]
 
 
 def readable(pattern: str) -> str:

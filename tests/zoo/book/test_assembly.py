@@ -6,24 +6,29 @@ import fnmatch
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
 from nbformat import NotebookNode, v4
 
-from book.assembly import AssemblyError, assemble, jobs, report_in, write_rules
+from book.assembly import AssemblyError, assemble, chapter_jobs, jobs, report_in, write_rules
+from book.outline import load
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).parents[3]
 EXHIBITS = list(load_catalogue(ROOT).values())
+CHAPTERS = load(ROOT / "book" / "chapters")
 
 
-def notebook(text: str = "error: labels-out-of-range\n") -> NotebookNode:
-    output = v4.new_output("stream", name="stdout", text=text)
-    return v4.new_notebook(
-        cells=[v4.new_code_cell("print(report)", metadata={"tags": ["report"]}, outputs=[output])]
-    )
+REPORT = '<iframe srcdoc="labels-out-of-range"></iframe>'
+
+
+def notebook(shown: str = REPORT, title: str = "# A title\n\nIts first words.") -> NotebookNode:
+    output = v4.new_output("display_data", data={"text/html": shown} if shown else {})
+    report = v4.new_code_cell("show(report)", metadata={"tags": ["report-page"]}, outputs=[output])
+    return v4.new_notebook(cells=[v4.new_markdown_cell(title), report])
 
 
 class TestJobs:
@@ -53,15 +58,41 @@ class TestJobs:
         )
 
 
+class TestChapterJobs:
+    def test_one_a_written_chapter_and_one_a_mystery_with_what_they_stand_on(self) -> None:
+        made = {job.name: job for job in chapter_jobs(CHAPTERS, ROOT / "book", ROOT, seed=2)}
+        assert list(made) == [
+            name
+            for chapter in CHAPTERS
+            for name in (chapter.name if chapter.written else "", chapter.mystery)
+            if name
+        ]
+        for chapter in CHAPTERS:
+            if chapter.written:
+                needed = {e.script.parent for e in EXHIBITS if e.id in (*chapter.cages, *chapter.also)}
+                assert needed <= set(made[chapter.name].dependencies)
+            if chapter.mystery:
+                assert ROOT / "book" / "mysteries" / f"{chapter.mystery}.py" in made[chapter.mystery].dependencies
+        assert all(place.exists() for job in made.values() for place in job.dependencies)
+
+    def test_a_mystery_without_a_solution_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(AssemblyError) as raised:
+            chapter_jobs(CHAPTERS[:1], tmp_path, ROOT, seed=0)
+        assert str(raised.value) == "no solution of mystery_01.py: expected book/mysteries/mystery_01.md"
+
+
 class TestAssemble:
     @pytest.fixture
     def source(self, tmp_path: Path) -> Path:
         book = tmp_path / "book"
         book.mkdir()
-        for name in ("_config.yml", "_toc.yml", "index.md", "guide", "_static"):
+        for name in ("_config.yml", "_toc.yml", "index.md", "guide", "_static", "chapters", "mysteries"):
             (book / name).symlink_to(ROOT / "book" / name)
         write_rules(EXHIBITS, book / "rules")
-        return assemble(EXHIBITS, {exhibit.folder: notebook() for exhibit in EXHIBITS}, book, ROOT)
+        names = [exhibit.folder for exhibit in EXHIBITS]
+        names += [chapter.name for chapter in CHAPTERS if chapter.written]
+        names += [chapter.mystery for chapter in CHAPTERS if chapter.mystery]
+        return assemble(EXHIBITS, CHAPTERS, {name: notebook() for name in names}, book, ROOT)
 
     def test_the_table_of_contents_has_every_page_and_no_other(self, source: Path) -> None:
         pages = {
@@ -86,22 +117,37 @@ class TestAssemble:
         assert schema["title"] == "Report of diagnose"
 
     def test_the_landing_page_shows_the_report_of_the_run(self, source: Path) -> None:
-        assert "</span> labels-out-of-range" in (source / "_generated" / "report.md").read_text()
+        assert REPORT in (source / "_generated" / "report.md").read_text()
         assert "_generated/report.md" in (source / "index.md").read_text()
+
+    def test_cards_and_sidebar_have_one_order(self, source: Path) -> None:
+        toc = yaml.safe_load((source / "_toc.yml").read_text())
+        (chapters,) = (part["chapters"] for part in toc["parts"] if part["caption"] == "Chapters")
+        in_sidebar = [section["file"] for entry in chapters for section in entry.get("sections", [])]
+        cards = (source / "_generated" / "cages.md").read_text()
+        links = [line for line in cards.splitlines() if line.startswith(":link: ")]
+        assert links == [f":link: {page}" for page in in_sidebar]
+        assert sorted(in_sidebar) == sorted(exhibit.page for exhibit in EXHIBITS)
+        path = (source / "_generated" / "path.md").read_text()
+        places = [path.index(f"]({chapter.file})") for chapter in CHAPTERS]
+        assert places == sorted(places)
+        assert [entry["file"] for entry in chapters] == [chapter.page for chapter in CHAPTERS]
+
+    def test_an_exhibit_says_its_chapter_and_its_sources(self, source: Path) -> None:
+        for chapter in CHAPTERS:
+            for exhibit in (exhibit for exhibit in EXHIBITS if exhibit.id in chapter.cages):
+                page = nbformat.read(source / f"{exhibit.page}.ipynb", as_version=4)
+                assert f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file})" in page.cells[0].source
+                assert all(address in page.cells[-1].source for address in exhibit.sources)
 
 
 class TestReportIn:
-    def test_joins_what_the_tagged_cell_printed(self) -> None:
-        both = notebook()
-        both.cells[0].outputs += [
-            v4.new_output("stream", name="stderr", text="a warning\n"),
-            v4.new_output("stream", name="stdout", text="1 error.\n"),
-        ]
-        assert report_in(both, "04") == "error: labels-out-of-range\n1 error."
+    def test_is_the_frame_that_the_tagged_cell_shows(self) -> None:
+        assert report_in(notebook(), "01_ten_minutes") == REPORT
 
-    def test_complains_where_nothing_was_printed(self) -> None:
+    def test_complains_where_nothing_was_shown(self) -> None:
         with pytest.raises(AssemblyError) as raised:
-            report_in(notebook("\n"), "04_wrong_label_count")
+            report_in(notebook(""), "01_ten_minutes")
         assert str(raised.value) == (
-            "04_wrong_label_count: the landing page shows its report, but no cell tagged 'report' has printed one"
+            "01_ten_minutes: the landing page shows its report, but no cell tagged 'report-page' has shown one"
         )

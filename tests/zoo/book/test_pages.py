@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from book import pages
-from bugs.keeper.catalogue import load_catalogue, reasons_without_exhibit
+from bugs.keeper.catalogue import Exhibit, load_catalogue, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import SECTIONS, Rule
 from diagnostics.rules.registry import all_rules
@@ -79,32 +80,25 @@ class TestSymptoms:
         assert pages.readable(pattern) == words
 
 
-class TestIndexAndCards:
-    def test_every_cage_is_on_both(self) -> None:
-        index, cards = pages.exhibits_index(EXHIBITS), pages.cards(EXHIBITS)
+class TestSeen:
+    def test_alternatives_of_a_message_are_separate_words(self) -> None:
+        (exhibit,) = (exhibit for exhibit in EXHIBITS if exhibit.id == "07")
+        assert pages.seen(exhibit) == (
+            "`RuntimeError: DefaultCPUAllocator: can't allocate memory` or `CUDA out of memory`"
+        )
+
+    def test_prose_is_not_shown_as_code(self) -> None:
+        (exhibit,) = (exhibit for exhibit in EXHIBITS if exhibit.id == "15")
+        assert pages.seen(exhibit) == "The loss stays at ln 4 = 1.386, and the accuracy at one in four"
+
+    @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.id)
+    def test_no_pattern_is_left_in_what_is_seen(self, exhibit: Exhibit) -> None:
+        assert not re.search(r"[|\\]", pages.seen(exhibit))
+
+
+class TestIndex:
+    def test_every_cage_is_on_it(self) -> None:
+        index = pages.exhibits_index(EXHIBITS)
         for exhibit in EXHIBITS:
             assert f"## {exhibit.id} {exhibit.title}\n" in index
             assert f"nox -s bug-{exhibit.id}" in index
-            assert f":link: {exhibit.page}\n" in cards
-
-
-class TestTerminal:
-    def test_colours_a_report_and_escapes_what_is_html_in_it(self) -> None:
-        report = (
-            "✗  batch   x < 3\nerror: ragged-batch      train.py:7\n"
-            "  fix: pad & mask\n  read: diagnose rules ragged-batch\n1 error.\n"
-            "Could not be judged here: dead-units,\nno-gradient."
-        )
-        assert pages.terminal(report).splitlines() == [
-            "```{raw} html",
-            '<pre class="terminal" tabindex="0">',
-            '<span class="bad">✗</span>  batch   x &lt; 3',
-            '<span class="bad">error:</span> ragged-batch      train.py:7',
-            '  fix: <span class="good">pad &amp; mask</span>',
-            '  read: <span class="aside">diagnose rules ragged-batch</span>',
-            "1 error.",
-            '<span class="aside">Could not be judged here: dead-units,',
-            "no-gradient.</span>",
-            "</pre>",
-            "```",
-        ]

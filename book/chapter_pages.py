@@ -1,0 +1,218 @@
+"""What the build adds to notebooks: a chapter's head, folded answers, its mystery; an exhibit's place.
+
+Also the pages and cards that are made from the order of the chapters alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from nbformat import NotebookNode, v4
+
+from book.outline import Chapter
+from book.pages import FRAMEWORKS, seen
+from book.pipeline_map import pipeline_map
+from bugs.keeper.catalogue import Exhibit
+
+ANSWER, EXERCISE = "answer", "exercise"  # tags of an exercise's two cells
+FOLDED = (  # tag, what is hidden, and the words to unfold it
+    (ANSWER, "hide-cell", "the answer"),
+    ("predict", "hide-output", "what it prints"),
+)
+# The chapter that is about each station, for the links of the map.
+CHAPTER_OF = {"dataset": 4, "batch": 5, "forward": 6, "loss": 6, "backward": 8, "step": 9, "evaluation": 11}
+
+
+def chapter_notebook(
+    notebook: NotebookNode, chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterable[Exhibit]
+) -> NotebookNode:
+    """Return the executed notebook of a chapter as its page: with its head, folded answers, cages and mystery."""
+    page = copy.deepcopy(notebook)
+    page.metadata.pop("chapter", None)
+    for cell in page.cells:
+        tags = cell.metadata.get("tags", [])
+        for tag, hidden, prompt in FOLDED:
+            if tag in tags:
+                cell.metadata["tags"] = [*tags, hidden]
+                prompts = {"code_prompt_show": f"Show {prompt}", "code_prompt_hide": f"Hide {prompt}"}
+                cell.metadata["mystnb"] = prompts
+    title, _, rest = page.cells[0].source.partition("\n")
+    head = [
+        _markdown("chapter-title", title),
+        _html("chapter-map", pipeline_map(chapter.stations, station_links(chapters, ""))),
+        _markdown("chapter-facts", "\n".join(_facts(chapter, chapters))),
+        _markdown("chapter-opening", rest.strip()),
+    ]
+    page.cells[:1] = [cell for cell in head if cell.source]
+    by_id = {exhibit.id: exhibit for exhibit in exhibits}
+    if chapter.cages or chapter.also:
+        page.cells.append(_markdown("chapter-cages", "\n".join(_cages(chapter, by_id))))
+    if chapter.mystery:
+        page.cells.append(_markdown("chapter-mystery", "\n".join(_mystery(chapter))))
+    return page
+
+
+def exhibit_notebook(
+    notebook: NotebookNode, exhibit: Exhibit, chapter: Chapter, before: Exhibit | None
+) -> NotebookNode:
+    """Return the executed notebook of an exhibit as its page: with its chapter and its sources."""
+    page = copy.deepcopy(notebook)
+    title, _, rest = page.cells[0].source.partition("\n")
+    after = f" Follows [cage {before.id}, {before.title}]({before.folder}.ipynb)." if before else ""
+    place = f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file}) · cage {exhibit.id}.{after}"
+    page.cells[0].source = f"{title}\n\n:::{{div}} place\n{place}\n:::\n\n{rest.strip()}"
+    listed = ", ".join(f"[{_name(source)}]({source})" for source in exhibit.sources)
+    page.cells.append(_markdown("exhibit-sources", f"**Sources** of this exhibit: {listed}"))
+    return page
+
+
+def planned_page(chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterable[Exhibit]) -> str:
+    """Return the page that keeps the place of a chapter that is still to be written, in MyST."""
+    by_id = {exhibit.id: exhibit for exhibit in exhibits}
+    lines = [
+        f"# {chapter.number} · {chapter.title}",
+        "",
+        raw(pipeline_map(chapter.stations, station_links(chapters, ""))),
+        "",
+        f"{chapter.purpose}.",
+        "",
+        "This chapter is still to be written." + (" Its cages are open:" if chapter.cages else ""),
+        "",
+    ]
+    return "\n".join([*lines, *_cage_list(chapter.cages, by_id)])
+
+
+def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
+    """Return the chapters in their order as cards, each with its cages, for the landing page."""
+    by_id = {exhibit.id: exhibit for exhibit in exhibits}
+    lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
+    for chapter in chapters:
+        cages = ", ".join(f"[{cage}]({by_id[cage].page}.ipynb)" for cage in chapter.cages)
+        state = f"{chapter.minutes} minutes · {chapter.level}" if chapter.written else "still to be written"
+        lines += [
+            f":::{{grid-item-card}} [{chapter.number} · {chapter.title}]({chapter.file})",
+            *([] if chapter.written else [":class-card: planned"]),
+            "",
+            f"{chapter.purpose}.",
+            "",
+            f"*{state}*" + (f" · cages {cages}" if "," in cages else f" · cage {cages}" if cages else ""),
+            ":::",
+            "",
+        ]
+    return "\n".join([*lines, "::::", ""])
+
+
+def exhibit_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
+    """Return the cages as cards, in the order of the chapters, for the landing page."""
+    by_id = {exhibit.id: exhibit for exhibit in exhibits}
+    lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
+    for exhibit in (by_id[cage] for chapter in chapters for cage in chapter.cages):
+        lines += [
+            f":::{{grid-item-card}} {exhibit.id} · {exhibit.title}",
+            f":link: {exhibit.page}",
+            ":link-type: doc",
+            "",
+            seen(exhibit),
+            "",
+            f"*{FRAMEWORKS[exhibit.framework]}*",
+            ":::",
+            "",
+        ]
+    return "\n".join([*lines, "::::", ""])
+
+
+def mysteries_index(chapters: Iterable[Chapter]) -> str:
+    """Return the page that leads to the solutions of the mystery scripts, in MyST."""
+    lines = [
+        "# Mystery scripts",
+        "",
+        "Some chapters end with a script in which one thing is wrong, and no page says what. Run it under "
+        "`diagnose run`, read its report, look at the data, decide; then open the solution.",
+        "",
+        "| script | chapter | solution |",
+        "|---|---|---|",
+    ]
+    lines += [
+        f"| {{download}}`{chapter.mystery}.py` | [{chapter.number} · {chapter.title}](../{chapter.file}) "
+        f"| [solution]({chapter.mystery}.ipynb) |"
+        for chapter in chapters
+        if chapter.mystery
+    ]
+    return "\n".join([*lines, ""])
+
+
+def station_links(chapters: Iterable[Chapter], folder: str) -> dict[str, str]:
+    """Return the address of the page about each station, for a page from which `folder` leads to the chapters."""
+    names = {chapter.number: chapter.name for chapter in chapters}
+    return {s: f"{folder}{names[number]}.html" for s, number in CHAPTER_OF.items() if number in names}
+
+
+def raw(text: str) -> str:
+    """Return HTML as MyST that passes it on as it is."""
+    return f"```{{raw}} html\n{text}\n```\n"
+
+
+def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
+    by_number = {other.number: other for other in chapters}
+    before = ", ".join(
+        f"[{number} · {by_number[number].title}]({by_number[number].file.removeprefix('chapters/')})"
+        for number in chapter.before
+    )
+    return [
+        ":::{div} facts",
+        f"**After it** {chapter.purpose[:1].lower()}{chapter.purpose[1:]}. "
+        f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}. **Read before** {before or 'nothing'}.",
+        ":::",
+    ]
+
+
+def _cages(chapter: Chapter, by_id: Mapping[str, Exhibit]) -> list[str]:
+    lines = ["## Cages", "", "Whole bugs, each with its symptom, its cause, its repair and its recovery:", ""]
+    lines += _cage_list(chapter.cages, by_id)
+    if chapter.also:
+        also = ", ".join(f"[{cage} {by_id[cage].title}](../{by_id[cage].page}.ipynb)" for cage in chapter.also)
+        lines += [f"Used here, too: {also}.", ""]
+    return lines
+
+
+def _cage_list(cages: Iterable[str], by_id: Mapping[str, Exhibit]) -> list[str]:
+    shown = [by_id[cage] for cage in cages]
+    return [*(f"- [{e.id} {e.title}](../{e.page}.ipynb): {seen(e)}" for e in shown), *([""] if shown else [])]
+
+
+def _mystery(chapter: Chapter) -> list[str]:
+    script = f"../mysteries/{chapter.mystery}.py"
+    return [
+        "## Mystery script",
+        "",
+        f"One thing is wrong with {{download}}`{chapter.mystery}.py <{script}>`, and nobody says what. Run it "
+        "under `diagnose run`, decide with nothing but its report and your eyes, repair it, and run it again.",
+        "",
+        ":::{admonition} The script",
+        ":class: dropdown",
+        f"```{{literalinclude}} {script}",
+        ":language: python",
+        "```",
+        ":::",
+        "",
+        f"When you have decided: [the solution](../mysteries/{chapter.mystery}.ipynb).",
+    ]
+
+
+def _markdown(identity: str, text: str) -> NotebookNode:
+    return v4.new_markdown_cell(text, id=identity)  # a random id would make every build look new
+
+
+def _html(identity: str, text: str) -> NotebookNode:
+    """Return a cell whose output is HTML, so that a downloaded notebook shows it, too."""
+    output = v4.new_output("display_data", data={"text/html": text, "text/plain": ""})
+    metadata = {"tags": ["remove-input"]}
+    return v4.new_code_cell("# the map of the pipeline", id=identity, outputs=[output], metadata=metadata)
+
+
+def _name(source: str) -> str:
+    """Name a source by its address: "huggingface.co/learn/llm-course/chapter8/4"."""
+    address = urlsplit(source)
+    return (address.netloc + address.path).rstrip("/")

@@ -1,0 +1,158 @@
+"""The chapters keep to what the first of them promises: a method, exercises with answers that run, a mystery."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from pathlib import Path
+
+import pytest
+from nbformat import NotebookNode
+
+from book.chapter_pages import ANSWER, EXERCISE, chapter_notebook, planned_page
+from book.notebooks import read_source
+from book.outline import Chapter, load
+from book.pipeline_map import described, pipeline_map
+from book.teaching import TAG, TeachingError, places, points, taught_page
+from bugs.keeper.catalogue import load_catalogue
+from diagnostics.rules.registry import all_rules
+
+ROOT = Path(__file__).parents[3]
+EXHIBITS = list(load_catalogue(ROOT).values())
+CHAPTERS = load(ROOT / "book" / "chapters")
+POINTS = points(ROOT / "book" / "teaching_points.toml")
+SOURCES = {
+    chapter.page: read_source(ROOT / "book" / f"{chapter.page}.md") for chapter in CHAPTERS if chapter.written
+} | {exhibit.page: read_source(ROOT / "book" / f"{exhibit.page}.md") for exhibit in EXHIBITS}
+
+each_chapter = pytest.mark.parametrize("chapter", [c for c in CHAPTERS if c.written], ids=lambda c: c.name)
+each_mystery = pytest.mark.parametrize("mystery", [c.mystery for c in CHAPTERS if c.mystery])
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    return list(cell.metadata.get("tags", []))
+
+
+def code_of(notebook: NotebookNode) -> str:
+    return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+
+
+@each_chapter
+class TestChapter:
+    def test_says_what_it_costs_to_skip_it_and_ends_with_exercises(self, chapter: Chapter) -> None:
+        words = "\n\n".join(cell.source for cell in SOURCES[chapter.page].cells if cell.cell_type == "markdown")
+        headings = re.findall(r"^## (.+)", words, re.MULTILINE)
+        assert headings[-1] == "Exercises"
+        assert headings[-2].startswith("What it costs to skip")
+        assert len(re.findall(r"^# ", words, re.MULTILINE)) == 1
+
+    def test_every_exercise_has_a_starter_and_an_answer_that_checks_itself(self, chapter: Chapter) -> None:
+        cells = SOURCES[chapter.page].cells
+        numbers = [cell for cell in cells if re.search(r"^\*\*\d\.\*\* ", cell.source, re.MULTILINE)]
+        answers = [place for place, cell in enumerate(cells) if ANSWER in tags(cell)]
+        assert len(answers) == len(numbers) >= 2
+        for place in answers:
+            assert EXERCISE in tags(cells[place - 1])
+            assert cells[place - 2] in numbers
+            assert any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cells[place].source)))
+
+    def test_opens_in_jupyter_wherever_it_is_put(self, chapter: Chapter) -> None:
+        assert "../" not in code_of(SOURCES[chapter.page])
+
+    def test_follows_its_own_advice(self, chapter: Chapter) -> None:
+        """No `exec`, and no reading of globals by name."""
+        code = "\n".join(line for line in code_of(SOURCES[chapter.page]).splitlines() if not line.startswith("%"))
+        named = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+        assert not named & {"exec", "eval", "globals"}
+
+    def test_every_figure_has_words_for_those_who_do_not_see_it(self, chapter: Chapter) -> None:
+        for cell in SOURCES[chapter.page].cells:
+            draws = re.search(
+                r"^(figure, .+ = plt\.subplots\(|draw\(|panels\.recovery)", cell.source, re.MULTILINE
+            )
+            if cell.cell_type == "code" and draws:
+                assert cell.metadata["mystnb"]["image"]["alt"], cell.source
+
+
+@each_chapter
+class TestChapterPage:
+    @pytest.fixture
+    def page(self, chapter: Chapter) -> NotebookNode:
+        return chapter_notebook(copy.deepcopy(SOURCES[chapter.page]), chapter, CHAPTERS, EXHIBITS)
+
+    def test_opens_with_its_title_the_map_and_the_facts(self, page: NotebookNode, chapter: Chapter) -> None:
+        title, picture, facts = page.cells[:3]
+        assert title.source == f"# {chapter.number} · {chapter.title}"
+        assert described(chapter.stations) in picture.outputs[0].data["text/html"]
+        assert f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}." in facts.source
+
+    def test_answers_are_folded(self, page: NotebookNode, chapter: Chapter) -> None:
+        assert all("hide-cell" in tags(cell) for cell in page.cells if ANSWER in tags(cell))
+
+    def test_links_its_cages_and_its_mystery(self, page: NotebookNode, chapter: Chapter) -> None:
+        words = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
+        assert all(f"](../{e.page}.ipynb)" in words for e in EXHIBITS if e.id in (*chapter.cages, *chapter.also))
+        assert (f"(../mysteries/{chapter.mystery}.ipynb)" in words) == bool(chapter.mystery)
+
+
+def test_a_planned_chapter_says_so_and_leads_to_its_cages() -> None:
+    planned = [chapter for chapter in CHAPTERS if not chapter.written]
+    for chapter in planned:
+        page = planned_page(chapter, CHAPTERS, EXHIBITS)
+        assert "This chapter is still to be written." in page
+        assert all(f"](../{e.page}.ipynb)" in page for e in EXHIBITS if e.id in chapter.cages)
+
+
+@each_mystery
+class TestMystery:
+    def test_does_not_give_itself_away(self, mystery: str) -> None:
+        script = (ROOT / "book" / "mysteries" / f"{mystery}.py").read_text("utf-8")
+        assert f"$ diagnose run {mystery}.py" in (ast.get_docstring(ast.parse(script)) or "")
+        assert 30 <= len(script.splitlines()) <= 70
+        assert not [rule.name for rule in all_rules() if rule.name in script.replace("_", "-")]
+        assert not re.search(r"\bbug\b|wrong|mistake|broken|fixme|todo", script, re.IGNORECASE)
+
+    def test_its_solution_repairs_it_and_checks_that(self, mystery: str) -> None:
+        code = code_of(read_source(ROOT / "book" / "mysteries" / f"{mystery}.md"))
+        assert f"{mystery}.py" in code
+        assert "panels.diagnosed(script)" in code
+        assert "source.replace(" in code
+        assert "assert" in code
+
+
+class TestTeaching:
+    def test_points_are_taught_or_marked_as_not_yet(self) -> None:
+        where = places(SOURCES, POINTS)
+        not_taught = {point.name for point in POINTS if not where[point.name]}
+        assert not_taught == {point.name for point in POINTS if point.not_yet}
+
+    def test_only_code_that_runs_can_teach(self) -> None:
+        for page, notebook in SOURCES.items():
+            for cell in notebook.cells:
+                if any(tag.startswith(TAG) for tag in tags(cell)):
+                    assert cell.cell_type == "code", page
+                    assert cell.source.strip(), page
+
+    def test_an_unknown_tag_is_named(self) -> None:
+        notebook = copy.deepcopy(SOURCES[CHAPTERS[0].page])
+        next(cell for cell in notebook.cells if cell.cell_type == "code").metadata["tags"] = ["teaches-juggling"]
+        with pytest.raises(TeachingError, match="the tag 'teaches-juggling' names no point"):
+            places({CHAPTERS[0].page: notebook}, POINTS)
+
+    def test_the_page_links_what_is_taught_and_says_what_is_not(self) -> None:
+        where = places(SOURCES, POINTS)
+        page = taught_page(POINTS, where)
+        for point in POINTS:
+            (row,) = (line for line in page.splitlines() if line.startswith(f"| {point.point} |"))
+            assert ("*not yet*" in row) == point.not_yet
+            assert all(f"({place.page}.ipynb)" in row for place in where[point.name])
+
+
+class TestPipelineMap:
+    def test_lights_its_stations_and_says_so_in_words(self) -> None:
+        drawn = pipeline_map(["loss", "batch"], {"loss": "06_forward.html"})
+        assert drawn.count('class="station lit"') == 2
+        assert "This page is about: batch, loss." in drawn
+        assert '<a href="06_forward.html">' in drawn
+        assert drawn.count("<rect") == 7

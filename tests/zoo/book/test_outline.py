@@ -1,0 +1,105 @@
+"""The order of the book: every chapter has a number, every exhibit a chapter, the table of contents both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from book.chapter_pages import CHAPTER_OF
+from book.outline import STATIONS, OutlineError, homes, load, ordered, table_of_contents
+from bugs.keeper.catalogue import load_catalogue
+
+ROOT = Path(__file__).parents[3]
+EXHIBITS = list(load_catalogue(ROOT).values())
+CHAPTERS = load(ROOT / "book" / "chapters")
+
+WRITTEN = """\
+---
+chapter:
+  purpose: You can read it
+  stations: [{station}]
+  minutes: {minutes}
+  level: first steps
+  cages: ["04"]
+---
+
+# {number} · A title
+"""
+PLANNED = """\
+[02_later]
+title = "Later"
+purpose = "Later"
+stations = []
+cages = ["{cage}"]
+"""
+
+
+def folder(tmp_path: Path, *, station: str = "loss", minutes: int = 5, number: int = 1, cage: str = "05") -> Path:
+    (tmp_path / "01_now.md").write_text(WRITTEN.format(station=station, minutes=minutes, number=number))
+    (tmp_path / "planned.toml").write_text(PLANNED.format(cage=cage))
+    return tmp_path
+
+
+class TestLoad:
+    def test_written_and_planned_chapters_come_in_the_order_of_their_numbers(self, tmp_path: Path) -> None:
+        now, later = load(folder(tmp_path))
+        assert (now.number, now.title, now.cages, now.file) == (1, "A title", ("04",), "chapters/01_now.ipynb")
+        assert (later.number, later.title, later.file) == (2, "Later", "chapters/02_later.md")
+        assert now.written
+        assert not later.written
+
+    @pytest.mark.parametrize(
+        ("mistake", "message"),
+        [
+            ({"station": "lunch"}, "01_now: 'lunch' is no station; expected some of dataset, batch,"),
+            ({"minutes": 0}, "01_now.md needs `minutes`, and a `level` of first steps, intermediate, advanced"),
+            ({"number": 3}, '01_now.md needs the title "# 1 · …"'),
+        ],
+    )
+    def test_a_mistake_is_named(self, tmp_path: Path, mistake: dict[str, str | int], message: str) -> None:
+        with pytest.raises(OutlineError) as raised:
+            load(folder(tmp_path, **mistake))  # type: ignore[arg-type]
+        assert str(raised.value).startswith(message)
+
+    def test_two_chapters_of_one_number_are_named(self, tmp_path: Path) -> None:
+        text = WRITTEN.format(station="loss", minutes=5, number=2)
+        (folder(tmp_path) / "02_other.md").write_text(text)
+        with pytest.raises(OutlineError, match="two chapters have the number 2: 02_other and 02_later"):
+            load(tmp_path)
+
+
+class TestHomes:
+    def test_every_exhibit_has_one_chapter(self) -> None:
+        found = homes(CHAPTERS, EXHIBITS)
+        assert set(found) == {exhibit.id for exhibit in EXHIBITS}
+        assert [exhibit.id for exhibit in ordered(CHAPTERS, EXHIBITS)] == [c for ch in CHAPTERS for c in ch.cages]
+
+    def test_an_exhibit_without_a_chapter_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(OutlineError, match="01_wrong_dataset is among the `cages` of no chapter"):
+            homes(load(folder(tmp_path)), EXHIBITS)
+
+    def test_an_exhibit_of_two_chapters_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(OutlineError, match="cage 04 is among the `cages` of 01_now and of 02_later"):
+            homes(load(folder(tmp_path, cage="04")), EXHIBITS)
+
+    def test_a_cage_that_does_not_exist_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(OutlineError, match="02_later names cage 99, and there is none"):
+            homes(load(folder(tmp_path, cage="99")), EXHIBITS)
+
+
+class TestTableOfContents:
+    def test_a_chapter_is_followed_by_its_cages(self, tmp_path: Path) -> None:
+        frame = {"root": "index", "parts": [{"caption": "Chapters", "chapters": []}]}
+        toc = table_of_contents(frame, load(folder(tmp_path)), EXHIBITS)
+        assert toc["parts"][0]["chapters"] == [
+            {"file": "chapters/01_now", "sections": [{"file": "exhibits/04_wrong_label_count"}]},
+            {"file": "chapters/02_later", "sections": [{"file": "exhibits/05_nan_loss"}]},
+        ]
+        assert frame["parts"][0]["chapters"] == []  # type: ignore[index]
+
+
+def test_the_map_has_a_chapter_for_every_station() -> None:
+    stations = {chapter.number: chapter.stations for chapter in CHAPTERS}
+    assert tuple(CHAPTER_OF) == STATIONS
+    assert all(station in stations[number] for station, number in CHAPTER_OF.items())
