@@ -153,7 +153,7 @@ def framed(page: str, height: int = 560) -> HTML:
 
 
 def _diagnose(script: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in its own folder under `diagnose run`, which prints as to a file, whatever Jupyter asks for."""
+    """Run a script in its own folder under `diagnose run`, which prints without colours."""
     command = [sys.executable, "-m", "diagnostics", "run", *options, script.name]
     plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
     plain |= {"NO_COLOR": "1", "COLUMNS": str(WIDTH)}

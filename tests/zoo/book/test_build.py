@@ -22,6 +22,9 @@ def test_a_notebook_that_fails_leaves_no_book(desk: Any, code_cell: Any) -> None
     sources = desk.folder / "book" / "exhibits"
     sources.mkdir(parents=True)
     job.source.rename(sources / job.source.name)
+    (desk.folder / "book" / "chapters").mkdir()
+    planned = '[01_first]\ntitle = "First"\npurpose = "Begin"\nstations = []\ncages = ["04"]\n'
+    (desk.folder / "book" / "chapters" / "planned.toml").write_text(planned)
     with pytest.raises(NotebooksFailed) as raised:
         build(desk.folder, 0, Console(file=desk.said))
     assert str(raised.value) == (
