@@ -72,8 +72,12 @@ class Walk:
                     self._results[name] = StageResult(name, "not reached")
                 else:
                     self._run(name, to_the_end=name == "forward and loss" and pipeline.forward_is_harmless)
+        ended_early = any(result.status in ("stopped", "failed") for result in self._results.values())
+        if ended_early and pipeline.awaits_end:  # the pipeline is let go, so nothing can be done at the end
+            pipeline.awaits_end = False
+            self._results[OVERFIT] = StageResult(OVERFIT, "not reached")
         report = self._report()
-        if not all(result.status in ("passed", "not judged") for result in report.stages):
+        if ended_early:
             # An exception and its frames refer to each other, so the copy and the batch would stay in memory until
             # the next garbage collection; and memory may be what ran out.
             self.pipeline, self.stages = None, {}  # type: ignore[assignment]

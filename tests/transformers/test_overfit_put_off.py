@@ -5,6 +5,7 @@ import tempfile
 import pytest
 import torch
 from datasets import Dataset
+from sklearn.metrics import accuracy_score
 from torch import nn
 from transformers import Trainer, TrainingArguments
 
@@ -36,7 +37,7 @@ def rows():
     return Dataset.from_dict({"features": features.tolist(), "labels": (features[:, 0] > 0).long().tolist()})
 
 
-def trained(model, raises=None, **settings):
+def trained(model, raises=None, compute_metrics=None, **settings):
     arguments = TrainingArguments(
         output_dir=tempfile.mkdtemp(), report_to="none", disable_tqdm=True, save_strategy="no", use_cpu=True,
         per_device_train_batch_size=16, **settings,
@@ -44,7 +45,10 @@ def trained(model, raises=None, **settings):
     early = []
     run = ScriptObserver(on_examined=early.append)
     try:
-        trainer = Trainer(model, arguments, train_dataset=rows())
+        held_out = None if compute_metrics is None else rows()
+        trainer = Trainer(
+            model, arguments, train_dataset=rows(), eval_dataset=held_out, compute_metrics=compute_metrics
+        )
         if raises is None:
             trainer.train()
         else:
@@ -89,3 +93,19 @@ def test_one_that_fails_gets_none():
 def test_a_long_one_gets_it_first():
     early, _ = trained(Classifier(fails_at=60), raises=ArithmeticError, max_steps=2000, learning_rate=0.02)
     assert early[0] == "passed"
+
+
+def accuracy_of_logits(evaluation):
+    return {"accuracy": accuracy_score(evaluation.label_ids, evaluation.predictions)}
+
+
+def test_one_whose_examination_ends_at_the_metric_gets_none():
+    early, examined = trained(
+        Classifier(),
+        raises=ValueError,
+        compute_metrics=accuracy_of_logits,
+        max_steps=10,
+        eval_strategy="steps",
+        eval_steps=10,
+    )
+    assert early == overfit(examined) == ("not reached", "")
