@@ -35,6 +35,8 @@ BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#666666"
 PROGRESS_BAR = re.compile(r"\d+%\|")
 WIDTH = 100  # characters; as wide as a report, and as the page
 CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")  # colours, moves of the cursor, backspaces
+# Keras's, as it stands at a step: "302/302 ━━━━━━━━━━━━━━━━━━━━ 90s 297ms/step - accuracy: 0.4648 - loss: 1.0015"
+BAR = re.compile(r" *(?P<step>\d+)/(?P<steps>\d+) .* - loss: (?P<loss>\S+)")
 FIT = "model.fit(train, epochs=EPOCHS)"  # a line of its own in every Keras script
 
 
@@ -226,6 +228,32 @@ def keras_log(validation: Any, every: int = 20, evaluate_every: int | None = 200
                 self.log_history.append({"step": step, "eval_accuracy": float(np.concatenate(right).mean())})
 
     return Log()
+
+
+def printed_log(exhibit: Exhibit, printed: str, every: int = 20) -> list[dict[str, Any]]:
+    """Return what `keras_log` notes, from what a script has printed whose `fit` has one epoch.
+
+    Keras's progress bar holds the mean loss since the beginning of the epoch, to four digits.
+
+    Args:
+        exhibit: whose recovery is looked for at the end.
+        printed: standard output, with the movements of the bar.
+        every: steps over which a loss is averaged, at least: a bar is not drawn at each step.
+    """
+    log: list[dict[str, Any]] = []
+    step, total = 0, 0.0
+    for drawn in re.split(r"[\r\n]", CONTROLS.sub("", printed)):
+        if (bar := BAR.match(drawn)) is None:
+            continue
+        reached, steps, mean = int(bar["step"]), int(bar["steps"]), float(bar["loss"])
+        if reached - step >= every:
+            log.append({"step": reached, "loss": (mean * reached - total) / (reached - step)})
+            step, total = reached, mean * reached
+        if reached == steps:
+            break  # what follows is the evaluation's
+    name = exhibit.recovery.metric
+    (end,) = re.findall(rf"^{name}=(\S+)$", printed, re.M)
+    return [*log, {"step": steps, name: float(end)}]
 
 
 def recovery(

@@ -153,6 +153,27 @@ class TestKerasLog:
         assert [entry for entry in log.log_history if "loss" not in entry] == [{"step": 8, "eval_accuracy": 0.75}]
 
 
+class TestPrintedLog:
+    def test_has_the_loss_of_each_stretch_and_the_accuracy_at_the_end(
+        self, line: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        namespace: dict[str, object] = {}
+        exec(line(epochs=1) + "print('eval_accuracy=0.750')\n", namespace)
+        log = panels.printed_log(CATALOGUE["09"], capsys.readouterr().out, every=4)
+        assert log == [{"step": 4, "loss": pytest.approx(30.0)}, {"step": 4, "eval_accuracy": 0.75}]
+
+    def test_reads_the_bar_wherever_it_was_drawn(self) -> None:
+        colours = "\r\x1b[1m{}/90\x1b[0m \x1b[32m━━\x1b[0m\x1b[37m━━\x1b[0m \x1b[1m3s\x1b[0m 9ms/step - loss: {}"
+        bars = [(1, 1.2), (19, 1.1), (21, 1.0), (40, 0.9), (61, 0.8), (90, 0.5)]
+        printed = "\b\b\b".join(colours.format(f"{step:2}", f"{mean:.4f}") for step, mean in bars)
+        evaluation = "\n" + colours.format(30, 0.4) + "\neval_loss=0.400\neval_accuracy=0.812\n"
+        *losses, end = panels.printed_log(CATALOGUE["09"], printed + evaluation)
+        assert [entry["step"] for entry in losses] == [21, 61, 90]
+        expected = [1.0, (61 * 0.8 - 21 * 1.0) / 40, (90 * 0.5 - 61 * 0.8) / 29]
+        assert [entry["loss"] for entry in losses] == pytest.approx(expected)
+        assert end == {"step": 90, "eval_accuracy": 0.812}
+
+
 class TestRecovery:
     def test_plots_loss_and_accuracy_beside_chance(self) -> None:
         history = [
