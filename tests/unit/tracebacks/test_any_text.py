@@ -179,8 +179,8 @@ class TestTime:
         while (once := cpu_seconds(make(size))) < FEWEST_SECONDS and size < 250_000:
             size *= 4
         if once >= FEWEST_SECONDS:
-            ratio = min(cpu_seconds(make(2 * size)) / cpu_seconds(make(size)) for _ in range(2))
-            assert ratio < FASTEST_GROWTH
+            ratios = (cpu_seconds(make(2 * size)) / cpu_seconds(make(size)) for _ in range(2))
+            assert any(ratio < FASTEST_GROWTH for ratio in ratios)
 
     @pytest.mark.exhaustive
     @pytest.mark.parametrize("make", LONG.values(), ids=LONG.keys())

@@ -48,7 +48,7 @@ def test_a_cage_holds_what_it_says_in_both_directions(id: str) -> None:
 
 
 def test_a_broken_script_runs_as_a_reader_runs_it() -> None:
-    code, said = bugs("run", "04")
+    code, said = bugs("run", "15")  # without transformers, which take seconds to be imported
     assert (code, said["verdict"]) == (0, "reproduced")
 
 
