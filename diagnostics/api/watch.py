@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
+import time
 from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -60,7 +62,8 @@ class Watch:
         Args:
             loss: a number, or a tensor () on any device; does not synchronise.
             labels: of the batch, a tensor of integers (examples,) on any device; only needed if they cannot be
-                read from the loss, as from cross entropy, and the model is not called with them.
+                read from the loss, as from cross entropy, and the model is not called with them. The second look
+                of `report` takes them, too.
         """
         self._probe.step(loss, labels)
         if self._stop_after is not None and self._probe.steps >= self._stop_after:
@@ -84,11 +87,41 @@ class Watch:
             self._logger.end(lambda: self.report().findings)
 
     @without_user_modes()
-    def report(self) -> Report:
-        """Return the report of the run so far. Reads pending values from the device."""
+    def report(self, *, second_look: float | None = None) -> Report:
+        """Return the report of the run so far. Reads pending values from the device.
+
+        Args:
+            second_look: seconds, at most, for which a copy of the model is asked with changed batches what its
+                answers depend on: other examples, later positions, each input. It takes the latest batch, and
+                judges more where `step` was given its labels. None: it is not done.
+
+        Raises:
+            InvalidInput: `second_look` is no number of seconds.
+        """
         from diagnostics.report.build import finished, judged_as_a_whole
 
-        return finished(judged_as_a_whole(self._report()))
+        if second_look is not None:
+            _check_seconds(second_look)
+        report = self._report()
+        if second_look is not None:
+            report = self._looked_again(report, second_look)
+        return finished(judged_as_a_whole(report))
+
+    def _looked_again(self, report: Report, seconds: float) -> Report:
+        from diagnostics.report.build import extended
+        from diagnostics.report.report import StageResult
+        from diagnostics.report.unjudged import SECOND_LOOK
+
+        begun = time.monotonic()
+        with self._probe.still():
+            found = self._probe.dependence(begun + seconds)
+        if isinstance(found, str):
+            stage = StageResult(SECOND_LOOK, "not judged", found)
+        else:
+            took = max(time.monotonic() - begun, 0.1)
+            stage = StageResult(SECOND_LOOK, "passed", f"tested what the answers depend on, in {took:.1f} s")
+            report = extended(report, (found,))
+        return dataclasses.replace(report, stages=(*report.stages, stage))
 
     @without_user_modes()
     def _report(self) -> Report:
@@ -194,6 +227,14 @@ def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
         raise InvalidInput(f"{name}() was given every={every!r}. It takes a number of steps, 1 or more.")
     if stop_after is not None and (not isinstance(stop_after, int) or stop_after < 1):
         raise InvalidInput(f"{name}() was given stop_after={stop_after!r}. It takes a number of steps, or None.")
+
+
+def _check_seconds(seconds: Any) -> None:
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf:
+        raise InvalidInput(
+            f"report() was given second_look={seconds!r}. It takes the seconds that it may last, more than 0, or "
+            "None for no second look."
+        )
 
 
 def check_traced(name: str, steps: Any) -> frozenset[int]:

@@ -54,26 +54,10 @@ def of_trainer(model: Any, pipeline: Any) -> Look | None:
 def _dependence(
     model: Any, kept: KeptPass, deadline: float, *, tests_inputs: bool = True
 ) -> tuple[Any, ...] | str:
-    """Measure one module on a copy; return the reason if that must not be done.
+    from diagnostics.collectors.pytorch.dependence.measure import measure_module
 
-    Args:
-        model: a weak twin of it.
-        kept: its batch.
-        deadline: of `time.monotonic`.
-        tests_inputs: whether an input that no answer depends on could be a mistake of the script's.
-    """
-    from diagnostics.collectors.pytorch.dependence.kept_pass import objection, subject_of
-    from diagnostics.collectors.pytorch.dependence.measure import measure
-
-    if (why := objection(model)) is not None:
-        return why
-    try:
-        subject = subject_of(model, kept, deadline)
-    except Exception as error:  # a class that cannot be copied
-        return f"its model cannot be copied ({type(error).__name__})"
-    if not tests_inputs:
-        subject = replace(subject, tested=frozenset())
-    return (replace(measure(subject), trained=True),)
+    found = measure_module(model, kept, deadline, tests_inputs=tests_inputs)
+    return found if isinstance(found, str) else (found,)
 
 
 def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from diagnostics.collectors.pytorch.data import is_shuffled
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstPass
 from diagnostics.collectors.pytorch.local_tensors import is_sharded
 from diagnostics.collectors.pytorch.model import check_runnable, uncompiled
-from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors
+from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, named_tensors, tensors
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.collectors.shared.pipeline import StageFailed
 
@@ -64,6 +64,32 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
         batch_first=_is_batch_first(seen),
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
         predicts_tokens=call is not None and call.indexed and seen.exact,
+    )
+
+
+def keep_captured(captured: CapturedPass | None, labels: Any) -> KeptPass | str:
+    """Copy what a watcher holds of a pass to the host; return the reason if that cannot be had.
+
+    Args:
+        captured: the pass.
+        labels: of its batch; anything but a dense tensor counts as not known.
+    """
+    if captured is None:
+        return "no forward pass was seen"
+    if captured.inputs is None:
+        return captured.why_not or "the inputs of its last step were not kept"
+    there = tensors(captured.inputs)
+    if captured.changed:
+        return "the batch of its last step was changed in place"
+    if captured.nbytes > MOST_BYTES or any(tensor.layout != torch.strided for tensor in there):
+        return f"the batch of its last step is sparse, or takes more than {MOST_BYTES // 2**20} MiB"
+    return KeptPass(
+        on_host(captured.inputs),
+        target=on_host(labels) if isinstance(labels, Tensor) and labels.layout is torch.strided else None,
+        ignore_index=None,
+        batch_first=False,
+        shuffled=None,
+        predicts_tokens=False,
     )
 
 

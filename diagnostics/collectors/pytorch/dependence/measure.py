@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from torch import nn
+
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.facts.dependence import DependenceFacts
 
@@ -13,11 +15,34 @@ from .dropout import active_dropout
 from .examples import Unclear, axes, compare_examples
 from .future import compare_future
 from .inputs import compare_inputs
+from .kept_pass import KeptPass, objection, subject_of
 from .padding import compare_padding
 from .subject import OutOfTime, Subject
 
 PARTS = ("examples", "inputs", "future", "padding", "copy", "dropout")
 NO_TIME = "the time for it was over"
+
+
+def measure_module(
+    model: nn.Module, kept: KeptPass, deadline: float, *, tests_inputs: bool = True
+) -> DependenceFacts | str:
+    """Measure a module that was trained, on a copy; return the reason if that must not be done.
+
+    Args:
+        model: the module, or a weak twin of it.
+        kept: a batch of it.
+        deadline: of `time.monotonic`.
+        tests_inputs: whether an input that no answer depends on could be a mistake of the script's.
+    """
+    if (why := objection(model)) is not None:
+        return why
+    try:
+        subject = subject_of(model, kept, deadline)
+    except Exception as error:  # a class that cannot be copied
+        return f"its model cannot be copied ({type(error).__name__})"
+    if not tests_inputs:
+        subject = replace(subject, tested=frozenset())
+    return replace(measure(subject), trained=True)
 
 
 def measure(subject: Subject) -> DependenceFacts:

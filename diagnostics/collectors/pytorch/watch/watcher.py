@@ -29,6 +29,7 @@ from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import StepLog
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 from diagnostics.collectors.pytorch.watch.replay.trace import Trace
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TraceFacts, TrainingHistory
@@ -88,6 +89,7 @@ class TorchWatcher:
         self._calls = CallOrder(self._layers.parameters, self._held, groups, calls_fault, self._latest_pass)
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
         self.forwards = 0
+        self._latest: tuple[CapturedPass | None, Any] = None, None  # training pass, and the labels handed over
         self._handles: list[Any] = []
         self._closed = self._unreadable = False
         always = self._deferred or not self._optimizers
@@ -180,8 +182,10 @@ class TorchWatcher:
 
     def _take(self, loss: Any, labels: Any) -> None:
         of_step = self.steps if self._pending.next.passes else self.steps - 1
-        if labels is not None and self._steps.samples(of_step):
-            self._measurements.labels(of_step, labels)
+        if labels is not None:
+            self._latest = self._latest[0], labels
+            if self._steps.samples(of_step):
+                self._measurements.labels(of_step, labels)
         self._losses.take(loss, self.steps)
 
     def evaluated(self, loss: float) -> None:
@@ -223,6 +227,24 @@ class TorchWatcher:
         measured = self._measurements.facts(self.steps, self._pending.is_own(), lambda: self.history().losses)
         self._safely("calls", self._calls.read)
         return (*measured, *self._calls.facts())
+
+    def dependence(self, deadline: float) -> DependenceFacts | str:
+        """Measure what the answers depend on, on a copy of the model and the batch of the last step.
+
+        Args:
+            deadline: of `time.monotonic`, after which no further part is measured.
+
+        Returns:
+            The reason where that cannot be done.
+        """
+        from diagnostics.collectors.pytorch.dependence.kept_pass import keep_captured
+        from diagnostics.collectors.pytorch.dependence.measure import measure_module
+
+        kept = keep_captured(*self._latest)
+        if isinstance(kept, str):
+            return kept
+        with self._unhooked():
+            return measure_module(self._inner, kept, deadline)
 
     # Hooks. Each runs its work through `_safely`.
 
@@ -266,6 +288,7 @@ class TorchWatcher:
         row = self._pending.next
         row.passes += 1
         row.kept = kept = keep(self.steps, self._model, args, kwargs, self._device)
+        self._latest = kept, None
         self._replay_buffer.hold(kept)
         if self._replay_buffer.always:
             self._safely("weights", self._replay_buffer.before_pass, self.steps)
