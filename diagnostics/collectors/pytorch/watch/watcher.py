@@ -183,7 +183,7 @@ class TorchWatcher:
     def _take(self, loss: Any, labels: Any) -> None:
         of_step = self.steps if self._pending.next.passes else self.steps - 1
         if labels is not None:
-            self._latest = self._latest[0], labels
+            self._latest = self._latest[0], labels.detach() if isinstance(labels, Tensor) else None
             if self._steps.samples(of_step):
                 self._measurements.labels(of_step, labels)
         self._losses.take(loss, self.steps)
