@@ -199,6 +199,12 @@ class Report:
         write_whole(target, self.rendered(KINDS[target.suffix]) + "\n")
         return target
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows for the report: the same as the HTML file."""
+        from .html.embedded import embedded
+
+        return embedded(self)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from .terminal import render
 

@@ -38,7 +38,7 @@ _MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
 
 def page(report: Report) -> str:
     """Render the report; see `Report.save`."""
-    return document(report.title, "\n".join(part for part in _parts(report) if part))
+    return document(report.title, "\n".join(part for part in parts(report) if part))
 
 
 def document(title: str, body: str) -> str:
@@ -70,7 +70,8 @@ resources.</footer>
 """
 
 
-def _parts(report: Report) -> Iterator[str]:
+def parts(report: Report) -> Iterator[str]:
+    """Yield the parts of the page's body, top to bottom."""
     yield f"<h1>{escaped(report.title[:1].upper() + report.title[1:])}</h1>{_verdict(report)}"
     if report.crash is not None:
         yield section("The exception", _crash(report.crash))
