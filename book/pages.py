@@ -14,6 +14,7 @@ from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import Rule
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.gpu import CardFacts
+from diagnostics.facts.notebook import NotebookFacts
 from diagnostics.facts.training import WATCHED
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,12 +30,14 @@ FACTS_OF: dict[str, set[type]] = {
     "explain": {CrashFacts},
     "watch": set(WATCHED),
     "gpu": {CardFacts},
+    "notebook": {NotebookFacts},
 }
 WAYS_IN = {
     "examine": "`diagnostics.examine` (before training)",
     "watch": "`diagnostics.watch` (while training)",
     "explain": "`diagnostics.explain` (after a crash)",
     "gpu": "`diagnose gpu` (at any time)",
+    "notebook": "`diagnose notebook` (a notebook file)",
 }
 
 

@@ -26,6 +26,7 @@ from .api.baselines import baselines
 from .api.examine import examine
 from .api.explain import explain
 from .api.largest_batch import largest_batch
+from .api.notebook import check_notebook
 from .api.overfit import overfit
 from .api.watch import Watch, watch
 from .engine.finding import Finding
@@ -49,6 +50,7 @@ __all__ = [
     "Report",
     "Watch",
     "baselines",
+    "check_notebook",
     "examine",
     "explain",
     "largest_batch",

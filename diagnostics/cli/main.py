@@ -9,16 +9,20 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diagnostics.errors import DiagnosticsError, InvalidInput
 from diagnostics.text.join import listed
+
+if TYPE_CHECKING:
+    from diagnostics.report.report import Report
 
 CLEAN, FOUND, USAGE = 0, 1, 2
 QUICK = (
     "explain",
     "rules",
     "gpu",
+    "notebook",
 )  # commands that need nothing of `run`, which takes as long to import as they take
 
 
@@ -74,6 +78,12 @@ def _parser(with_run: bool) -> argparse.ArgumentParser:
     explain.add_argument("--no-redact", action="store_true", help="keep folders, secrets and data in Markdown")
     explain.set_defaults(command=_explain)
 
+    notebook = commands.add_parser("notebook", help="find what goes otherwise when a notebook is run from the top")
+    notebook.add_argument("file", metavar="FILE", help="a notebook, .ipynb; nothing in it is run")
+    notebook.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
+    notebook.add_argument("--no-redact", action="store_true", help="keep folders, secrets and data in Markdown")
+    notebook.set_defaults(command=_notebook)
+
     rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
     rules.add_argument("name", metavar="NAME", nargs="?", help="the name of a rule, as in a report")
     rules.add_argument("--format", choices=("text", "json"), default="text")
@@ -100,8 +110,6 @@ class _Version(argparse.Action):
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from diagnostics.api.explain import explain
 
     from .log_file import read_log
@@ -109,8 +117,20 @@ def _explain(options: argparse.Namespace) -> int:
     log = read_log(options.file)
     if log.note is not None:
         print(f"diagnose: {log.note}", file=sys.stderr)
-    report = explain(log.text)
+    return _shown(explain(log.text), options)
+
+
+def _notebook(options: argparse.Namespace) -> int:
+    from diagnostics.api.notebook import check_notebook
+
+    return _shown(check_notebook(options.file), options)
+
+
+def _shown(report: Report, options: argparse.Namespace) -> int:
+    """Print a report as it is asked for, and return the exit code."""
     if options.format == "text":
+        from rich.console import Console
+
         Console(highlight=False).print(report)
     else:
         print(report.rendered(options.format, redact=not options.no_redact))

@@ -16,6 +16,7 @@ def test_the_exported_names_are_these_and_no_others():
         "Report",
         "Watch",
         "baselines",
+        "check_notebook",
         "examine",
         "explain",
         "largest_batch",

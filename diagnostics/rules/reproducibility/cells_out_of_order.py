@@ -1,0 +1,85 @@
+"""See `CellsOutOfOrder`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.notebook import NotebookFacts, Reordered
+from diagnostics.facts.where import Where
+from diagnostics.text.join import capitalized, listed
+
+NAMED = 5  # further names
+
+
+class CellsOutOfOrder(Rule):
+    """A notebook shows results of cells that were run in another order than they stand in.
+
+    ## What it does
+    Compares the order of the cells in a notebook's file with the numbers of their last runs, `In[7]`. Names a
+    cell that read a variable from another cell, when it was run, than it will from the top; or whose variable
+    was set once more after it.
+
+    ## Why it is bad
+    The results below a cell are those of the state that the kernel had then. If the cell with the learning rate
+    was edited and run again after the training, the curve in the notebook belongs to a rate that stands nowhere
+    any more.
+
+    ## Example
+    ```python
+    In [9]: lr = 1e-4               # was 1e-2 when In [4] was run
+    In [4]: history = train(model, lr)
+    ```
+
+    ## Instead
+    ```python
+    In [1]: lr = 1e-4
+    In [2]: history = train(model, lr)      # after Restart and Run All
+    ```
+
+    ## Thresholds
+    None. Always a note: the numbers do not tell whether the cell was changed in between. Cells that only import,
+    or define functions and classes, may be run again at any time.
+
+    ## Known problems
+    Numbers of different sessions cannot be told apart, unless two cells have the same: then nothing is said. What
+    changes within an object, as the weights of a model that trains, has no name and is not seen.
+
+    ## Sources
+    J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019).
+    """
+
+    severity = "note"
+
+    @check
+    def from_notebook(self, notebook: NotebookFacts) -> Finding | None:
+        """Name the first variable that came from elsewhere.
+
+        Raises:
+            NotApplicable: no cell has a number.
+        """
+        if not notebook.run:
+            raise NotApplicable("needs a notebook with the numbers of its runs")
+        if not notebook.reordered:
+            return None
+        first, *others = notebook.reordered
+        names = list(dict.fromkeys(one.name for one in others if one.name != first.name))
+        more = f" So it is with {listed((f'`{name}`' for name in names), most=NAMED)}." if names else ""
+        return self.found(
+            f"{_what(first)}{more}",
+            fix=("restart the kernel and run all cells, before you save or trust the results",),
+            evidence={"name": first.name, "cell": first.read.cell, "reads": len(notebook.reordered)},
+            where=Where(f"{notebook.file}, cell {first.read.cell}", first.read.line, "<module>"),
+        )
+
+
+def _what(one: Reordered) -> str:
+    read = capitalized(str(one.read))
+    if one.then is None:
+        return (
+            f"{read} read `{one.name}` before {one.from_top}, which sets it, was run for the last time: its "
+            "results are of an earlier state, which the notebook no longer holds if that cell was changed."
+        )
+    return (
+        f"{read} got `{one.name}` from {one.then} when it was run, and gets it from {one.from_top} when the "
+        "notebook is run from the top."
+    )

@@ -1,0 +1,97 @@
+"""See `FunctionReadsGlobals`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.notebook import GlobalRead, NotebookFacts
+from diagnostics.facts.where import Where
+from diagnostics.text.join import count_of, listed
+
+NAMED = 5  # functions, and variables of each
+
+
+class FunctionReadsGlobals(Rule):
+    """A function of a notebook reads variables that it is not given.
+
+    ## What it does
+    Lists, from a notebook's file, the functions that read variables of the notebook: names that cells assign,
+    but for constants in capitals, values that are set once, imports, functions and classes. Points out those
+    that are set in several places, and those that only a loop sets.
+
+    ## Why it is bad
+    A function that reads `model` or `batch` from the notebook works on whatever these names hold when it is
+    called: the model of an earlier experiment, the last batch of a loop that is over. A typing mistake in the
+    function, `x` for `xb`, raises no error if the notebook has an `x`, and the function evaluates one and the
+    same batch again and again.
+
+    ## Example
+    ```python
+    def accuracy(loader):
+        hits = 0
+        for xb, yb in loader:
+            hits += (model(x).argmax(1) == yb).sum()       # x: the last batch of a training loop above
+        return hits / len(loader.dataset)
+    ```
+
+    ## Instead
+    ```python
+    def accuracy(model, loader):
+        hits = 0
+        for xb, yb in loader:
+            hits += (model(xb).argmax(1) == yb).sum()
+        return hits / len(loader.dataset)
+    ```
+
+    ## Thresholds
+    None; it is a note, always: the function may mean what it reads.
+
+    ## Known problems
+    Variables that a magic or `from x import *` makes are not known. Of a method it is not known when it is called.
+
+    ## Sources
+    J. Grus, "I don't like notebooks" (JupyterCon 2018); S. Chattopadhyay et al., "What's Wrong with Computational
+    Notebooks?" (CHI 2020).
+    """
+
+    severity = "note"
+
+    @check
+    def from_notebook(self, notebook: NotebookFacts) -> Finding | None:
+        """Report the most doubtful variable, or list all."""
+        reads = [read for read in notebook.reads if not read.changes_kind]  # which another rule reports
+        if not reads:
+            return None
+        functions: dict[str, list[str]] = {}
+        for read in reads:
+            functions.setdefault(read.function, []).append(read.name)
+        first = min(reads, key=lambda read: (not read.leftover, not read.differs))
+        listing = [
+            f"`{name}` reads {listed((f'`{one}`' for one in names), most=NAMED)}"
+            for name, names in list(functions.items())[:NAMED]
+        ]
+        if (more := len(functions) - len(listing)) > 0:
+            listing.append(f"{more} more")
+        they_read = "reads variables that it is" if len(functions) == 1 else "read variables that they are"
+        return self.found(
+            f"{_doubt(first)}{count_of(len(functions), 'function')} of the notebook {they_read} not given: "
+            f"{'; '.join(listing)}.",
+            fix=(f"pass what it reads: def {first.function}(..., {first.name})",),
+            evidence={"functions": functions},
+            where=Where(f"{notebook.file}, cell {first.defined.cell}", first.defined.line, first.function),
+        )
+
+
+def _doubt(read: GlobalRead) -> str:
+    places = listed(dict.fromkeys(map(str, read.bindings)), most=NAMED)
+    if read.leftover:
+        return (
+            f"`{read.function}` reads `{read.name}`, which only a loop sets, in {places}, and is called outside "
+            "of it: it gets the last value of the loop. "
+        )
+    if read.differs:
+        return (
+            f"`{read.function}` reads `{read.name}`, which {places} set: what it gets depends on which of them "
+            "was run last. "
+        )
+    return ""

@@ -1,0 +1,120 @@
+"""See `NameBeforeDefinition`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding, Severity
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.notebook import MissingName, NotebookFacts
+from diagnostics.facts.where import Where
+from diagnostics.text.join import capitalized, listed
+
+NAMED = 5  # further names of one notebook
+
+
+class NameBeforeDefinition(Rule):
+    """A notebook reads a name before any cell defines it.
+
+    ## What it does
+    Reads the cells of a notebook's file from the top, without running them: which names each binds, deletes and
+    reads, also within the functions that it calls. Names a read that no cell above has defined.
+
+    ## Why it is bad
+    The kernel remembers what the notebook no longer says: a cell that was deleted or edited after it was run, or
+    one further below that was run first. The results look fine and cannot be made again. Whoever runs the
+    notebook from the top, you after a restart included, gets a NameError; or worse, has the name from elsewhere
+    and gets other results.
+
+    ## Example
+    ```python
+    # cell 1
+    model = Net(hidden=128)
+    # cell 2; the cell with `optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)` was deleted
+    train(model, optimizer, epochs=5)
+    ```
+
+    ## Instead
+    ```python
+    # cell 1
+    model = Net(hidden=128)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    # cell 2
+    train(model, optimizer, epochs=5)
+    ```
+
+    ## Thresholds
+    None. A warning where the notebook itself proves it: the cell has been run and yet nothing defines the name, or
+    the definition stands further below or is deleted above. A note where no cell defines the name and the cell has
+    not been run: what it needs may come from outside.
+
+    ## Known problems
+    Only reads that are certain to happen count: none in a branch of an `if`, in a `try` with handlers, in a
+    method, or in a function that is not called by its name. After `from x import *`, `exec`, `globals()` or a
+    magic that is not known (`%run`), any name may be defined, and nothing is said. Cells that failed, or that
+    are tagged `raises-exception` or `skip-execution`, are not judged.
+
+    ## Sources
+    J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR
+    2019): of 863,878 notebooks that were run again, 24% ended without an error, and 4% gave the same results.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_notebook(self, notebook: NotebookFacts) -> Finding | None:
+        """Name the first read that is proven to fail, and list the others."""
+        if not notebook.missing:
+            return None
+        first = min(notebook.missing, key=lambda one: _severity(one) == "note")
+        others = [one.name for one in notebook.missing if one is not first]
+        more = f" The same holds for {listed((f'`{name}`' for name in others), most=NAMED)}." if others else ""
+        at = first.called or first.read
+        return self.found(
+            f"{_read(first)}, {_why(first)} Run from the top, {at} ends with NameError.{more}",
+            fix=_fix(first),
+            evidence={
+                "name": first.name,
+                "cell": at.cell,
+                "defined_in_cell": first.defined and first.defined.cell,
+                "others": others,
+            },
+            where=Where(f"{notebook.file}, cell {first.read.cell}", first.read.line, first.function or "<module>"),
+            severity=_severity(first),
+        )
+
+
+def _severity(missing: MissingName) -> Severity:
+    return "warning" if missing.ran or missing.defined or missing.deleted else "note"
+
+
+def _read(missing: MissingName) -> str:
+    if missing.called is None:
+        return f"{capitalized(str(missing.read))} reads `{missing.name}`"
+    called = capitalized(str(missing.called))
+    return f"{called} calls `{missing.function}`, which reads `{missing.name}`"
+
+
+def _why(missing: MissingName) -> str:
+    if missing.deleted is not None:
+        return f"which {missing.deleted} has deleted."
+    if missing.defined is not None:
+        at = missing.called or missing.read
+        if missing.defined.cell == at.cell:
+            return f"which is defined only later, in line {missing.defined.line} of the same cell."
+        return f"and nothing above defines it: {missing.defined} does, further below."
+    if missing.ran:
+        return (
+            "and no cell of the notebook defines it. The cell has been run, so the kernel had the name from a "
+            "cell that was deleted or edited since."
+        )
+    return "and no cell of the notebook defines it."
+
+
+def _fix(missing: MissingName) -> tuple[str, ...]:
+    if missing.deleted is not None:
+        return (f"define `{missing.name}` again after it is deleted", "delete it after its last use")
+    if missing.defined is not None:
+        return (f"move the definition of `{missing.name}` above its first use",)
+    return (
+        f"write the definition of `{missing.name}` into the notebook, above its first use",
+        "restart the kernel and run all cells, to see what else is missing",
+    )

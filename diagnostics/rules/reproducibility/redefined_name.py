@@ -1,0 +1,102 @@
+"""See `RedefinedName`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.notebook import CalledValue, GlobalRead, NotebookFacts, ValueKind
+from diagnostics.facts.where import Where
+from diagnostics.text.join import listed
+
+KINDS: dict[ValueKind, str] = {
+    "import": "an import",
+    "function": "a function",
+    "class": "a class",
+    "loop variable": "a loop variable",
+    "literal": "a plain value",
+    "constant": "a plain value",
+    "other": "a value",
+}
+
+
+class RedefinedName(Rule):
+    """A notebook gives a name another meaning, and then uses it in the first one.
+
+    ## What it does
+    Follows the names of a notebook's file from the top, without running it. Names a number, text, list or the
+    like that is called as a function; and a variable that is a value when a function is defined and a loop
+    variable or a function when it is called, or the other way round.
+
+    ## Why it is bad
+    All cells share one namespace. `sum = 0.0` in one cell takes away Python's `sum` from all others, and `for
+    model in models` leaves the last model behind for every function that reads `model`. Which meaning a cell
+    sees depends on what was run last: it works when the cells are run in the order in which they were written,
+    and fails, or computes something else, from the top.
+
+    ## Example
+    ```python
+    # cell 1
+    sum = 0.0
+    for batch in loader:
+        sum += evaluate(batch)
+    # cell 2
+    total = sum(lengths)          # TypeError: 'float' object is not callable
+    ```
+
+    ## Instead
+    ```python
+    # cell 1
+    loss_sum = 0.0
+    for batch in loader:
+        loss_sum += evaluate(batch)
+    # cell 2
+    total = sum(lengths)
+    ```
+
+    ## Thresholds
+    None. A warning where the call fails when the notebook is run from the top: the last value that the name was
+    given cannot be called, whatever the branches taken. A note where only the kind of the value changes.
+
+    ## Known problems
+    Only values that the source shows are recognised: `accuracy = correct / total` may be anything. A name that
+    some function declares `global` is not judged.
+
+    ## Sources
+    Python's documentation, "Built-in Functions" and "Naming and binding".
+    """
+
+    severity = "warning"
+
+    @check
+    def from_notebook(self, notebook: NotebookFacts) -> Finding | None:
+        """Look for a value that is called, then for a variable whose kind changes."""
+        if notebook.called:
+            return self._called(notebook, notebook.called[0])
+        changed = [read for read in notebook.reads if read.changes_kind]
+        return self._changed(notebook, changed[0]) if changed else None
+
+    def _called(self, notebook: NotebookFacts, found: CalledValue) -> Finding:
+        was = f" It was {found.was} before." if found.was else ""
+        by = f"`{found.function}`, in {found.called}," if found.function else found.called
+        others = [one.name for one in notebook.called[1:]]
+        more = f" The same holds for {listed(f'`{name}`' for name in others)}." if others else ""
+        return self.found(
+            f"`{found.name}` is {found.value} since {found.bound}, line {found.bound.line}, and {by} calls it as "
+            f"a function.{was} Run from the top, that ends with TypeError.{more}",
+            fix=(f"give {found.value} another name than `{found.name}`",),
+            evidence={"name": found.name, "bound_in_cell": found.bound.cell, "called_in_cell": found.called.cell},
+            where=Where(f"{notebook.file}, cell {found.bound.cell}", found.bound.line, "<module>"),
+        )
+
+    def _changed(self, notebook: NotebookFacts, read: GlobalRead) -> Finding:
+        kinds = list(dict.fromkeys(KINDS[kind] for kind in read.kinds))
+        places = list(dict.fromkeys(map(str, read.bindings)))
+        return self.found(
+            f"The function `{read.function}` of {read.defined} reads `{read.name}` from the notebook, which is "
+            f"{listed(kinds, 'and')} in turn: {listed(places)} set it. What the function sees depends on which of "
+            "these was run last before the call.",
+            fix=(f"pass it: def {read.function}(..., {read.name})", "give the two meanings two names"),
+            evidence={"function": read.function, "name": read.name, "bindings": len(read.bindings)},
+            where=Where(f"{notebook.file}, cell {read.defined.cell}", read.defined.line, read.function),
+            severity="note",
+        )

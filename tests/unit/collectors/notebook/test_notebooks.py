@@ -1,0 +1,213 @@
+"""Whole notebooks, as other people write them: healthy ones without a warning, broken ones named.
+
+What a warning claims is tried: the cells are run from the top, and end as it says.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import diagnostics
+from diagnostics.collectors.notebook.facts import notebook_facts
+from tests.support.notebooks import in_percent_format, numbered, write
+
+ROOT = Path(__file__).parents[4]
+
+HEALTHY = sorted((ROOT / "tests" / "notebooks" / "healthy").glob("*.txt"))
+
+BROKEN = {
+    "the cell with the optimizer was deleted": (
+        [
+            (1, "class Model:\n    def parameters(self): return [1.0]\nmodel = Model()"),
+            (4, "def train(model, optimizer, epochs):\n    return epochs"),
+            (6, "history = train(model, optimizer, epochs=3)"),
+        ],
+        "name-before-definition",
+        "NameError: name 'optimizer' is not defined",
+        "Cell 3 (In[6]) reads `optimizer`, and no cell of the notebook defines it. The cell has been run, so the "
+        "kernel had the name from a cell that was deleted or edited since. Run from the top, cell 3 (In[6]) ends "
+        "with NameError.",
+    ),
+    "the helper stands below its use": (
+        [(5, "rows = [clean(r) for r in ['a ', ' b']]"), (2, "def clean(r):\n    return r.strip()"), (6, "rows")],
+        "name-before-definition",
+        "NameError: name 'clean' is not defined",
+        "Cell 1 (In[5]) reads `clean`, and nothing above defines it: cell 2 (In[2]) does, further below. Run from "
+        "the top, cell 1 (In[5]) ends with NameError.",
+    ),
+    "a function reads a loader that comes later": (
+        [
+            "def evaluate(model):\n    hits = 0\n    for x, y in val_loader:\n        hits += model(x) == y\n"
+            "    return hits",
+            "def report(model):\n    print(evaluate(model))",
+            "report(abs)",
+            "val_loader = [(-1, 1)]\nreport(abs)",
+        ],
+        "name-before-definition",
+        "NameError: name 'val_loader' is not defined",
+        "Cell 3 calls `evaluate`, which reads `val_loader`, and nothing above defines it: cell 4 does, further "
+        "below. Run from the top, cell 3 ends with NameError.",
+    ),
+    "memory was freed too early": (
+        numbered("model = [1.0]\nbig = [0] * 10", "del big, model", "print(model)"),
+        "name-before-definition",
+        "NameError: name 'model' is not defined",
+        "Cell 3 (In[3]) reads `model`, which cell 2 (In[2]) has deleted. Run from the top, cell 3 (In[3]) ends "
+        "with NameError.",
+    ),
+    "sum was a running loss": (
+        [
+            (3, "sum = 0.0\nfor loss in [0.5, 0.25]:\n    sum += loss\nprint(f'mean loss {sum / 2}')"),
+            (1, "lengths = [3, 4]"),
+            (2, "def mean(values):\n    return sum(values) / len(values)"),
+            (9, "mean(lengths)"),
+        ],
+        "redefined-name",
+        "TypeError: 'float' object is not callable",
+        "`sum` is a number since cell 1 (In[3]), line 1, and `mean`, in cell 3 (In[2]), calls it as a function. "
+        "It was built in before. Run from the top, that ends with TypeError.",
+    ),
+    "the metric became its value": (
+        [
+            (1, "def accuracy(hits, rows):\n    return hits / rows"),
+            (2, "accuracy = f'{accuracy(3, 4):.0%}'\naccuracy"),
+            (8, "accuracy(1, 2)"),
+        ],
+        "redefined-name",
+        "TypeError: 'str' object is not callable",
+        "`accuracy` is a text since cell 2 (In[2]), line 1, and cell 3 (In[8]) calls it as a function. It was a "
+        "function before. Run from the top, that ends with TypeError.",
+    ),
+}
+
+NOTED = {
+    "x for xb": (
+        numbered(
+            "model, loader = abs, [(1, 1), (2, 2)]",
+            "for x, y in loader:\n    model(x)",
+            "def hits(loader):\n    n = 0\n    for xb, yb in loader:\n        n += model(x) == yb\n    return n",
+            "hits(loader)",
+        ),
+        "function-reads-globals",
+        "`hits` reads `x`, which only a loop sets, in cell 2 (In[2]), and is called outside of it: it gets the "
+        "last value of the loop. 1 function of the notebook reads variables that it is not given: `hits` reads "
+        "`model` and `x`.",
+    ),
+    "the last model of a loop": (
+        numbered(
+            "model = max([abs], key=id)",
+            "def score():\n    return model(1)",
+            "for model in (abs, round):\n    score()",
+            "score()",
+        ),
+        "redefined-name",
+        "The function `score` of cell 2 (In[2]) reads `model` from the notebook, which is a value and a loop "
+        "variable in turn: cell 1 (In[1]) and cell 3 (In[3]) set it. What the function sees depends on which of "
+        "these was run last before the call.",
+    ),
+    "the rate was changed after the training": (
+        [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
+        "cells-out-of-order",
+        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets it, was run for the last time: its results "
+        "are of an earlier state, which the notebook no longer holds if that cell was changed.",
+    ),
+    "the second experiment was shown above": (
+        [(1, "lr = 1e-2"), (5, "losses = [1 - lr * n for n in range(3)]"), (4, "lr = 1e-4"), (6, "losses")],
+        "cells-out-of-order",
+        "Cell 2 (In[5]) got `lr` from cell 3 (In[4]) when it was run, and gets it from cell 1 (In[1]) when the "
+        "notebook is run from the top.",
+    ),
+    "not run, and perhaps given from outside": (
+        ["import os", "print(given_by_the_platform)"],
+        "name-before-definition",
+        "Cell 2 reads `given_by_the_platform`, and no cell of the notebook defines it. Run from the top, cell 2 "
+        "ends with NameError.",
+    ),
+}
+
+
+def from_the_top(cells):
+    """Run cells until one fails, and return its error."""
+    shell = InteractiveShell()
+    try:
+        for cell in cells:
+            source = cell if isinstance(cell, str) else cell[1]
+            error = shell.run_cell(source, silent=True).error_in_exec
+            if error is not None:
+                return f"{type(error).__name__}: {error}"
+    finally:
+        shell.history_manager.end_session() if shell.history_manager else None
+    return ""
+
+
+@pytest.mark.parametrize("source", HEALTHY, ids=lambda path: path.stem)
+def test_a_healthy_notebook_gets_no_warning(tmp_path, source):
+    cells = in_percent_format(source.read_text())
+    assert len(cells) > 3
+    report = diagnostics.check_notebook(write(tmp_path / "n.ipynb", *cells))
+    assert [str(finding) for finding in report.findings if finding.severity != "note"] == []
+    assert report.ok
+    assert not report.faults
+    assert report.stages[0].detail == f"of {len(cells)} cells"  # all were read
+
+
+@pytest.mark.parametrize(("cells", "rule", "error", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_notebook_fails_as_it_is_told(tmp_path, capsys, cells, rule, error, message):
+    report = diagnostics.check_notebook(write(tmp_path / "n.ipynb", *cells))
+    warnings = [finding for finding in report.findings if finding.severity == "warning"]
+    assert [(finding.rule, finding.message) for finding in warnings] == [(rule, message)]
+    assert not report.ok
+    assert from_the_top(cells) == error
+
+
+@pytest.mark.parametrize(("cells", "rule", "message"), NOTED.values(), ids=NOTED)
+def test_what_is_no_proof_is_a_note(tmp_path, cells, rule, message):
+    report = diagnostics.check_notebook(write(tmp_path / "n.ipynb", *cells))
+    assert (rule, "note", message) in [(f.rule, f.severity, f.message) for f in report.findings]
+    assert report.ok
+
+
+def test_a_cell_that_is_no_python_is_named_and_what_comes_after_it_is_not_judged(tmp_path):
+    cells = numbered("x = 1", "def f(:", "print(perhaps_from_there)")
+    report = diagnostics.check_notebook(write(tmp_path / "n.ipynb", *cells))
+    assert report.stages[0].detail == (
+        "of 2 cells; not Python: cell 2, line 1: invalid syntax; names after it are not judged"
+    )
+    assert report.findings == ()
+
+
+def test_says_how_many_runs_the_notebook_does_not_show(tmp_path):
+    cells = [(3, "x = 1"), (9, "x")]
+    report = diagnostics.check_notebook(write(tmp_path / "n.ipynb", *cells))
+    assert (
+        report.stages[1].detail
+        == "2 of 2 cells run, up to In[9]; 7 other runs: of cells run again, deleted or changed"
+    )
+    assert report.findings == ()
+
+
+def test_the_numbers_of_several_sessions_are_not_compared(tmp_path):
+    cells = [(1, "lr = 1"), (5, "losses = [lr]"), (4, "lr = 2"), (5, "losses")]
+    assert notebook_facts(write(tmp_path / "n.ipynb", *cells)).reordered == ()
+
+
+@pytest.mark.parametrize("source", sorted((ROOT / "book" / "exhibits").glob("*.md")), ids=lambda path: path.stem)
+def test_the_notebooks_of_the_book_get_no_warning(tmp_path, source):
+    path = tmp_path / f"{source.stem}.ipynb"
+    nbformat.write(jupytext.read(source), path)
+    report = diagnostics.check_notebook(path)
+    assert [f"{f.rule}: {f.message}" for f in report.findings if f.severity != "note"] == []
+    assert re.match(r"of \d+ cells$", report.stages[0].detail)
+
+
+def test_no_framework_is_imported_for_it(tmp_path):
+    path = write(tmp_path / "n.ipynb", "import torch")
+    program = f"import sys, diagnostics; diagnostics.check_notebook({str(path)!r}); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("False\n", "")
