@@ -13,6 +13,8 @@ result = diagnostics.overfit(model, loader, loss_fn, optimizer)   # 1, 2, 5 exam
 scores = diagnostics.baselines(loader)                            # what the model must beat
 diagnostics.compare(fast, slow, inputs).assert_same()             # a vectorised function and its loop twin
 diagnostics.LoaderChecks, diagnostics.GradientChecks              # for tests; fixtures of pytest, too
+report = diagnostics.check_notebook("train.ipynb")                # what would go otherwise from the top
+%load_ext diagnostics                                             # in a notebook: %%diagnose above a cell
 """
 
 # Imported first: it removes the working directory from the path, whose modules could replace those imported here.
@@ -77,3 +79,17 @@ def __getattr__(name: str) -> Any:
     found = getattr(importlib.import_module(f".api.{_LAZY[name]}", __name__), name)
     globals()[name] = found
     return found
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add the cell magic `%%diagnose`: what IPython calls at ``%load_ext diagnostics``."""
+    from .run.ipython_extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Remove it: ``%unload_ext diagnostics``."""
+    from .run.ipython_extension import unload
+
+    unload(shell)

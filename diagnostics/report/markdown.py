@@ -201,7 +201,7 @@ def _environment() -> Iterator[str]:
 
 
 def _to_reproduce(report: Report, private: Redaction) -> Iterator[str]:
-    if report.script is None:
+    if report.script is None or report.script.startswith("In["):  # a cell is run in its notebook
         return
     yield "### To reproduce"
     yield ""

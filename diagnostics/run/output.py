@@ -77,7 +77,8 @@ def rehearse(kind: str) -> None:
         crash = explain(error).crash
     finding = Finding("rehearsal", "note", "data", "message", "fix", where=Where(__file__, 1, "rehearse"))
     report = Report("rehearsal", (finding,), (StageResult("data", "passed"),), crash=crash, faults=("none",))
-    Console(file=io.StringIO(), force_terminal=True, highlight=False).print(report)
+    # In a notebook rich would show it.
+    Console(file=io.StringIO(), force_terminal=True, force_jupyter=False, highlight=False).print(report)
     for each in {"text", kind}:
         report.rendered(each)
 

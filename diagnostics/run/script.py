@@ -174,10 +174,10 @@ def _ending_of(execute: Callable[[], object], stopped: Callable[[], bool]) -> En
     except KeyboardInterrupt as interrupt:
         if stopped():
             return Ending(0)
-        code = _print(interrupt, _of_the_script(interrupt))
+        code = _print(interrupt, without_own_frames(interrupt))
         return Ending(INTERRUPTED if code is None else code, interrupted=code is None)
     except BaseException as error:
-        code = _print(error, _of_the_script(error))
+        code = _print(error, without_own_frames(error))
         return Ending(1 if code is None else code, error)
     return Ending(0)
 
@@ -191,7 +191,7 @@ def _shut_down_threads() -> None:
     try:
         threading._shutdown()  # type: ignore[attr-defined]
     except BaseException as error:  # of an exit function, or Ctrl-C; the interpreter ignores it likewise
-        trace = _of_the_script(error)
+        trace = without_own_frames(error)
         if sys.unraisablehook is not sys.__unraisablehook__:
             unraisable = SimpleNamespace(
                 exc_type=type(error), exc_value=error, exc_traceback=trace, err_msg=None, object=threading
@@ -231,7 +231,7 @@ def _code_of(leaving: SystemExit) -> int:
     return 1
 
 
-def _of_the_script(error: BaseException) -> TracebackType | None:
+def without_own_frames(error: BaseException) -> TracebackType | None:
     """Remove this library's frames from an exception and its causes, and return its remaining traceback."""
     seen: set[int] = set()
     link: BaseException | None = error
@@ -285,7 +285,7 @@ def _print(error: BaseException, trace: TracebackType | None) -> int | None:
         print("Error in sys.excepthook:", file=sys.stderr)
         if fault.__context__ is error:
             fault.__context__ = None  # it is printed below
-        sys.__excepthook__(type(fault), fault, _of_the_script(fault))
+        sys.__excepthook__(type(fault), fault, without_own_frames(fault))
         print("\nOriginal exception was:", file=sys.stderr)
         sys.__excepthook__(type(error), error, trace)
     return None

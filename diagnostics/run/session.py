@@ -152,7 +152,7 @@ class RunSession:
             self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
         )
         in_others = _seconds_of_children() - self._in_others
-        stages = report.stages or (_nothing_trained(self._run.backward_passes, in_others),)
+        stages = report.stages or (nothing_trained(self._run.backward_passes, in_others),)
         stages = (*stages, *([] if looked is None else [looked]))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:
@@ -198,7 +198,7 @@ class RunSession:
             return f"{self._script.name} does not compile, and was not run"
         rank = self._options.rank
         of_ranks = [] if rank is None or rank.world == 1 else [f"rank {rank.number} of {rank.world}"]
-        parts = [f"ran {self._script.name}", *of_ranks, _duration(ran)]
+        parts = [f"ran {self._script.name}", *of_ranks, duration(ran)]
         if self._limits.reached is not None:
             parts.append(f"stopped after the limit of {self._limits.reached}")
         elif ending.exit_code:
@@ -244,7 +244,7 @@ class RunSession:
         return any(finding.severity in bad for finding in report.findings)
 
 
-def _nothing_trained(backward_passes: int, in_others: float) -> StageResult:
+def nothing_trained(backward_passes: int, in_others: float) -> StageResult:
     """Say what was seen where no training was.
 
     Args:
@@ -260,7 +260,7 @@ def _nothing_trained(backward_passes: int, in_others: float) -> StageResult:
         )
     if in_others >= BUSY_S:
         seen.append(
-            f"none was seen in this process; the processes that it started computed for {_duration(in_others)}, "
+            f"none was seen in this process; the processes that it started computed for {duration(in_others)}, "
             "and what trains in them is not watched: run diagnose on the script that they run, or train in this "
             "process; processes that train together are started by torchrun or accelerate, with -m diagnostics "
             "run before the script"
@@ -281,6 +281,7 @@ def _ended_by_itself(ending: Ending) -> bool:
     return ending.error is None or isinstance(ending.error, AssertionError)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Write a duration: ``2 min 5 s``, ``12.3 s``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

@@ -1,14 +1,14 @@
 """What `diagnose run` says where it saw no training."""
 
-from diagnostics.run.session import BUSY_S, NOTHING_TRAINED, _nothing_trained
+from diagnostics.run.session import BUSY_S, NOTHING_TRAINED, nothing_trained
 
 
 def test_nothing_was_seen():
-    assert _nothing_trained(0, BUSY_S / 2) == NOTHING_TRAINED
+    assert nothing_trained(0, BUSY_S / 2) == NOTHING_TRAINED
 
 
 def test_updates_by_hand():
-    told = _nothing_trained(50, 0.0)
+    told = nothing_trained(50, 0.0)
     assert told.status == "not judged"
     assert told.detail == (
         "backward() was called 50 times, and no PyTorch optimizer stepped with a model: weights that a script "
@@ -18,7 +18,7 @@ def test_updates_by_hand():
 
 
 def test_child_processes():
-    told = _nothing_trained(0, 75.0)
+    told = nothing_trained(0, 75.0)
     assert told.status == "not judged"
     assert told.detail == (
         "none was seen in this process; the processes that it started computed for 1 min 15 s, and what trains in "
