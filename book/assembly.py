@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 from book import chapter_pages, outline, pages, teaching
 from book.execution import Job
 from book.fair_copy import fair_copy
+from book.llms import FOLDER, NAME, llms_txt
 from book.outline import Chapter
 from book.recall_page import recall_page
 from bugs.keeper.catalogue import Exhibit
@@ -136,6 +137,9 @@ def assemble(
     (generated / "cages.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
     (generated / "report.md").write_text(chapter_pages.raw(report_in(fair[first], first)), "utf-8")
+    (source / FOLDER).mkdir()
+    known = pages.in_a_line(exhibits) | {chapter.page: f"{chapter.purpose}." for chapter in chapters}
+    (source / FOLDER / NAME).write_text(llms_txt(source, known), "utf-8")
     return source
 
 

@@ -105,6 +105,14 @@ def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
     return "\n".join(lines)
 
 
+def in_a_line(exhibits: Iterable[Exhibit]) -> dict[str, str]:
+    """Return, by page, what a reader sees in each cage, and which rules name it."""
+    return {
+        one.page: f"{FRAMEWORKS[one.framework]}; you see {seen(one)}; named by {', '.join(one.rules)}"
+        for one in exhibits
+    }
+
+
 def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
     """Return the page that leads from what one sees to the cage and the rule."""
     lines = [

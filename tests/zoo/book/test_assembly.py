@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 from pathlib import Path
 
 import nbformat
@@ -115,6 +116,29 @@ class TestAssemble:
     def test_the_schema_of_the_json_report_lies_beside_the_pages(self, source: Path) -> None:
         schema = json.loads((source / "_static" / "report.schema.json").read_text())
         assert schema["title"] == "Report of diagnose"
+
+    def test_a_text_for_language_models_names_the_pages_of_the_contents_with_a_line_each(
+        self, source: Path
+    ) -> None:
+        text = (source / "_extra" / "llms.txt").read_text()
+        assert text.startswith("# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. This is a ")
+        listed = re.findall(r"^- \[(.+?)\]\((.+?)\.html\): (\S.*)$", text, re.MULTILINE)
+        assert len(listed) == text.count("\n- ")
+        toc = yaml.safe_load((source / "_toc.yml").read_text())
+        assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [
+            part["caption"] for part in toc["parts"]
+        ]
+        entries = [entry for part in toc["parts"] for entry in part["chapters"]]
+        entries += [section for entry in entries for section in entry.get("sections", [])]
+        lines = {page: line for _, page, line in listed}
+        assert set(lines) == {re.sub(r"\.(md|ipynb)$", "", entry["file"]) for entry in entries if "file" in entry}
+        assert all(list(source.glob(f"{page}.*")) for page in lines)
+        assert all(rule in lines[exhibit.page] for exhibit in EXHIBITS for rule in exhibit.rules)
+        assert all(lines[chapter.page] == f"{chapter.purpose}." for chapter in CHAPTERS)
+        assert lines["guide/install"].startswith("You need Python")
+        assert not re.search(r"\]\(|:::", "".join(lines.values()))
+        assert len(text) < 20_000
+        assert "html_extra_path: [_extra]" in (source / "_config.yml").read_text()
 
     def test_the_landing_page_shows_the_report_of_the_run(self, source: Path) -> None:
         assert REPORT in (source / "_generated" / "report.md").read_text()
