@@ -19,6 +19,8 @@ from tests.support.notebooks import in_percent_format, numbered, write
 
 ROOT = Path(__file__).parents[4]
 
+FOLDERS = [ROOT / "book" / name for name in ("chapters", "exhibits", "mysteries")]
+OF_THE_BOOK = [path for folder in FOLDERS for path in sorted(folder.glob("*.md"))]
 HEALTHY = sorted((ROOT / "tests" / "notebooks" / "healthy").glob("*.txt"))
 
 BROKEN = {
@@ -197,7 +199,7 @@ def test_the_numbers_of_several_sessions_are_not_compared(tmp_path):
     assert notebook_facts(write(tmp_path / "n.ipynb", *cells)).reordered == ()
 
 
-@pytest.mark.parametrize("source", sorted((ROOT / "book" / "exhibits").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("source", OF_THE_BOOK, ids=lambda path: path.stem)
 def test_the_notebooks_of_the_book_get_no_warning(tmp_path, source):
     path = tmp_path / f"{source.stem}.ipynb"
     nbformat.write(jupytext.read(source), path)
