@@ -1,4 +1,4 @@
-"""The zoo's own program: `python -m bugs list | run | verify | hint`."""
+"""The zoo's own program: `python -m bugs list | run | verify | export | hint`."""
 
 from __future__ import annotations
 
@@ -75,6 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--jobs", type=_above_zero, default=2, metavar="N", help="scripts at a time (default: 2)")
     _takes_json(command)
 
+    command = commands.add_parser("export", help="the catalogue as JSON or CSV, for courses and slides")
+    command.set_defaults(command=_export)
+    command.add_argument("--format", choices=("json", "csv"), default="json", help="default: json")
+
     command = commands.add_parser("hint", help="a hint, if you are stuck; 3 says more than 1")
     command.set_defaults(command=_hint)
     command.add_argument("id", metavar="ID")
@@ -117,6 +121,19 @@ def _verify(options: argparse.Namespace) -> int:
     return run_verification(
         [exhibits[id] for id in chosen], seeds=options.seeds, jobs=options.jobs, as_json=options.json
     )
+
+
+def _export(options: argparse.Namespace) -> int:
+    from bugs.keeper.export import as_csv, as_json
+
+    exhibits, broken = survey(options.root)
+    if broken:
+        raise broken[0]
+    if options.format == "json":
+        print(as_json(exhibits.values()))
+    else:
+        print(as_csv(exhibits.values()), end="")
+    return 0
 
 
 def _hint(options: argparse.Namespace) -> int:

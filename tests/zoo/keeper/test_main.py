@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -14,7 +15,38 @@ import pytest
 from bugs.keeper.catalogue import load_catalogue
 
 HERE = str(Path(__file__).parent)
-CATALOGUE = load_catalogue(Path(__file__).parents[3])
+ROOT = Path(__file__).parents[3]
+CATALOGUE = load_catalogue(ROOT)
+
+
+class TestExport:
+    def test_json_and_csv_hold_the_same_rows(self, zoo: Any) -> None:
+        zoo.cage("01_first", title='A title, with a comma and "quotes"', rules=["labels-out-of-range", "second"])
+        zoo.cage()
+        told = json.loads(zoo.bugs("export").stdout)["exhibits"]
+        rows = list(csv.DictReader(zoo.bugs("export", "--format", "csv").stdout.splitlines()))
+        assert [row["id"] for row in told] == ["01", "04"]
+        assert told[0]["rules"] == ["labels-out-of-range", "second"]
+        as_text = [
+            {name: " ".join(cell) if isinstance(cell, list) else str(cell) for name, cell in row.items()}
+            for row in told
+        ]
+        assert rows == as_text
+
+    def test_paths_of_the_real_catalogue_are_there(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "bugs", "export"], capture_output=True, text=True, cwd=ROOT, check=True
+        )
+        told = json.loads(done.stdout)["exhibits"]
+        assert [row["id"] for row in told] == list(CATALOGUE)
+        assert all((ROOT / row[name]).is_file() for row in told for name in ("script", "solution"))
+        assert all(row["fails_with"] and row["repaired_when"] and row["sources"] for row in told)
+
+    def test_refuses_a_broken_manifest(self, zoo: Any) -> None:
+        zoo.cage("01_first", budget_s="soon")
+        done = zoo.bugs("export", "--format", "csv")
+        assert (done.stdout, done.returncode) == ("", 2)
+        assert "bugs/01_first/exhibit.toml" in done.stderr
 
 
 class TestList:
