@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint(width=512, layers=4)  # as wide as real ones; set ZOO_MODEL for another
+MODEL = lab.checkpoint(width=384, layers=4)  # as wide as some real ones; set ZOO_MODEL for another
 MAX_WORDS = 23  # only short pairs, for a wide model takes its time on a CPU
 MAX_LENGTH = 30  # tokens; every row is padded or cut to it, so that one compiled step serves all batches
 BATCH_SIZE = 8

@@ -7,7 +7,7 @@ import os
 from bugs.lab.checkpoint import LAYERS, WIDTH, checkpoint
 from bugs.lab.corpus import generated
 
-CHECKPOINTS = ((WIDTH, LAYERS), (512, 4))  # width and layers of all that the exhibits ask for
+CHECKPOINTS = ((WIDTH, LAYERS), (384, 4))  # width and layers of all that the exhibits ask for
 
 
 def prepare() -> None:
