@@ -104,7 +104,7 @@ class Walk:
 
     def _report(self) -> Report:
         from diagnostics.facts.data import DatasetFacts
-        from diagnostics.facts.pipeline import LossFacts, LossInputFacts, ModelFacts, OptimizerFacts
+        from diagnostics.facts.pipeline import LossFacts, LossInputFacts, ModelFacts, OptimizerFacts, OutputFacts
         from diagnostics.facts.trials import TrialFacts
         from diagnostics.report.build import evaluated
 
@@ -116,7 +116,7 @@ class Walk:
             stages=tuple(self._results.values()),
             crash=self._crash,
             facts=self.evaluator.known(
-                DatasetFacts, LossFacts, LossInputFacts, TrialFacts, ModelFacts, OptimizerFacts
+                DatasetFacts, OutputFacts, LossFacts, LossInputFacts, TrialFacts, ModelFacts, OptimizerFacts
             ),
         )
 

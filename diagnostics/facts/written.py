@@ -41,15 +41,32 @@ class UnreadSplit:
 
 
 @dataclass(frozen=True)
+class ConstantArgmax:
+    """An argmax over the last axis of a model's answers, of which there is one for each example: always 0.
+
+    Attributes:
+        of: what it is taken of, as written: ``outputs``.
+        answers: the shape of the answers to a batch: (examples, 1).
+        where: the line.
+    """
+
+    of: str
+    answers: tuple[int, ...]
+    where: Where
+
+
+@dataclass(frozen=True)
 class WrittenFacts:
     """What stands in the script and the modules beside it that it has imported.
 
     Attributes:
         kept: models kept by reference.
         unread: splits that are never read.
+        argmaxes: those that are always 0.
     """
 
     described: ClassVar[str] = "the source of the script"
 
     kept: tuple[KeptModel, ...] = ()
     unread: tuple[UnreadSplit, ...] = ()
+    argmaxes: tuple[ConstantArgmax, ...] = ()

@@ -12,6 +12,7 @@ from pathlib import Path
 from diagnostics.api.explain import explanation_of
 from diagnostics.collectors.source.read import files_of, written_facts
 from diagnostics.errors import message_of
+from diagnostics.facts.written import WrittenFacts
 from diagnostics.report.build import extended
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report, StageResult
@@ -173,8 +174,8 @@ class RunSession:
         if file is None or not watched or watched[-1].watched is None:
             return trainings
         try:
-            facts = written_facts(files_of(file, self._script.folder))
-            if not facts.kept and not facts.unread:
+            facts = written_facts(files_of(file, self._script.folder), _answers(trainings))
+            if facts == WrittenFacts():
                 return trainings
             seen = dataclasses.replace(watched[-1], watched=extended(watched[-1].watched, (facts,)))
         except Exception as fault:  # an error of this library must not prevent the report
@@ -242,6 +243,15 @@ class RunSession:
             return False
         bad = FAIL_ON[: FAIL_ON.index(self._options.fail_on) + 1]
         return any(finding.severity in bad for finding in report.findings)
+
+
+def _answers(trainings: Sequence[TrainingReports]) -> tuple[int, ...] | None:
+    """Return the shape of the answers to a batch; None unless there is one training, and it is known."""
+    from diagnostics.facts.pipeline import OutputFacts
+
+    if len(trainings) != 1 or trainings[0].examined is None:
+        return None
+    return next((fact.shape for fact in trainings[0].examined.facts if isinstance(fact, OutputFacts)), None)
 
 
 def nothing_trained(backward_passes: int, in_others: float) -> StageResult:

@@ -6,12 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import LOOPS, calls, dotted, is_read, own_nodes, scope_name, scopes, targets
+from .scopes import LOOPS, MODEL, calls, dotted, is_read, own_nodes, scope_name, scopes, targets
 
 BEST = re.compile(r"best", re.IGNORECASE)
-MODEL = re.compile(  # and no `model_path`
-    r"(?:^|_)(?:model|net|network|classifier|regressor|encoder|decoder|policy|agent|learner)_?\d*$", re.IGNORECASE
-)
 STOPS = re.compile(r"early|stop|checkpoint|best|keeper|tracker", re.IGNORECASE)
 TRAINS = re.compile(r"backward$|step$|train|fit$|epoch|update$|optimi[sz]e")
 COPIES = ("clone", "deepcopy", "copy", "cpu", "numpy", "tolist", "to")  # `cpu` and `to` may not copy, but often do

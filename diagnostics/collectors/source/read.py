@@ -9,8 +9,9 @@ from pathlib import Path
 
 from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import KeptModel, UnreadSplit, WrittenFacts
+from diagnostics.facts.written import ConstantArgmax, KeptModel, UnreadSplit, WrittenFacts
 
+from .constant_argmax import argmaxes_of_answers
 from .kept_models import kept_models
 from .unread_splits import unread_splits
 
@@ -18,10 +19,16 @@ MOST_FILES = 32
 LARGEST = 2**20  # bytes of a file
 
 
-def written_facts(files: Iterable[str]) -> WrittenFacts:
-    """Return what stands in these files; a file that cannot be read or parsed is left out."""
+def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) -> WrittenFacts:
+    """Return what stands in these files; a file that cannot be read or parsed is left out.
+
+    Args:
+        files: paths.
+        answers: the shape of what the only model that was trained answers to a batch; None if not known.
+    """
     kept: list[KeptModel] = []
     unread: list[UnreadSplit] = []
+    argmaxes: list[ConstantArgmax] = []
     for file in files:
         tree = _parsed(file)
         if tree is None:
@@ -31,7 +38,10 @@ def written_facts(files: Iterable[str]) -> WrittenFacts:
             kept.append(KeptModel(name, model, Where(shown, line, function)))
         for held_out, train, loader, line, function in unread_splits(tree):
             unread.append(UnreadSplit(held_out, train, loader, Where(shown, line, function)))
-    return WrittenFacts(tuple(kept), tuple(unread))
+        if answers is not None and len(answers) == 2 and answers[1] == 1:
+            for of, line, function in argmaxes_of_answers(tree):
+                argmaxes.append(ConstantArgmax(of, answers, Where(shown, line, function)))
+    return WrittenFacts(tuple(kept), tuple(unread), tuple(argmaxes))
 
 
 def files_of(script: str, folder: str | None) -> list[str]:

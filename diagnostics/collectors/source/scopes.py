@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+MODEL = re.compile(  # and no `model_path`
+    r"(?:^|_)(?:model|net|network|classifier|regressor|encoder|decoder|policy|agent|learner)_?\d*$", re.IGNORECASE
+)
 
 
 def dotted(node: ast.AST | None) -> str:

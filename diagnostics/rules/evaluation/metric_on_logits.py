@@ -10,9 +10,12 @@ from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
+from diagnostics.facts.written import WrittenFacts
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
+THRESHOLD = "predictions = (logits > 0).long(), or probabilities > 0.5 where the model ends in a sigmoid"
+TWO_OUTPUTS = "two outputs and cross entropy, of which the argmax is the class"
 # The value of accuracy, F1 and similar metrics for predictions that are all correct, as a fraction or in percent.
 PERFECT = (1.0, 100.0)
 
@@ -23,12 +26,14 @@ class MetricOnLogits(MessageRule):
     ## What it does
     Calls the metric function twice with predictions that are all correct: once as logits, highest at the true
     class, as the evaluation loop passes them, and once as class labels. If the labels get a perfect score and
-    the logits fail or score lower, the conversion from logits to labels is missing.
+    the logits fail or score lower, the conversion from logits to labels is missing. Under `diagnose run` it also
+    reads the script for an argmax of what the model answers, where that is a single score for each example.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
     training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a
-    comparison written by hand broadcasts instead, and returns a wrong number.
+    comparison written by hand broadcasts instead, and returns a wrong number. The argmax of a single score is 0
+    whatever the score, so the reported accuracy is the share of class 0, and never changes.
 
     ## Example
     ```python
@@ -50,7 +55,8 @@ class MetricOnLogits(MessageRule):
     ## Known problems
     A metric that fails on classes too is not judged. Metrics for which lower is better are not compared.
     Where `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check calls
-    that function first.
+    that function first. The source is read only where one model is trained and one is asked, by a name such as
+    `model` or `net`; an argmax in a function of its own, whose arguments are not followed, is missed.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model");
@@ -84,6 +90,21 @@ class MetricOnLogits(MessageRule):
                     evidence={"on_logits": dict(metric.on_logits), "on_classes": dict(metric.on_classes)},
                 )
         return None
+
+    @check
+    def from_source(self, written: WrittenFacts) -> Finding | None:
+        """Look for an argmax over an axis of size 1."""
+        if not written.argmaxes:
+            return None
+        first = written.argmaxes[0]
+        return self.found(
+            f"The model answers with one score for each example, {first.answers}, and the script takes the argmax "
+            f"of `{first.of}` over that axis: the class is 0 for every example, whatever the score.",
+            fix=(THRESHOLD, TWO_OUTPUTS),
+            severity="warning",
+            evidence={"of": first.of, "answers": list(first.answers)},
+            where=first.where,
+        )
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: MetricGotLogits) -> Finding | None:

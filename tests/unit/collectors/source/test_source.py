@@ -5,6 +5,7 @@ from textwrap import dedent
 
 import pytest
 
+from diagnostics.collectors.source.constant_argmax import argmaxes_of_answers
 from diagnostics.collectors.source.kept_models import kept_models
 from diagnostics.collectors.source.read import written_facts
 from diagnostics.collectors.source.unread_splits import unread_splits
@@ -135,3 +136,49 @@ def test_a_file_that_cannot_be_read_has_no_facts(tmp_path):
     broken = tmp_path / "train.py"
     broken.write_text("def f(:\n")
     assert written_facts([str(broken), str(tmp_path / "none.py")]) == written_facts([])
+
+
+class TestArgmaxesOfAnswers:
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "model = Model()\noutputs = model(x)\n_, predicted = torch.max(outputs, 1)",
+            "outputs = model(x)\n_, predicted = torch.max(outputs.data, dim=1)",
+            "predicted = net(x).argmax(dim=1)",
+            "predicted = self.net(x).argmax(-1)",
+            "scores = model.predict(x_test)\nclasses = np.argmax(scores, axis=1)",
+            "classes = np.argmax(model.predict(x_test), axis=-1)",
+            "scores = model(x).detach().cpu().numpy()\nclasses = scores.argmax(axis=1)",
+            "classes = torch.softmax(model(x), dim=1).argmax(1)",
+            "classes = model(**batch).logits.argmax(-1)",
+            "def compute_metrics(pair):\n    logits, labels = pair\n    return logits.argmax(-1) == labels",
+            "def compute_metrics(pair):\n    return pair.predictions.argmax(-1) == pair.label_ids",
+        ],
+    )
+    def test_of_the_answers(self, source):
+        assert len(list(argmaxes_of_answers(ast.parse(source)))) == 1
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "labels = np.argmax(one_hot, axis=1)",  # of targets
+            "outputs = model(x)\nbest = outputs.argmax(0)",  # which example scores highest
+            "outputs = model(x)\nbest = outputs.argmax()",
+            "outputs = model(x)\nhighest = np.max(outputs, axis=1)",  # the score itself
+            "outputs = model(x).reshape(4, 8)\nbest = outputs.argmax(1)",  # another shape
+            "scores = critic_net(x)\nactions = actor_net(x).argmax(1)",  # two models
+            "action = rewards.argmax(1)\nvalue = model(x)",
+            "outputs = model(x)\nbest = outputs.argmax(axis)",
+            "highest, _ = net(states).max(1)",  # the value of a state
+            "highest = net(states).max(1)[0]",
+        ],
+    )
+    def test_of_nothing_else(self, source):
+        assert list(argmaxes_of_answers(ast.parse(source))) == []
+
+    def test_only_where_there_is_one_score_for_each_example(self, tmp_path):
+        script = tmp_path / "train.py"
+        script.write_text("classes = model(x).argmax(1)")
+        assert [found.of for found in written_facts([str(script)], (16, 1)).argmaxes] == ["model(x)"]
+        for answers in (None, (16, 2), (16,), (16, 9, 1)):
+            assert written_facts([str(script)], answers).argmaxes == ()

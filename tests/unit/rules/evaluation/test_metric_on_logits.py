@@ -4,6 +4,8 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import ConstantArgmax, WrittenFacts
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
 
 RULE = MetricOnLogits()
@@ -74,3 +76,15 @@ class TestFromCrash:
             "the model's outputs to classes first."
         )
         assert finding.evidence == {"shape": None}
+
+
+def test_tells_of_an_argmax_over_the_only_score():
+    argmax = ConstantArgmax("outputs", (32, 1), Where("train.py", 40, "evaluate"))
+    finding = RULE.from_source(WrittenFacts(argmaxes=(argmax,)))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "The model answers with one score for each example, (32, 1), and the script takes the argmax of `outputs` "
+        "over that axis: the class is 0 for every example, whatever the score."
+    )
+    assert finding.where.line == 40
+    assert RULE.from_source(WrittenFacts()) is None
