@@ -33,6 +33,7 @@ from .api.overfit import overfit
 from .api.watch import Watch, watch
 from .engine.finding import Finding
 from .errors import CheckFailed, DiagnosticsError, FindingsPresent, InvalidInput
+from .fixed_batch import FixedBatch
 from .report.report import Report
 from .tensor_probe import probe
 
@@ -48,6 +49,7 @@ __all__ = [
     "DiagnosticsError",
     "Finding",
     "FindingsPresent",
+    "FixedBatch",
     "InvalidInput",
     "Report",
     "Watch",

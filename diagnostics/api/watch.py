@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.user_modes import without_user_modes
 from diagnostics.errors import InvalidInput, what
+from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.report import Report
 
 if TYPE_CHECKING:
+    from diagnostics.collectors.pytorch.watch.over_time.looks import OverTime
     from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
     from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
     from diagnostics.report.loggers import MetricLogger
@@ -42,6 +44,7 @@ class Watch:
         facts: tuple[Any, ...],
         stop_after: int | None,
         logger: MetricLogger | None,
+        over_time: OverTime | None = None,
     ) -> None:
         self._probe = probe
         self._name = name
@@ -49,8 +52,11 @@ class Watch:
         self._stop_after = stop_after
         self._logger = logger
         self._closed = False
+        self._over_time = over_time
         if logger is not None:
             probe.on_read = lambda: logger.take(probe.history)
+            if over_time is not None:
+                over_time.on_look = lambda look, layers: logger.look(look, layers, over_time.fixed_batch())
 
     @without_user_modes()
     def step(self, loss: Any = None, labels: Any = None) -> None:
@@ -82,6 +88,8 @@ class Watch:
         if self._closed:
             return
         self._closed = True
+        if self._over_time is not None:
+            self._over_time.close()
         self._probe.close()
         if self._logger is not None:
             self._logger.end(lambda: self.report().findings)
@@ -130,7 +138,10 @@ class Watch:
         with self._probe.still():
             self._probe.read()
             report = watch_report(self._probe, self._name, (*self._facts, *self._probe.course()))
-            return dataclasses.replace(report, traces=self._probe.traces(), failed=self._probe.batch())
+            report = dataclasses.replace(report, traces=self._probe.traces(), failed=self._probe.batch())
+            if (looks := self._over_time) is None:
+                return report
+            return dataclasses.replace(report, fixed_batch=looks.fixed_batch(), histograms=tuple(looks.histograms))
 
     def release(self) -> Report:
         """Stop watching, and release the model and all recorded data at once.
@@ -161,6 +172,9 @@ def watch(
     stop_after: int | None = None,
     trace_steps: Iterable[int] = (),
     logger: Any = None,
+    fixed_batch: FixedBatch | None = None,
+    histograms: bool = False,
+    look_steps: Iterable[int] | None = None,
 ) -> Watch:
     """Watch a model train, and report at which step, in which layer and why training failed.
 
@@ -192,8 +206,14 @@ def watch(
             absolute value of its weights, inputs and outputs, in the first forward pass. They are in the printed
             report and in ``report.traces``. Such a step synchronises with the device at every module.
         logger: also receives the recorded values: a function, called as ``logger({"watch/loss": 0.7, …}, step)``;
-            a TensorBoard ``SummaryWriter``; or a Weights & Biases run. `diagnostics.report.loggers` lists the
-            names. If it raises, the error is a line in the report, and it is not called again.
+            a TensorBoard ``SummaryWriter``; a Weights & Biases run; or the module ``mlflow`` with a run that has
+            begun. `diagnostics.report.loggers` lists the names. If it raises, the error is a line in the report,
+            and it is not called again.
+        fixed_batch: its inputs, targets, predictions and loss are shown over time, in the HTML report and by the
+            logger. It runs in evaluation mode, on a copy of the model.
+        histograms: whether to show the weights and the gradients of each layer over time in the same way.
+        look_steps: steps before which both are looked at, at most 64; None for 0, 1, 2, 5, 10, 20, 50, … Both
+            synchronise with the device there, and only there. The end of the run is looked at as well.
 
     Returns:
         A `Watch`. Memory stays constant over runs of any length: on an accelerator two more copies of the weights
@@ -206,8 +226,10 @@ def watch(
     """
     check_rhythm("watch", every, stop_after)
     traced = check_traced("watch", trace_steps)
+    chosen = None if look_steps is None else check_traced("watch", look_steps, "look_steps")
     _check_model(model)
     optimizers = _optimizers(optimizer)
+    _check_looks(fixed_batch, histograms, optimizers)
 
     from diagnostics.collectors.pytorch.model import uncompiled
     from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
@@ -218,7 +240,13 @@ def watch(
     handover = None if logger is None else MetricLogger(logger, faults)
     probe = TorchWatcher(model, optimizers, every, trace_steps=traced, faults=faults)
     facts = _facts(model, optimizers)
-    return Watch(probe, type(uncompiled(model)).__name__, facts, stop_after, handover)
+    looks = None
+    if fixed_batch is not None or histograms:
+        from diagnostics.collectors.pytorch.watch.over_time.looks import OverTime
+
+        known = (faults, probe.uncovered)
+        looks = OverTime(model, optimizers, fixed_batch, histograms, chosen, lambda: probe.steps, *known)
+    return Watch(probe, type(uncompiled(model)).__name__, facts, stop_after, handover, looks)
 
 
 def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
@@ -237,12 +265,12 @@ def _check_seconds(seconds: Any) -> None:
         )
 
 
-def check_traced(name: str, steps: Any) -> frozenset[int]:
+def check_traced(name: str, steps: Any, argument: str = "trace_steps") -> frozenset[int]:
     """Check that these are step numbers; `name` is that of the called function or class."""
     given = list(steps) if isinstance(steps, Iterable) and not isinstance(steps, str) else None
     if given is None or not all(isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in given):
         raise InvalidInput(
-            f"{name}() was given trace_steps={steps!r}. It takes step numbers, counted from 0: trace_steps=[1, 3]."
+            f"{name}() was given {argument}={steps!r}. It takes step numbers, counted from 0: {argument}=[1, 3]."
         )
     return frozenset(given)
 
@@ -287,6 +315,19 @@ def _optimizers(optimizer: Any) -> list[Any]:
         if not hasattr(inner, "param_groups") or not hasattr(inner, "register_step_pre_hook"):
             raise InvalidInput(f"watch() was given {what(one)} as optimizer. {USAGE}")
     return given
+
+
+def _check_looks(fixed_batch: Any, histograms: bool, optimizers: list[Any]) -> None:
+    if fixed_batch is not None and not isinstance(fixed_batch, FixedBatch):
+        raise InvalidInput(
+            f"watch() was given {what(fixed_batch)} as fixed_batch. It takes a diagnostics.FixedBatch: "
+            "fixed_batch=FixedBatch(inputs, targets, loss_fn)."
+        )
+    if (fixed_batch is not None or histograms) and not optimizers:
+        raise InvalidInput(
+            "watch() was given no optimizer, before whose steps it could look at the fixed batch and the layers. "
+            "Pass it: watch(model, optimizer, histograms=True)."
+        )
 
 
 def _facts(model: Any, optimizers: list[Any]) -> tuple[ModelFacts | OptimizerFacts, ...]:

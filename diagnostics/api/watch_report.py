@@ -93,7 +93,7 @@ def _parts(history: TrainingHistory, probe: Watcher) -> list[StageResult]:
         part("gradients", _norms(history.gradients), "no parameter had a gradient when an optimizer stepped"),
         part("updates", _updates(history.updates), "no step was sampled"),
         part("weights", "kept, to replay a failed step", ""),
-        *([part("trace", "", "")] if "trace" in uncovered else []),
+        *(part(name, "", "") for name in ("trace", "fixed batch", "histograms") if name in uncovered),
     ]
 
 

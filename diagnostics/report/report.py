@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.layers import RangeFacts
     from diagnostics.facts.nonfinite import OriginFacts
+    from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms
     from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
 
@@ -67,6 +68,8 @@ class Report:
         ranges: of its activations.
         traces: every module call in the traced steps.
         failed: the batch in which NaN or inf first appeared; see `batch`.
+        fixed_batch: the looks at a batch, if `watch` was given one.
+        histograms: of weights and gradients, by step, if `watch` was asked for them.
         verbose: whether a terminal shows every stage, and each rule that could not be judged.
         facts: for the rules that judge examination and run together; see `judged_as_a_whole`.
     """
@@ -88,6 +91,8 @@ class Report:
     ranges: RangeFacts | None = field(default=None, compare=False)
     traces: tuple[TraceFacts, ...] = field(default=(), compare=False)
     failed: FailedBatch | None = field(default=None, compare=False)
+    fixed_batch: FixedBatchFacts | None = field(default=None, compare=False)
+    histograms: tuple[LayerHistograms, ...] = field(default=(), compare=False)
     verbose: bool = field(default=False, compare=False)
     facts: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 

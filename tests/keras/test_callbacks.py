@@ -58,7 +58,7 @@ class TestRefuses:
     def test_what_is_no_logger(self, name):
         assert self.refused(name, logger=3) == (
             f"{name}() was given an int as logger. It takes a function of a dict and a step, a TensorBoard "
-            "SummaryWriter, or a Weights & Biases run."
+            "SummaryWriter, a Weights & Biases run, or the module mlflow."
         )
 
 

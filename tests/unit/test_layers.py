@@ -16,6 +16,7 @@ ROOT_MODULES = {  # each stands in the place of the layer that it names, or belo
     "pytest_plugin": "cli",
     "config": "report",
     "failed_batch": None,
+    "fixed_batch": None,
     "errors": None,
     "launch": None,
     "tensor_probe": None,

@@ -12,6 +12,7 @@ def test_the_exported_names_are_these_and_no_others():
         "DiagnosticsError",
         "Finding",
         "FindingsPresent",
+        "FixedBatch",
         "InvalidInput",
         "Report",
         "Watch",

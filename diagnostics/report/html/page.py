@@ -20,6 +20,7 @@ from diagnostics.text.visible import escaped, shortened
 from . import charts as html_charts
 from . import heat_map as html_heat_map
 from .charts import Axis, Dots
+from .over_time import fixed_batch_section, histograms_section
 from .ranges import ranges_section
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ def parts(report: Report) -> Iterator[str]:
         yield section("Traced steps", "".join(map(_trace, report.traces)))
     if report.history is not None and len(report.history.steps.steps):
         yield section("Course of the run", _course(report, report.history))
+    if report.fixed_batch is not None:
+        yield section("A fixed batch over time", fixed_batch_section(report.fixed_batch))
+    if report.histograms:
+        yield section("Weights and gradients over time", histograms_section(report.histograms))
     if report.ranges is not None and report.ranges.modules:
         yield section("Activation ranges", ranges_section(report.ranges))
     if report.not_applicable:

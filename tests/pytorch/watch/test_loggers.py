@@ -3,7 +3,9 @@
 import ast
 import importlib.util
 import math
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from torch import nn
 
 import diagnostics
 from diagnostics.engine.finding import Finding
+from diagnostics.facts.over_time import FixedBatchFacts, Histogram, LayerHistograms, Look
 from diagnostics.report.loggers import MetricLogger
 from tests.support.courses import recorded
 
@@ -47,7 +50,25 @@ def handed(*histories, findings=()):
     return given, faults
 
 
+LOOK = Look(5, 0.5, ("dog | cat", "cat"), (False, True))
+BATCH = FixedBatchFacts(2, ("a\nb", "c"), ("cat", "cat"), (LOOK,))
+COUNTED = Histogram(np.linspace(-1, 1, 5), np.array([1, 2, 3, 4]), np.zeros(5), 0.5, 2.0, 0, 1.0)
+LAYERS = LayerHistograms(5, {"body": COUNTED}, {"body": COUNTED})
+
+
+def looked(logger):
+    """Log one look; return the faults."""
+    faults = {}
+    MetricLogger(logger, faults).look(LOOK, LAYERS, BATCH)
+    return faults
+
+
 class TestFunction:
+    def test_gets_the_loss_of_a_fixed_batch(self):
+        given = []
+        assert looked(lambda values, step: given.append((step, values))) == {}
+        assert given == [(5, {"watch/fixed_batch_loss": 0.5})]
+
     def test_gets_each_step_once(self):
         given, faults = handed(history(2), history(2), history(3))
         assert [step for step, _ in given] == [0, 1, 2]
@@ -106,12 +127,27 @@ class Writer:
     """Stands for the documented interface of TensorBoard's SummaryWriter, whose package is not installed here."""
 
     def __init__(self):
-        self.scalars, self.texts, self.flushed = [], [], 0
+        self.scalars, self.texts, self.histograms, self.flushed = [], [], [], 0
 
     def add_scalar(
         self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False
     ):
         self.scalars.append((tag, scalar_value, global_step))
+
+    def add_histogram_raw(
+        self,
+        tag,
+        min,
+        max,
+        num,
+        sum,
+        sum_squares,
+        bucket_limits,
+        bucket_counts,
+        global_step=None,
+        walltime=None,
+    ):
+        self.histograms.append((tag, global_step, (min, max), num, sum, sum_squares, bucket_limits, bucket_counts))
 
     def add_text(self, tag, text_string, global_step=None, walltime=None):
         self.texts.append((tag, text_string, global_step))
@@ -134,12 +170,22 @@ class TestTensorBoard:
         ]
         assert (writer.flushed, faults) == (1, {})
 
+    def test_gets_a_table_and_histograms_of_each_look(self):
+        writer = Writer()
+        assert looked(writer) == {}
+        assert writer.scalars == [("watch/fixed_batch_loss", 0.5, 5)]
+        rows = "| input | target | prediction |\n|---|---|---|\n| a b | cat | dog \\| cat |\n| c | cat | cat |"
+        assert writer.texts == [("watch/fixed_batch", rows, 5)]
+        assert [tag for tag, *_ in writer.histograms] == ["watch_weights/body", "watch_gradients/body"]
+        limits = [-0.5, 0.0, 0.5, 1.0]
+        assert writer.histograms[0][1:] == (5, (-1.0, 1.0), 10, 0.5, 2.0, limits, [1, 2, 3, 4])
+
     def test_is_told_if_nothing_was_found(self):
         writer = Writer()
         MetricLogger(writer, {}).end(tuple)
         assert writer.texts == [("watch/findings", "Nothing found.", 0)]
 
-    @pytest.mark.parametrize("method", ["add_scalar", "add_text", "flush"])
+    @pytest.mark.parametrize("method", ["add_scalar", "add_text", "add_histogram_raw", "flush"])
     def test_the_stand_in_takes_what_the_real_one_takes(self, method):
         # PyTorch ships the real writer's source, which needs a package only to be imported.
         source = Path(importlib.util.find_spec("torch").origin).parent / "utils" / "tensorboard" / "writer.py"
@@ -200,6 +246,83 @@ class TestWeightsAndBiases:
             assert [row["also mine"] for row in run.rows.values() if "also mine" in row] == list(range(20))
         assert [row["watch/step"] for row in run.rows.values() if "watch/step" in row] == [0, 5, 9, 13, 17]
 
+    def test_gets_a_table_and_histograms_of_each_look(self, monkeypatch):
+        wandb = SimpleNamespace(
+            Table=lambda columns, data: (columns, data), Histogram=lambda np_histogram: np_histogram
+        )
+        monkeypatch.setitem(sys.modules, "wandb", wandb)
+        run = Run()
+        assert looked(run) == {}
+        table, counts = run.rows.values()
+        assert table["watch/fixed_batch_loss"] == 0.5
+        names, rows = table["watch/fixed_batch"]
+        assert (names, rows[1]) == (["input", "target", "prediction"], ["c", "cat", "cat"])
+        assert counts["watch_gradients/body"] == ([1, 2, 3, 4], [-1.0, -0.5, 0.0, 0.5, 1.0])
+        assert (table["watch/step"], counts["watch/step"]) == (5, 5)
+        assert run.defined["watch_gradients/*"] == "watch/step"
+
+
+class Client:
+    """Stands for the documented interface of MLflow's client, whose package is not installed here."""
+
+    def __init__(self):
+        self.batches, self.texts, self.dicts = [], {}, {}
+
+    def log_batch(self, run_id, metrics=(), params=(), tags=(), synchronous=None):
+        assert run_id == "r1"
+        assert 0 < len(metrics) <= 1000
+        self.batches.append(metrics)
+
+    def log_text(self, run_id, text, artifact_file):
+        self.texts[artifact_file] = text
+
+    def log_dict(self, run_id, dictionary, artifact_file):
+        self.dicts[artifact_file] = dictionary
+
+
+def mlflow(client, active=True):
+    """Stand for the module."""
+    run = SimpleNamespace(info=SimpleNamespace(run_id="r1"))
+    return SimpleNamespace(
+        MlflowClient=lambda: client,
+        active_run=lambda: run if active else None,
+        entities=SimpleNamespace(Metric=lambda key, value, timestamp, step: (key, value, step)),
+    )
+
+
+class TestMLflow:
+    def test_gets_every_step_in_few_requests_and_the_findings(self):
+        client, faults = Client(), {}
+        handover = MetricLogger(mlflow(client), faults)
+        handover.take(lambda: history(400))
+        handover.take(lambda: history(401))
+        handover.end(lambda: (ERROR,))
+        assert faults == {}
+        assert [len(batch) for batch in client.batches] == [1000, 204, 3]
+        assert ("watch/loss", 1.0, 0) in client.batches[0]
+        assert ("watch_update_ratio/body", 0.5, 0) in client.batches[0]
+        assert ("watch/loss", 0.0, 400) in client.batches[-1]
+        assert client.texts["watch/findings.txt"].startswith("error: non-finite-loss")
+
+    def test_gets_a_table_and_histograms_of_each_look(self):
+        client = Client()
+        assert looked(mlflow(client)) == {}
+        assert client.batches == [[("watch/fixed_batch_loss", 0.5, 5)]]
+        assert client.texts["watch/fixed_batch/step_5.md"].endswith("| c | cat | cat |")
+        assert client.dicts["watch/histograms/step_5.json"]["watch_weights/body"]["counts"] == [1, 2, 3, 4]
+
+    def test_a_look_without_a_loss_asks_for_no_metrics(self):
+        client, faults = Client(), {}
+        MetricLogger(mlflow(client), faults).look(Look(5, None, ("", ""), (None, None)), None, BATCH)
+        assert (faults, client.batches) == ({}, [])
+
+    def test_needs_a_run_that_has_begun(self):
+        model = nn.Linear(2, 2)
+        with pytest.raises(diagnostics.InvalidInput, match=r"no run of it is active.*mlflow\.start_run\(\)"):
+            diagnostics.watch(
+                model, torch.optim.SGD(model.parameters(), 0.1), logger=mlflow(Client(), active=False)
+            )
+
 
 class TestRefuses:
     @pytest.mark.parametrize(
@@ -211,7 +334,7 @@ class TestRefuses:
             diagnostics.watch(model, torch.optim.SGD(model.parameters(), lr=0.1), logger=logger)
         assert str(error.value) == (
             f"watch() was given {named} as logger. It takes a function of a dict and a step, a TensorBoard "
-            "SummaryWriter, or a Weights & Biases run."
+            "SummaryWriter, a Weights & Biases run, or the module mlflow."
         )
 
 

@@ -1,0 +1,235 @@
+"""Looks at a fixed batch, on a copy of the model, and at the layers, before chosen steps of the optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.pytorch.batch import loss_in, prediction_in
+from diagnostics.collectors.pytorch.data import to_device
+from diagnostics.collectors.pytorch.local_tensors import is_sharded
+from diagnostics.collectors.pytorch.model import device_of, several_ranks, uncompiled
+from diagnostics.collectors.pytorch.optimizer import unwrapped
+from diagnostics.collectors.pytorch.state import random_states_kept, tensors_kept
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.replay.replay import twin
+from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT, fits
+from diagnostics.errors import InvalidInput, what
+from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms, Look
+from diagnostics.fixed_batch import FixedBatch
+from diagnostics.text.join import count_of
+
+from .decode import CannotDecode, decoded, prediction_texts, target_texts
+from .histogram import histograms
+
+EXAMPLES = 8  # of the batch that are decoded; the loss is that of all
+MOST = 64  # looks in a run: each is kept, and copies the model
+BATCH, LAYERS = "fixed batch", "histograms"
+
+
+def is_look_step(step: int) -> bool:
+    """Whether a step is looked at where no steps are chosen: 0, 1, 2, 5, 10, 20, 50, …; 19 in a million."""
+    return str(step).rstrip("0") in ("", "1", "2", "5")
+
+
+class OverTime:
+    """The looks of one watched run.
+
+    Args:
+        model: the user's.
+        optimizers: of the loop.
+        batch: to decode; None for none.
+        by_layer: whether to take histograms.
+        steps: to look at; None for those of `is_look_step`. After `MOST` looks no step is looked at.
+        count: returns the steps made so far.
+        faults: by part, filled as in `FaultGuard`.
+        uncovered: the same.
+
+    Attributes:
+        on_look: called after each look, with what is new.
+
+    Raises:
+        InvalidInput: the batch is not one.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizers: list[Any],
+        batch: FixedBatch | None,
+        by_layer: bool,
+        steps: Collection[int] | None,
+        count: Callable[[], int],
+        faults: dict[str, str],
+        uncovered: dict[str, str],
+    ) -> None:
+        self._model: nn.Module | None = uncompiled(model)
+        self._layers = Layers(self._model)
+        self._steps, self._count = steps, count
+        self._guard = FaultGuard(faults, uncovered)
+        self._uncovered = uncovered
+        self._device = device_of(self._model)
+        self._batch = None if batch is None else _Held(batch)
+        self._by_layer = by_layer
+        self._looks: list[Look] = []
+        self.histograms: list[LayerHistograms] = []
+        self._latest = -1
+        self.on_look: Callable[[Look | None, LayerHistograms | None], None] | None = None
+        if self._batch is not None and (why := self._why_not()):
+            uncovered[BATCH] = why
+        inner = [unwrapped(optimizer) for optimizer in optimizers]
+        held = [{number for number, _ in self._layers.held_by(optimizer)} for optimizer in inner]
+        self._handles = [
+            optimizer.register_step_pre_hook(lambda *_, mine=mine: self._before_step(mine))
+            for optimizer, mine in zip(inner, held, strict=True)
+        ]
+
+    def fixed_batch(self) -> FixedBatchFacts | None:
+        """Return the looks at the fixed batch; None without one."""
+        if self._batch is None or not self._looks:
+            return None
+        return FixedBatchFacts(self._batch.size, *self._batch.texts, tuple(self._looks))
+
+    def close(self) -> None:
+        """Look at the end of the run, and remove the hooks."""
+        if self._model is None:
+            return
+        if self._latest < self._count() and self._latest >= 0:  # a run without a step has nothing to show
+            self._look(self._count(), set())
+        while self._handles:
+            self._handles.pop().remove()
+        self._model = None
+
+    def _before_step(self, held: set[int]) -> None:
+        step = self._count()
+        chosen = is_look_step(step) if self._steps is None else step in self._steps
+        if chosen and step > self._latest and len(self._looks) < MOST and len(self.histograms) < MOST:
+            self._look(step, held)
+
+    def _look(self, step: int, held: set[int]) -> None:
+        self._latest = step
+        looks, measured = len(self._looks), len(self.histograms)
+        if self._batch is not None and BATCH not in self._uncovered:
+            self._guard.run(BATCH, self._decode, step)
+        if self._by_layer:
+            self._guard.run(LAYERS, self._measure, step, held)
+        if self.on_look is not None:
+            self.on_look(
+                self._looks[-1] if len(self._looks) > looks else None,
+                self.histograms[-1] if len(self.histograms) > measured else None,
+            )
+
+    def _measure(self, step: int, held: set[int]) -> None:
+        with torch.no_grad(), own_run():
+            self.histograms.append(histograms(self._layers, held, step))
+
+    def _decode(self, step: int) -> None:
+        assert self._model is not None
+        assert self._batch is not None
+        try:
+            kept = tensors_kept(self._batch.loss_fn)
+            with random_states_kept(), kept, own_run(), own_warnings_ignored(), torch.no_grad():
+                self._looks.append(self._batch.look(twin(self._model, None).eval(), self._device, step))
+        except CannotDecode as reason:
+            self._uncovered[BATCH] = str(reason)
+
+    def _why_not(self) -> str:
+        if ranks := several_ranks():
+            return f"{ranks} processes train together, and a forward pass in one of them could wait for the others"
+        if any(map(is_sharded, self._layers.parameters.values())):
+            return "the model is sharded, and a copy of it would be, too"
+        if not fits(self._layers.parameters):
+            return f"a copy of the model would need more than {LIMIT // 2**20} MiB"
+        return ""
+
+
+class _Held:
+    """The user's batch: a copy, which what the loop does to the original does not change."""
+
+    def __init__(self, batch: FixedBatch) -> None:
+        self._batch, self.loss_fn = batch, batch.loss_fn
+        self._inputs = _copied(batch.inputs)
+        self._targets = _copied(batch.targets)
+        found = [tensor for tensor in tensors(self._inputs) if tensor.ndim]
+        if not found:
+            raise InvalidInput(
+                f"FixedBatch() was given {what(batch.inputs)} as inputs. It takes a tensor (examples, …), or a "
+                "tuple or dict that holds some."
+            )
+        self.size = len(found[0])
+        labels = self._inputs.get("labels") if isinstance(self._inputs, Mapping) else None
+        self._answers: Any = self._targets if self._targets is not None else labels
+        if isinstance(self._answers, Tensor) and self._answers.shape[:1] != (self.size,):
+            raise InvalidInput(
+                f"FixedBatch() was given inputs with {count_of(self.size, 'example')}, and targets of shape "
+                f"{tuple(self._answers.shape)}. Both need the same first axis."
+            )
+        self._shown = found[0][:EXAMPLES].cpu()
+        self._texts: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The inputs and the targets of the examples shown.
+
+        Raises:
+            CannotDecode: a function of the user's raised.
+        """
+        if self._texts is None:
+            batch, answers = self._batch, self._answers
+            inputs = tuple(decoded(batch.decode, row, "decode") for row in self._shown)
+            of_targets: tuple[str, ...] = ()
+            if isinstance(answers, Tensor):
+                of_targets = target_texts(answers[:EXAMPLES].cpu(), batch.decode_target)
+            self._texts = inputs, of_targets
+        return self._texts
+
+    def look(self, model: nn.Module, device: torch.device, step: int) -> Look:
+        """Run a copy of the model.
+
+        Raises:
+            CannotDecode: the batch does not fit the model, or a function of the user's raised.
+        """
+        assert self.texts  # first, so that the user's functions fail before the pass
+        inputs, targets = to_device(_copied(self._inputs), device), to_device(self._targets, device)
+        try:
+            outputs = _called(model, inputs)
+        except Exception as error:
+            raise CannotDecode(f"the model raised {type(error).__name__} for it: {error}") from None
+        prediction = prediction_in(outputs)
+        if prediction is None or prediction.shape[:1] != (self.size,):
+            shape = "no tensor" if prediction is None else f"a tensor of shape {tuple(prediction.shape)}"
+            raise CannotDecode(f"the model returned {shape} for {count_of(self.size, 'example')}")
+        answers = self._answers[:EXAMPLES].cpu() if isinstance(self._answers, Tensor) else None
+        shown = prediction[:EXAMPLES].float().cpu()
+        said, right = prediction_texts(shown, answers, self._batch.decode_target)
+        return Look(step, self._loss(outputs, targets), said, right)
+
+    def _loss(self, outputs: Any, targets: Any) -> float | None:
+        if self.loss_fn is None:
+            loss = loss_in(outputs)
+        else:
+            try:
+                loss = self.loss_fn(outputs, targets)
+            except Exception as error:
+                raise CannotDecode(f"loss_fn raised {type(error).__name__} for it: {error}") from None
+        return float(loss.float().mean()) if isinstance(loss, Tensor) else None
+
+
+def _called(model: nn.Module, inputs: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        return model(**inputs)
+    return model(*inputs) if isinstance(inputs, tuple | list) else model(inputs)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if isinstance(value, Mapping):
+        return {name: _copied(part) for name, part in value.items()}
+    return type(value)(map(_copied, value)) if type(value) in (tuple, list) else value

@@ -1,0 +1,103 @@
+"""Draws for the HTML report what a fixed batch and the layers looked like at a few steps of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from diagnostics.facts.over_time import FixedBatchFacts, Histogram, LayerHistograms
+from diagnostics.facts.pipeline import Array
+from diagnostics.text.join import count_of
+from diagnostics.text.visible import escaped
+
+COLUMNS = 5  # looks at the batch that are shown, the first and the last among them
+SHOWN = 8  # layers; the others are collapsed
+SIGNS = {True: " \N{CHECK MARK}", False: " \N{MULTIPLICATION SIGN}", None: ""}
+
+
+def fixed_batch_section(facts: FixedBatchFacts) -> str:
+    """Return the predictions for each example, from look to look, below the loss of the batch."""
+    places = sorted({round(place) for place in np.linspace(0, len(facts.looks) - 1, COLUMNS)})
+    looks = [facts.looks[place] for place in places]
+    names = ["input", *(["target"] if facts.targets else []), *(_after(look.step) for look in looks)]
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("", *names))
+    rows = ""
+    if any(look.loss is not None for look in looks):
+        losses = "".join(f"<td>{'' if look.loss is None else f'{look.loss:.4g}'}</td>" for look in looks)
+        rows += f'<tr><th scope="row">loss</th><td></td>{"<td></td>" if facts.targets else ""}{losses}</tr>'
+    for number, text in enumerate(facts.inputs):
+        cells = [text, *([facts.targets[number]] if facts.targets else [])]
+        cells += [look.predictions[number] + SIGNS[look.right[number]] for look in looks]
+        data = "".join(f"<td>{escaped(cell)}</td>" for cell in cells)
+        rows += f'<tr><th scope="row">{number}</th>{data}</tr>'
+    left_out = len(facts.looks) - len(looks)
+    caption = f"The first {len(facts.inputs)} of {count_of(facts.size, 'example')}, in evaluation mode."
+    caption += f" {count_of(left_out, 'look')} between these are left out." if left_out else ""
+    return f'<p class="soft">{caption}</p>{_table("predictions for a fixed batch over time", head, rows)}'
+
+
+def histograms_section(histograms: Sequence[LayerHistograms]) -> str:
+    """Return a row for each layer: the spread of its weights and its gradients, from look to look."""
+    layers = list(dict.fromkeys(name for one in histograms for name in one.weights))
+    steps = ", ".join(f"{one.step:,}" for one in histograms)
+    caption = (
+        f"From left to right, before the steps {steps}: the median, and the bands that hold the middle 50% and "
+        "90% of the values. Each drawing has its own scale, given beside it."
+    )
+    shown = _layers(histograms, layers[:SHOWN])
+    more = layers[SHOWN:]
+    if more:
+        summary = f"<summary>{count_of(len(more), 'more layer')}</summary>"
+        shown += f"<details>{summary}{_layers(histograms, more)}</details>"
+    return f'<p class="soft">{caption}</p>{shown}'
+
+
+def _layers(histograms: Sequence[LayerHistograms], layers: Sequence[str]) -> str:
+    rows = ""
+    for layer in layers:
+        cells = ""
+        for kind, known in (
+            ("weights", [one.weights for one in histograms]),
+            ("gradients", [one.gradients for one in histograms]),
+        ):
+            cells += _cell(f"{kind} of {layer}", layer, known)
+        rows += f'<tr><th scope="row">{escaped(layer)}</th>{cells}</tr>'
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("layer", "weights", "", "gradients", ""))
+    return _table("weights and gradients by layer over time", head, rows)
+
+
+def _cell(title: str, layer: str, known: Sequence[Mapping[str, Histogram]]) -> str:
+    there = [(place, one[layer]) for place, one in enumerate(known) if layer in one]
+    if not there:
+        return "<td></td><td>none</td>"
+    spread = np.stack([histogram.quantiles for _, histogram in there])
+    x = 300 * (np.array([place for place, _ in there]) + 0.5) / len(known)
+    low, high = float(spread.min()), float(spread.max())
+    y = 57 - 54 * (spread - low) / ((high - low) or 1.0)
+    broken = sum(histogram.not_finite for _, histogram in there)
+    note = f"{low:.3g} to {high:.3g}" + (f"; {count_of(broken, 'value')} not finite" if broken else "")
+    drawn = "".join(
+        f'<polygon class="band" points="{_points(x, y[:, upper])} {_points(x[::-1], y[::-1, lower])}"/>'
+        for lower, upper in ((0, 4), (1, 3))
+    )
+    drawn += f'<polyline class="line" points="{_points(x, y[:, 2])}"/>'
+    return (
+        f'<td><svg viewBox="0 0 300 60" width="200" height="40" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escaped(title)}: {note}">{drawn}</svg></td><td>{note}</td>'
+    )
+
+
+def _points(x: Array, y: Array) -> str:
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+
+
+def _after(step: int) -> str:
+    return f"after {count_of(step, 'step')}" if step else "at the start"
+
+
+def _table(name: str, head: str, rows: str) -> str:
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
