@@ -12,11 +12,12 @@ import transformers
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import typed_message
+from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.loggers import check_logger
 from diagnostics.report.report import Report
 
-from .watch import Watch, check_rhythm, check_traced, watch
+from .watch import Watch, check_fixed_batch, check_rhythm, check_traced, watch
 
 FRAMES = 12  # between the Trainer that trains and the callback that it calls; three in version 5
 
@@ -55,9 +56,12 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
             main process.
         trace_steps: steps in which every module call is recorded, as for `watch`.
         logger: also receives the recorded values, in the main process, as for `watch`.
+        fixed_batch, histograms: what is shown over time, as for `watch`: a `FixedBatch` of the inputs that the
+            collator makes, labels included.
 
     Raises:
-        InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, or `logger` is not a logger.
+        InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, `logger` is not a logger, or
+            `fixed_batch` is not a `FixedBatch`.
     """
 
     def __init__(
@@ -67,11 +71,15 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         quiet: bool = False,
         trace_steps: Iterable[int] = (),
         logger: Any = None,
+        fixed_batch: FixedBatch | None = None,
+        histograms: bool = False,
     ) -> None:
         check_rhythm("TrainerCallback", every, stop_after)
         check_logger("TrainerCallback", logger)
         self._trace_steps = check_traced("TrainerCallback", trace_steps)
+        check_fixed_batch("TrainerCallback", fixed_batch)
         self._logger = logger
+        self._shown: dict[str, Any] = {"fixed_batch": fixed_batch, "histograms": histograms}
         self._every = every
         self._stop_after = stop_after
         self._quiet = quiet
@@ -136,6 +144,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
             stop_after=self._stop_after,
             trace_steps=self._trace_steps,
             logger=self._logger if state.is_world_process_zero else None,
+            **self._shown,
         )
         resumed = f", from its step {state.global_step} on, which counts as 0" if state.global_step else ""
         watching._name += f" with a {type(trainer or transformers.Trainer).__name__}{resumed}"

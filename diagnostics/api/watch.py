@@ -88,9 +88,9 @@ class Watch:
         if self._closed:
             return
         self._closed = True
+        self._probe.close()
         if self._over_time is not None:
             self._over_time.close()
-        self._probe.close()
         if self._logger is not None:
             self._logger.end(lambda: self.report().findings)
 
@@ -317,12 +317,17 @@ def _optimizers(optimizer: Any) -> list[Any]:
     return given
 
 
-def _check_looks(fixed_batch: Any, histograms: bool, optimizers: list[Any]) -> None:
-    if fixed_batch is not None and not isinstance(fixed_batch, FixedBatch):
+def check_fixed_batch(name: str, batch: Any) -> None:
+    """Check that it is None or a `FixedBatch`; `name` is that of the called function or class."""
+    if batch is not None and not isinstance(batch, FixedBatch):
         raise InvalidInput(
-            f"watch() was given {what(fixed_batch)} as fixed_batch. It takes a diagnostics.FixedBatch: "
+            f"{name}() was given {what(batch)} as fixed_batch. It takes a diagnostics.FixedBatch: "
             "fixed_batch=FixedBatch(inputs, targets, loss_fn)."
         )
+
+
+def _check_looks(fixed_batch: Any, histograms: bool, optimizers: list[Any]) -> None:
+    check_fixed_batch("watch", fixed_batch)
     if (fixed_batch is not None or histograms) and not optimizers:
         raise InvalidInput(
             "watch() was given no optimizer, before whose steps it could look at the fixed batch and the layers. "

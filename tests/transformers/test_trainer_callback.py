@@ -84,6 +84,26 @@ def assert_same_bits(one, other):
     assert logs[0] == logs[1]
 
 
+def test_a_fixed_batch_and_the_layers_are_shown_over_time(tmp_path):
+    inputs = {name: torch.stack([row[name] for row in points()[:12]]) for name in ("features", "labels")}
+    callback = diagnostics.TrainerCallback(
+        quiet=True,
+        fixed_batch=diagnostics.FixedBatch(inputs, decode_target="abcdefgh".__getitem__),
+        histograms=True,
+    )
+    watched = trained(tmp_path, callback)
+    assert_same_bits(trained(tmp_path), watched)
+    report = callback.report()
+    assert report.faults == ()
+    assert [look.step for look in report.fixed_batch.looks] == [0, 1, 2, 5, 10, 20, 30]
+    with torch.no_grad():
+        expected = watched.model.eval()(**inputs)
+    assert report.fixed_batch.looks[-1].loss == pytest.approx(expected["loss"].item(), rel=1e-5)
+    best = expected["logits"][:8].argmax(1)
+    assert [text[0] for text in report.fixed_batch.looks[-1].predictions] == ["abcdefgh"[n] for n in best]
+    assert list(report.histograms[0].gradients) == ["body.0", "head"]
+
+
 class TestChangesNothing:
     @pytest.mark.parametrize(
         "settings",
