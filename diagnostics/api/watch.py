@@ -210,7 +210,7 @@ def watch(
             begun. `diagnostics.report.loggers` lists the names. If it raises, the error is a line in the report,
             and it is not called again.
         fixed_batch: its inputs, targets, predictions and loss are shown over time, in the HTML report and by the
-            logger. It runs in evaluation mode, on a copy of the model.
+            logger. It runs in evaluation mode, on a copy of the model; what its forward prints is printed.
         histograms: whether to show the weights and the gradients of each layer over time in the same way.
         look_steps: steps before which both are looked at, at most 64; None for 0, 1, 2, 5, 10, 20, 50, … Both
             synchronise with the device there, and only there. The end of the run is looked at as well.

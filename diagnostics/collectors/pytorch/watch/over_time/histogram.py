@@ -48,7 +48,7 @@ def _histogram(parts: list[Tensor]) -> Histogram | None:
     if not size:
         return None
     stride = -(-size // VALUES)
-    read = torch.cat([part[::stride].to("cpu", torch.float64) for part in flat]).numpy()
+    read = torch.cat([part[::stride].cpu().double() for part in flat]).numpy()
     finite = read[np.isfinite(read)]
     if not len(finite):
         return None
