@@ -176,7 +176,11 @@ def _tokens_missing(crash: Crash) -> TokensMissing | None:
                 if text_columns is None:
                     text_columns = tuple(str(n) for n, v in received.items() if isinstance(v, str)) or None
                 names = tuple(str(name) for name in received if name != "num_items_in_batch")  # the Trainer's own
+                if found.kind == "strings" and any(name.endswith("input_ids") for name in names):
+                    return None
                 return TokensMissing(names, text_columns)
+    if found.kind == "strings":
+        return None  # they may lie beside the tokens
     provided = found.get("names")
     return TokensMissing(None if provided is None else tuple(re.findall(r"'([^']+)'", provided)), text_columns)
 
@@ -233,12 +237,17 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
         prediction, target = variables.get("input"), variables.get("target")
         if is_tensor(prediction) and is_tensor(target):
             return ShapesDiffer(_shape(prediction), _shape(target), wants_indices)
+    if found is not None and found.kind == "rows":
+        return ShapesDiffer(rows=(int(found["predictions"]), int(found["targets"])))
+    if found is not None and found.kind == "classes axis":
+        return ShapesDiffer(asked=(_sizes(found["wanted"]), _sizes(found["got"])))
     if found is None or found.get("target") is None:
         return ShapesDiffer(wants_indices=wants_indices)
-    prediction, target = (
-        tuple(int(size) for size in found[name].split(",") if size.strip()) for name in ("prediction", "target")
-    )
-    return ShapesDiffer(prediction, target)
+    return ShapesDiffer(_sizes(found["prediction"]), _sizes(found["target"]))
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in text.split(",") if size.strip())
 
 
 def _not_probabilities(crash: Crash) -> NotProbabilities | None:

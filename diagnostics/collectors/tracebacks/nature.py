@@ -6,6 +6,9 @@ import re
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
+from .named_shapes import differing
+from .own_errors import proved
+
 _NETWORK = re.compile(
     r"(?:Connection|ConnectTimeout|ReadTimeout|Timeout|MaxRetry|NewConnection|Proxy|SSL|HTTP|HfHubHTTP|URL|Gateway"
     r"|NameResolution|RepositoryNotFound|GatedRepo|LocalEntryNotFound|OfflineModeIsEnabled|EntryNotFound)"
@@ -109,10 +112,22 @@ _CHECKS = (
     "Exception",
     "OSError",
 )
+_HANDED_ON = (
+    "A worker or replica raised an error of its own, and PyTorch handed it on: the text does not show that one. "
+    "It stands above, or num_workers=0 and a single GPU show its line. (An exception whose __init__ takes several "
+    "arguments cannot be handed on, and fails with 'missing required positional argument' in its place.)"
+)
 _RAISES = re.compile(r"^(?:raise|assert)\b")
 
 
 def nature_of(crash: CrashFacts) -> str | None:
+    """Say what kind of failure it is, and what its line and numbers prove; None if nothing is known of it."""
+    kind = _kind(crash)
+    more = (proved(crash) if kind else None) or differing(crash.message)
+    return " ".join(part for part in (kind, more) if part) or None
+
+
+def _kind(crash: CrashFacts) -> str | None:
     """Say in a sentence what kind of failure it is, where that is no matter of training; None if it may be one."""
     name, message = crash.exception, crash.message
     if name in _STOPPED:
@@ -136,6 +151,12 @@ def nature_of(crash: CrashFacts) -> str | None:
             "it is a module of yours in another folder."
         )
     last = crash.frames[-1] if crash.frames else None
+    if (
+        last is not None
+        and last.function == "reraise"
+        and last.file.replace("\\", "/").endswith("torch/_utils.py")
+    ):
+        return _HANDED_ON
     if name == "SyntaxError" and last is not None and not last.yours:
         return f"Python cannot read {last.file}: that package needs a newer Python than the one that ran."
     own = last is not None and last.yours

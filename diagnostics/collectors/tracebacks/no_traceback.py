@@ -22,7 +22,10 @@ _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the l
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for|while|with|except|print)\b.*[:)]\s*$"
     r"|Warning:|\b(?:DEBUG|INFO|WARN|WARNING)\b"
 )
-_ENDS_RUN = "ran out of data; interrupting training"  # a warning, as Keras has it
+_ENDS_RUN = (
+    "ran out of data; interrupting training",  # a warning, as Keras has it
+    "Error reported to Coordinator",  # logged as information, by TensorFlow 1
+)
 _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
 _QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
 _NAMED = re.compile(r"(?<![\w.])(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^`]+)")
@@ -67,7 +70,7 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
 
 
 def _may_end_a_run(line: str) -> bool:
-    return _ENDS_RUN in line or not _NO_ERROR.search(line)
+    return any(words in line for words in _ENDS_RUN) or not _NO_ERROR.search(line)
 
 
 def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:

@@ -72,11 +72,15 @@ class ShapesDiffer:
         prediction: shape, if known; None in it for a size that is open, as the batch's is in a graph.
         target: the same.
         wants_indices: whether the loss takes class indices and said that the target has an axis too many.
+        rows: how many predictions and targets there are, where the message tells no more than that.
+        asked: the target's shape that the loss asked for, and the one it got, with the classes along axis 1.
     """
 
     prediction: tuple[int | None, ...] | None = None
     target: tuple[int | None, ...] | None = None
     wants_indices: bool = False
+    rows: tuple[int, int] | None = None
+    asked: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.engine.message_rule import MessageRule
+from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import TextInInputs, TokensMissing
 from diagnostics.facts.data import DatasetFacts
@@ -21,7 +22,7 @@ NO_TOKENS = ("label_ids", "token_type_ids", "position_ids")
 CAUSE = "the dataset was never tokenized, or the raw one was passed instead of the tokenized one"
 
 
-class UntokenizedDataset(Rule):
+class UntokenizedDataset(MessageRule):
     """A model that needs token ids gets plain text.
 
     ## What it does

@@ -18,7 +18,7 @@ class TestNatureOf:
     def test_a_key_error_of_someones_own_names_the_line(self):
         assert nature("KeyError", "'lr'", YOURS) == (
             "It is a KeyError of the code's own, not a failure of training that a rule knows: a dict or table "
-            "has no entry of that name, at train.py:8 in main."
+            "has no entry of that name, at train.py:8 in main. config has no 'lr': print its keys."
         )
 
     @pytest.mark.parametrize(
@@ -39,7 +39,8 @@ class TestNatureOf:
     def test_a_missing_file_names_the_line(self):
         assert nature("FileNotFoundError", "[Errno 2] No such file or directory: 'data.csv'", YOURS) == (
             "It is a failure of the file system, not of the training: a file or folder is not where the code "
-            "looks for it, at train.py:8 in main."
+            "looks for it, at train.py:8 in main. 'data.csv' is looked for from the folder in which the program "
+            "was started: print(os.getcwd())."
         )
 
     def test_a_full_disk(self):
@@ -83,4 +84,4 @@ class TestNatureOf:
         )
         report = explain(text)
         assert report.findings == ()
-        assert report.crash.nature.endswith("at train.py:8 in main.")
+        assert report.crash.nature.endswith("at train.py:8 in main. a has no 'b': print its keys.")

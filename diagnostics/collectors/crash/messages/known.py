@@ -10,19 +10,19 @@ from diagnostics.facts.crash.known import KnownFailure
 
 from .table import Family, Found, Message, all_messages
 
-CERTAIN = "specific"  # the family that is asked first
+CERTAIN = ("specific", "moved")  # the families that are asked first
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
 MOST_SAID = 200  # characters of the message in the evidence
 
 
 def certain(crash: Crash) -> KnownFailure | None:
     """Ask before all others: wordings in which a general message names its cause."""
-    return _first(crash, Family(CERTAIN).messages)
+    return _first(crash, (row for family in CERTAIN for row in Family(family).messages))
 
 
 def last(crash: Crash) -> KnownFailure | None:
     """Ask when no other recogniser knows the crash."""
-    return _first(crash, (row for row in all_messages() if row.cause and row.family != CERTAIN))
+    return _first(crash, (row for row in all_messages() if row.cause and row.family not in CERTAIN))
 
 
 def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
@@ -39,7 +39,7 @@ def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
 
 def _is_within(message: Message, crash: Crash) -> bool:
     files = (frame.file.replace("\\", "/") for frame in crash.facts.frames)
-    frames_tell = crash.facts.frames or message.family == CERTAIN
+    frames_tell = crash.facts.frames or message.family in CERTAIN
     return not message.within or not frames_tell or any(re.search(message.within, file) for file in files)
 
 

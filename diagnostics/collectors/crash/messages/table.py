@@ -32,6 +32,7 @@ from typing import Any
 
 FILES = (
     "specific",
+    "moved",
     "inputs",
     "losses",
     "devices",
@@ -51,6 +52,8 @@ FILES = (
     "data_files",
     "keras_calls",
     "loaders",
+    "torch_calls",
+    "library_calls",
     "codes",
     "others",
 )

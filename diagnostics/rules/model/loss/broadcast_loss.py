@@ -143,6 +143,9 @@ class BroadcastLoss(MessageRule):
                 evidence=evidence,
                 where=crash.where,
             )
+        if symptom.rows is not None or symptom.asked is not None:
+            seen, fix = _rows(*symptom.rows) if symptom.rows else _classes_axis(*(symptom.asked or ((), ())))
+            return self.found(seen, fix=fix, evidence=evidence, where=crash.where)
         if symptom.wants_indices and (prediction is None or target is None):
             return self.found(
                 "The loss reads class indices, one integer per prediction, and the target has an axis too many: "
@@ -176,6 +179,58 @@ class BroadcastLoss(MessageRule):
             evidence=evidence,
             where=crash.where,
         )
+
+
+def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
+    """Say what the two numbers of rows prove, of a message that has no more."""
+    seen = f"The loss got {predictions} predictions for {targets} targets, and needs one for each."
+    print_both = "print both shapes just before the loss"
+    if targets == 0:
+        return (
+            f"{seen} No target is left: the labels are missing from the batch, or were all cut off.",
+            ("print the labels of the batch that fails, and what the collator makes of them", print_both),
+        )
+    if predictions % targets == 0:
+        each = predictions // targets
+        return (
+            f"{seen} That is {each} predictions each: the output keeps an axis (positions, windows or pixels) "
+            "that the targets do not have, or a reshape (x.view(-1, n)) moves other axes into the batch.",
+            (
+                "x = x.flatten(1) before the last layer, with in_features to match: the batch stays axis 0",
+                "pool that axis: x.mean(dim=1), or the last position: x[:, -1]",
+                print_both,
+            ),
+        )
+    if targets % predictions == 0:
+        each = targets // predictions
+        return (
+            f"{seen} That is {each} targets each: a label for each of {each} positions where the model gives one "
+            "answer for the whole, one-hot rows that were flattened, or an output that was cut.",
+            (
+                "a model with an answer for each position, if the labels are of positions",
+                f"target.view(-1, {each}).argmax(1), if they are one-hot",
+                print_both,
+            ),
+        )
+    return (
+        f"{seen} Neither is a multiple of the other: a reshape mixes the batch with other axes, the last batch is "
+        "smaller than a fixed size in the code, or the sequence of labels has another length than that of the "
+        "predictions.",
+        ("x.view(x.size(0), -1), in place of a fixed batch size", print_both),
+    )
+
+
+def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, Fix]:
+    """Say what a loss asks of the target that takes the classes from axis 1 of the prediction."""
+    return (
+        f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted}, and "
+        f"got {got}: most often the classes are the last axis of the prediction, and axis 1 the positions.",
+        (
+            "loss_fn(output.flatten(0, -2), target.flatten()), for outputs of shape (batch, positions, classes)",
+            "loss_fn(output.movedim(-1, 1), target), to keep the axes",
+            "or resize the target, if it is a mask of another size than the output",
+        ),
+    )
 
 
 def _shares_its_target(prediction: tuple[int, ...], target: tuple[int, ...]) -> bool:

@@ -1,0 +1,334 @@
+"""Says what an exception of Python's own proves: which value is missing, and what usually leaves it out.
+
+Read are the message and the line that raised it. What they leave open is told as open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from diagnostics.facts.crash import CrashFacts
+
+from .own_names import IMPORTS, PYTHON_2, pip_name
+
+MOST_READ = 400  # characters of a line or message: names stand at their beginning
+
+_EXPRESSION = r"(?P<held>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]]{0,60}\]|\([^()]{0,60}\))*)"
+_RETURNED_NOTHING = (
+    "what made it returned nothing: a function without return, a branch that no name matched, or an optional "
+    "value that was not given"
+)
+_ROWS = re.compile(r"batch|sample|example|row|item|result|input|data|feature|annot|target|info|record|entry|df\b")
+_CHECKPOINTS = re.compile(r"ckpt|checkpoint|state|weights|pretrain|snapshot|saved|resume|params")
+_CLASSES = re.compile(r"class|label|cat(?:s|eg|id|_)|(?:2|_to_?)(?:id|ix|idx|ind)|vocab|name|tag")
+_PATH = re.compile(r"[\\/]|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$", re.I)
+_KEY = re.compile(r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))$""")
+
+
+def proved(crash: CrashFacts) -> str | None:
+    """Say in a sentence or two what the message and the line prove; None if that is no more than the name says."""
+    line = (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
+    message = crash.first_line[:MOST_READ]
+    for exceptions, pattern, tell in _TOLD:
+        if crash.exception in exceptions and (found := pattern.search(message)) and (said := tell(found, line)):
+            return said
+    if crash.exception == "KeyError":
+        return _key(crash, message, line)
+    return None
+
+
+def _held(line: str, ending: str) -> str | None:
+    """Return the one expression of a line that stands before `ending`, a pattern; None if none, or several."""
+    held = {found["held"] for found in re.finditer(f"{_EXPRESSION}{ending}", line)}
+    return held.pop() if len(held) == 1 else None
+
+
+def _none(found: re.Match[str], line: str) -> str:
+    name = found["name"]
+    held = _held(line, rf"\.{name}\b") or f"The object whose {name} is asked for"
+    if name in ("backward", "item") or (held.endswith("loss") and name != "append"):
+        return (
+            f"{held} is None: the model, or the function that computes the loss, returned none. A model of "
+            "transformers gives one only if the batch has labels; a function of your own needs a return."
+        )
+    if name in ("groups", "group", "start", "span", "end"):
+        return f"{held} is None: the pattern was found nowhere in that text; print the text."
+    return f"{held} is None: {_RETURNED_NOTHING}."
+
+
+def _none_used(found: re.Match[str], line: str) -> str:
+    ending = {"subscriptable": r"\[", "callable": r"\(", "iterable": r"\s*(?::|\)|$)"}.get(found["used"] or "", "")
+    held = _held(line, ending) if ending else None
+    return f"{held or 'The value'} is None: {_RETURNED_NOTHING}."
+
+
+def _unpacked(found: re.Match[str], line: str) -> str:
+    wanted, got = found["wanted"], found["got"]
+    given = got or ("more" if found["way"] == "too many" else "fewer")
+    names, equals, right = line.partition("=")
+    if ".step(" in line or ".reset(" in line:
+        return (
+            f"{wanted} values were expected, and the environment gave {given}: since Gym 0.26, and in Gymnasium, "
+            "step() returns five (observation, reward, terminated, truncated, info), and reset() two."
+        )
+    if re.search(r"\.(?:shape|size\(\))", right if equals else line):
+        held = _held(right, r"\.(?:shape|size\(\))") or "The tensor"
+        axes = f"{given} axes" if got else f"{given} than {wanted} axes"
+        named = f" ({' '.join(names.split())})" if equals and names.count(",") == int(wanted) - 1 else ""
+        return (
+            f"{held} has {axes}, and the line takes it apart into {wanted}{named}: print its shape; unsqueeze(0) "
+            "adds an axis of a batch or of channels, squeeze() removes one of size 1."
+        )
+    if loop := re.match(r"for .{1,80}? in (?P<over>.{1,80}?)(?::|$)", line):
+        return (
+            f"{loop['over']} yields {given if got else given + ' than ' + wanted} values at a time, and the loop "
+            f"has {wanted} names: print(next(iter(...))), and compare it with what __getitem__ or the collate "
+            "function returns."
+        )
+    return (
+        f"The right side gives {given if got else given + ' than ' + wanted} values for {wanted} names: print it "
+        "once. A function that returns one thing more or less than before is the usual reason."
+    )
+
+
+def _key(crash: CrashFacts, message: str, line: str) -> str | None:
+    found = _KEY.match(message)
+    if found is None:
+        return None
+    text = found["text"]
+    holder = _held(line, rf"\[\s*(['\"]){re.escape(text)}\1\s*\]") if text else None
+    holder = holder or _held(line, r"\[(?!['\"])")
+    table, key = holder or "the table", message
+    if any(re.search(r"pandas[\\/]", frame.file) for frame in crash.frames):
+        return (
+            f"The DataFrame has no column or row {key}: print(df.columns). A blank or another capital in the "
+            "name, another separator (sep=), a file without a header, or an index that was not reset are usual."
+        )
+    if holder == "os.environ":
+        return f"The environment variable {text} is not set: launchers such as torchrun set those of the ranks."
+    if text is None:
+        return (
+            f"A label, id or index {key} is met that {table} was not made for: print its keys, and look whether "
+            "the data counts from 1, or has a class more than the configuration."
+        )
+    if _PATH.search(text):
+        return (
+            f"The key is the name of a file: {table} was made from names that are written otherwise (folder, "
+            "extension, slashes), or lacks that file. Print a few of its keys beside it."
+        )
+    if "state_dict" in text or (holder and _CHECKPOINTS.search(holder.lower())):
+        return (
+            f"{_sentence(table)} has no part {key}: the file was saved under other names, or holds the weights "
+            "alone. Print its keys."
+        )
+    if holder and _CLASSES.search(holder.lower()):
+        return (
+            f"{_sentence(table)} has no {key}: the name stands in the data, and the list that {table} was made "
+            "from lacks it. Add it there, or leave such rows out."
+        )
+    if holder and _ROWS.search(holder.lower()):
+        return (
+            f"{_sentence(table)} has no {key}: print its keys. What made it names the field otherwise, or an "
+            "earlier step (a transform, a collator, remove_unused_columns) dropped it."
+        )
+    return f"{_sentence(table)} has no {key}: print its keys." if holder else None
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] if text.startswith("the ") else text
+
+
+def _index(found: re.Match[str], line: str) -> str:
+    if "sys.argv" in line:
+        return "The script was called with fewer arguments than it reads from sys.argv."
+    if ".split(" in line:
+        return (
+            "A line or name has fewer parts than are taken from it: print what is split, an empty last line too."
+        )
+    held = _held(line, r"\[")
+    return (
+        f"{held or 'The list'} has fewer entries than that, perhaps none: print its length. A folder or pattern "
+        "that matches no file gives an empty list."
+    )
+
+
+def _divided(found: re.Match[str], line: str) -> str | None:
+    by = re.search(r"(?://?|%)\s*(?P<by>len\([^()]{1,60}\)|[A-Za-z_][\w.]*)", line)
+    what = by["by"] if by else "The divisor"
+    return (
+        f"{what} is 0: most often nothing was loaded or counted. Print how many files, rows or batches there are."
+    )
+
+
+def _unset(found: re.Match[str], line: str) -> str:
+    return (
+        f"{found['name']} gets its value in a part that did not run: an if that was false, a loop over nothing "
+        "(an empty loader), or a try that failed before. Give it a value first, or look why that part did not run."
+    )
+
+
+def _undefined(found: re.Match[str], line: str) -> str:
+    name = found["name"]
+    if name in PYTHON_2:
+        return f"{name} is of Python 2; Python 3 has {PYTHON_2[name]}. The code was written for Python 2."
+    if name in IMPORTS:
+        return f"The import is missing, or its notebook cell was not run: {IMPORTS[name]}"
+    if name == "_C":
+        return "The package's compiled part is missing: build it for this PyTorch, by the commands of its README."
+    return (
+        f"{name} had no value when the line ran: it is misspelt, not imported, or the notebook cell that sets it "
+        "was not run since the kernel started."
+    )
+
+
+def _condition(found: re.Match[str], line: str) -> str | None:
+    checked = re.match(r"assert\s+(?P<what>[^,]{1,120})", line)
+    return f"The condition does not hold: {checked['what'].strip()}. Print both sides." if checked else None
+
+
+def _callable(found: re.Match[str], line: str) -> str | None:
+    got = found["got"]
+    if got == "module":
+        return "A module is called in place of what it holds: from tqdm import tqdm, not import tqdm."
+    if got in ("list", "tuple", "dict", "str", "int", "float", "bool", "numpy.ndarray", "set"):
+        held = _held(line, r"\(") or "The name"
+        return (
+            f"{held} is a {got} and is called with brackets: a variable hides a function of that name, an "
+            "operator or comma is missing before the bracket, or a property is called."
+        )
+    return None
+
+
+def _keyword(found: re.Match[str], line: str) -> str:
+    call, name = found["call"], found["name"]
+    what = "The class that is made there" if call.endswith("__init__") else f"{call}()"
+    return (
+        f"{what} takes no argument {name}. If it is a library's, the installed version does not know it (yet, or "
+        "any more): see that version's documentation. If it is your own, its definition lacks it."
+    )
+
+
+def _count(found: re.Match[str], line: str) -> str:
+    return (
+        "Compare the call with the definition: a method counts self, and a library's function may have changed "
+        "between versions."
+    )
+
+
+def _text_in(text: str) -> Callable[[re.Match[str], str], str]:
+    return lambda found, line: text.format_map(found.groupdict())
+
+
+_TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], str], str | None]], ...] = (
+    (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), _none),
+    (
+        ("TypeError",),
+        re.compile(
+            r"'NoneType' object is not (?P<used>subscriptable|iterable|callable)"
+            r"|cannot unpack non-iterable NoneType"
+            r"|object of type 'NoneType' has no len|argument of type 'NoneType' is not iterable"
+            r"|unsupported operand type\(s\) for [^\n]{1,20}: (?:'NoneType' and|'\w+' and 'NoneType')"
+        ),
+        _none_used,
+    ),
+    (
+        ("ValueError",),
+        re.compile(
+            r"(?P<way>too many|not enough) values to unpack \(expected (?:at least )?(?P<wanted>\d{1,9})"
+            r"(?:, got (?P<got>\d{1,9}))?\)"
+        ),
+        _unpacked,
+    ),
+    (("IndexError",), re.compile(r"^(?:list|tuple|string|pop) ?\w* (?:index )?out of range"), _index),
+    (("ZeroDivisionError",), re.compile(""), _divided),
+    (
+        ("UnboundLocalError",),
+        re.compile(r"(?:local variable '(?P<name>\w+)' referenced|cannot access local variable '(?P<n>\w+)')"),
+        lambda found, line: _unset(re.search(r"'(?P<name>\w+)'", found[0]) or found, line),
+    ),
+    (("NameError",), re.compile(r"name '(?P<name>\w+)' is not defined"), _undefined),
+    (("AssertionError",), re.compile(r"^$"), _condition),
+    (("TypeError",), re.compile(r"^'(?P<got>[\w.]+)' object is not callable"), _callable),
+    (
+        ("TypeError",),
+        re.compile(r"(?P<call>[\w.]+)\(\) got an unexpected keyword argument '(?P<name>\w+)'"),
+        _keyword,
+    ),
+    (("TypeError",), re.compile(r"missing \d+ required|takes (?:from )?\d+ (?:to \d+ )?positional"), _count),
+    (
+        ("TypeError",),
+        re.compile(r"^(?:string|list|tuple) indices must be integers"),
+        _text_in(
+            "What is indexed by a name is no dict: a loop over a dict gives its keys, a batch may be a list of "
+            "rows, and a file's JSON may be a list. print(type(x)) just before."
+        ),
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers"),
+        _text_in("A size or index is a float: // in place of /, or int(...)."),
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"not supported between instances of '(?P<one>\w+)' and '(?P<other>\w+)'"),
+        _text_in(
+            "A {one} is compared with a {other}: an argument without type=, or a number written as text in a "
+            "configuration (1e-4 is text in YAML, 1.0e-4 a number)."
+        ),
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"expected str, bytes or os\.PathLike object, not (?P<got>\w+)"),
+        _text_in("A path is a {got}: the argument or the configuration does not set it."),
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"Object of type (?P<got>[\w.]+) is not JSON serializable"),
+        _text_in("A {got} is written as JSON, which takes Python's own types: float(x), x.item() or x.tolist()."),
+    ),
+    (
+        ("ValueError",),
+        re.compile(
+            r"could not convert string to float: (?P<text>.{1,60})"
+            r"|invalid literal for int\(\).{0,30}: (?P<int>.{1,60})"
+        ),
+        _text_in(
+            "A text that is no number stands in a column of numbers: a header, an empty cell, an id, or a class "
+            "name. pandas: df.dtypes, and select or encode the columns before training."
+        ),
+    ),
+    (
+        ("UnicodeDecodeError",),
+        re.compile("codec can't decode"),
+        _text_in(
+            'open(path, encoding="utf-8"), or the encoding that the file has; a binary file opened as text fails '
+            "like this, too."
+        ),
+    ),
+    (
+        ("JSONDecodeError",),
+        re.compile(r"Expecting value: line 1 column 1"),
+        _text_in("The text is empty or no JSON at all: a page of an error in place of the file, or another file."),
+    ),
+    (
+        ("JSONDecodeError",),
+        re.compile(r"Extra data"),
+        _text_in("The file holds several JSON values, one a line (JSON Lines): read it line by line."),
+    ),
+    (
+        ("SyntaxError",),
+        re.compile(r"Missing parentheses in call to 'print'"),
+        _text_in("The code was written for Python 2."),
+    ),
+    (
+        ("FileNotFoundError",),
+        re.compile(r"No such file or directory: (?P<path>'(?![/\\]|\w:)[^'\n]{1,200}')"),
+        _text_in("{path} is looked for from the folder in which the program was started: print(os.getcwd())."),
+    ),
+    (
+        ("ModuleNotFoundError", "ImportError"),
+        re.compile(r"No module named '?(?P<module>[\w.]+)'?"),
+        lambda found, line: pip_name(found["module"]),
+    ),
+)

@@ -1,0 +1,79 @@
+"""Names that people meet in a NameError or ImportError, and what brings them."""
+
+from __future__ import annotations
+
+PYTHON_2 = {
+    "xrange": "range",
+    "unicode": "str",
+    "basestring": "str",
+    "raw_input": "input",
+    "unichr": "chr",
+    "long": "int",
+    "reduce": "functools.reduce",
+    "reload": "importlib.reload",
+    "file": "open",
+    "cPickle": "pickle",
+}
+"""Names that Python 2 knew, by what took their place."""
+
+IMPORTS = {
+    "torch": "import torch",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+    "np": "import numpy as np",
+    "pd": "import pandas as pd",
+    "plt": "import matplotlib.pyplot as plt",
+    "tf": "import tensorflow as tf",
+    "keras": "import keras, or from tensorflow import keras",
+    "K": "from keras import backend as K (Keras 2)",
+    "os": "import os",
+    "sys": "import sys",
+    "math": "import math",
+    "random": "import random",
+    "json": "import json",
+    "time": "import time",
+    "tqdm": "from tqdm import tqdm",
+    "Variable": "from torch.autograd import Variable, which PyTorch no longer needs",
+    "init_empty_weights": "pip install accelerate, and restart the process",
+}
+"""The usual import, by the name that it gives."""
+
+_PIP = {
+    "cv2": "opencv-python",
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "torch_scatter": "torch-scatter, built for your PyTorch",
+    "torch_sparse": "torch-sparse, built for your PyTorch",
+    "pytorch_lightning": "lightning",
+    "bs4": "beautifulsoup4",
+    "mpl_toolkits": "matplotlib",
+    "google.protobuf": "protobuf",
+    "tensorboardX": "tensorboardX",
+    "sentence_transformers": "sentence-transformers",
+    "flash_attn": "flash-attn, built for your PyTorch and CUDA",
+    "pkg_resources": '"setuptools<81"',
+    "distutils": "setuptools: Python 3.12 has no distutils of its own",
+    "tensorboard": "tensorboard",
+    "torchvision": "torchvision",
+    "torchaudio": "torchaudio",
+    "timm": "timm",
+    "einops": "einops",
+    "yacs": "yacs",
+    "easydict": "easydict",
+    "h5py": "h5py",
+    "tqdm": "tqdm",
+    "wandb": "wandb",
+}
+
+
+def pip_name(module: str) -> str | None:
+    """Say what installs a module, where its name tells; None if it does not."""
+    top = module.split(".")[0]
+    if top == "imp":
+        return (
+            "Python 3.12 has no module imp: the package that imports it needs an older Python, or a newer release."
+        )
+    package = _PIP.get(module, _PIP.get(top))
+    return None if package is None else f"python -m pip install {package}"
