@@ -214,7 +214,12 @@ def unrecognised(crash: CrashFacts) -> str:
         return f"{said} {crash.nature}"
     if crash.where is not None:
         return f"{said} The line above is the last line of your code that ran."
-    return f"{said} The text shows no line of your own code." if crash.frames else said
+    if crash.frames:
+        return f"{said} The text shows no line of your own code."
+    return (
+        f"{said} Pass the whole traceback, from 'Traceback (most recent call last)' on: the line that raised it "
+        "tells which library refuses what, or whose check of its own it is."
+    )
 
 
 def _closing(report: Report, width: int) -> Iterator[RenderableType]:

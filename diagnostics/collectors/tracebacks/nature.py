@@ -134,6 +134,8 @@ def _kind(crash: CrashFacts) -> str | None:
         return f"{_STOPPED[name][:1].upper()}{_STOPPED[name][1:]}: nothing has failed."
     if _DISK.search(message):
         return "The disk or the quota is full: the training code is not at fault."
+    if name == "RuntimeError" and message.startswith("Unknown error -1"):
+        return "PyTorch could not write a file to its end: most often the disk or the quota is full."
     if _NETWORK.fullmatch(name) or _NO_ANSWER.search(message):
         return (
             "It is a failure of the network or of a server's answer (no connection, no permission, or a wrong "
@@ -167,7 +169,7 @@ def _kind(crash: CrashFacts) -> str | None:
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{_PYTHON[name]}{_at(crash)}"
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
-    if name in ("TypeError", "ValueError") and last is None and _PYTHONS_OWN.search(message):
+    if name in ("TypeError", "ValueError", "IndexError") and last is None and _PYTHONS_OWN.search(message):
         return f"It is Python's own {name}, not a failure of training that a rule knows: {_PYTHON[name]}."
     return _refusal(crash)
 

@@ -78,11 +78,43 @@ def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
     for line in quoted.message.splitlines():
         named = _NAMED.search(line)
         name, message = ("", line) if named is None else (named["name"], named["message"])
-        yield CrashFacts(name.rpartition(".")[2], message.strip(" `*\"'“”"), (), live=False)
+        yield CrashFacts(name.rpartition(".")[2], _unquoted(message), (), live=False)
+
+
+def _unquoted(message: str) -> str:
+    """Remove the marks around a message; a quote at its beginning alone is part of it."""
+    plain = message.strip(' `*"“”')
+    return plain[1:-1] if plain[:1] == plain[-1:] == "'" and plain.count("'") == 2 else plain
 
 
 def named_error(text: str) -> CrashFacts | None:
-    """Return the last error that a short text names (``I get `ValueError: ...`, why?``); None if none."""
+    """Return the last error that a short text names (``I get `ValueError: ...`, why?``); None if none.
+
+    Python's own words are known without the name of their exception, too (``list index out of range``).
+    """
     for message in quoted_messages(text):
-        return next((line for line in reversed(list(lines_of(message))) if line.exception), None)
+        lines = list(lines_of(message))
+        named = next((line for line in reversed(lines) if line.exception), None)
+        return named or next((own for line in lines if (own := _in_pythons_words(line.message))), None)
+    return None
+
+
+_PYTHONS_WORDS = (
+    ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
+    ("AttributeError", re.compile(r"(?:'\w+' object|module '[\w.]+') has no attribute '\w+'")),
+    ("TypeError", re.compile(r"\w+\(\) got an unexpected keyword argument '\w+'")),
+    ("TypeError", re.compile(r"'\w+' object is not (?:callable|iterable|subscriptable)")),
+    ("ModuleNotFoundError", re.compile(r"No module named '[\w.]+'")),
+    ("ImportError", re.compile(r"cannot import name '?\w+'?(?: from '?[\w.]+'?)?")),
+    ("UnboundLocalError", re.compile(r"local variable '\w+' referenced before assignment")),
+    ("NameError", re.compile(r"name '\w+' is not defined")),
+    ("ValueError", re.compile(r"(?:too many|not enough) values to unpack \(expected [^)\n]{1,30}\)")),
+    ("ZeroDivisionError", re.compile(r"(?:integer |float )?division by zero")),
+)
+
+
+def _in_pythons_words(line: str) -> CrashFacts | None:
+    for name, words in _PYTHONS_WORDS:
+        if found := words.search(line):
+            return CrashFacts(name, found[0], (), live=False)
     return None

@@ -35,6 +35,8 @@ def proved(crash: CrashFacts) -> str | None:
             return said
     if crash.exception == "KeyError":
         return _key(crash, message, line)
+    if crash.exception in ("AttributeError", "ModuleAttributeError"):
+        return _attribute(crash, message, line)
     return None
 
 
@@ -97,7 +99,7 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
     if found is None:
         return None
     text = found["text"]
-    holder = _held(line, rf"\[\s*(['\"]){re.escape(text)}\1\s*\]") if text else None
+    holder = _held(line, rf"\[\s*(?P<mark>['\"]){re.escape(text)}(?P=mark)\s*\]") if text else None
     holder = holder or _held(line, r"\[(?!['\"])")
     table, key = holder or "the table", message
     if any(re.search(r"pandas[\\/]", frame.file) for frame in crash.frames):
@@ -137,6 +139,34 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] if text.startswith("the ") else text
+
+
+def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
+    in_python_2 = re.search(r"'module' object has no attribute '(?P<name>\w+)'", message)
+    found = re.search(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", message) or in_python_2
+    if found is not None:
+        held = _held(line, rf"\.{found['name']}\b") or "the module"
+        module = held if in_python_2 else found["module"]
+        return (
+            f"{module} was imported, and has no {found['name']}: it is another release than the code was written "
+            f"for, or another file or folder called {module.split('.')[-1]} was found first. "
+            f"print({module}.__file__) tells which one it is."
+        )
+    found = re.search(r"'(?P<owner>[\w.]+)' object has no attribute '(?P<name>\w+)'", message)
+    if found is None:
+        return None
+    owner, name = found["owner"], found["name"]
+    if owner in ("Tensor", "Variable", "Parameter"):
+        return f"Tensors of the installed PyTorch have no {name}: it came with a later release, or is not theirs."
+    if any(re.search(r"torch[\\/]nn[\\/]modules[\\/]module\.py$", frame.file) for frame in crash.frames[-1:]):
+        return (
+            f"{owner} is a Module that has no {name}: its __init__ does not set it (misspelt, in a branch, or "
+            "after the first use), or what asks for it was written for another class or release."
+        )
+    return (
+        f"{owner} has no {name}. Of a class of your own: it is misspelt, or set in a part that did not run. Of a "
+        "library's: the installed release has another name for it, or the object is of another kind than expected."
+    )
 
 
 def _index(found: re.Match[str], line: str) -> str:
@@ -183,7 +213,7 @@ def _undefined(found: re.Match[str], line: str) -> str:
 
 
 def _condition(found: re.Match[str], line: str) -> str | None:
-    checked = re.match(r"assert\s+(?P<what>[^,]{1,120})", line)
+    checked = re.match(r"assert\s+(?P<what>(?:[^,()\[\]]|\([^()]{0,99}\)|\[[^\[\]]{0,99}\]){1,120})", line)
     return f"The condition does not hold: {checked['what'].strip()}. Print both sides." if checked else None
 
 

@@ -48,6 +48,8 @@ _PIP = {
     "torch_sparse": "torch-sparse, built for your PyTorch",
     "pytorch_lightning": "lightning",
     "bs4": "beautifulsoup4",
+    "pytorch_transformers": "transformers, the name that this package has had since 2019",
+    "pytorch_pretrained_bert": "transformers, the name that this package has had since 2019",
     "mpl_toolkits": "matplotlib",
     "google.protobuf": "protobuf",
     "tensorboardX": "tensorboardX",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.message_rule import MessageRule
+from diagnostics.engine.rule import check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import PadTokenMissing
 
 
-class MissingPadToken(Rule):
+class MissingPadToken(MessageRule):
     """Rows are to be padded, and the tokenizer or the model has no padding token.
 
     ## What it does

@@ -239,7 +239,9 @@ class TestText:
             ),
             (
                 Report("explained", crash=CrashFacts("KeyError", "'a'", (), True)),
-                "No rule recognises this failure.",
+                "No rule recognises this failure. Pass the whole traceback, from 'Traceback (most recent call "
+                "last)' on: the line that raised it tells which library refuses what, or whose check of its own "
+                "it is.",
             ),
             (
                 Report("examined", stages=(StageResult("batch", "failed", "The data is empty."),)),

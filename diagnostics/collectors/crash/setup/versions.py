@@ -74,9 +74,10 @@ def _versions_differ(crash: Crash) -> VersionsDiffer | None:
 
 
 def _is_library_class(owner: str, name: str) -> bool:
-    if owner in ("Model", "Sequential", "Functional", "ModelCheckpoint", "TensorBoard") and _OF_KERAS.fullmatch(
-        name
-    ):
+    of_keras = owner in ("Model", "Sequential", "Functional", "ModelCheckpoint", "TensorBoard")
+    if of_keras and (
+        _OF_KERAS.fullmatch(name) or re.match(r"_[a-z]", name)
+    ):  # only Keras asks for its private names
         return True
     if owner == "Trainer" or not owner:
         return bool(_OF_LIGHTNING.fullmatch(name))
