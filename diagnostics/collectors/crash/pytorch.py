@@ -14,6 +14,7 @@ import numpy as np
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
 from diagnostics.facts.crash import DevicesDiffer, Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TokenBeyondEmbedding, TokensMissing
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import (
     LossMissing,
     MetricGotLogits,
@@ -24,6 +25,7 @@ from diagnostics.facts.crash.loss import (
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 from .frames import Crash
+from .messages.known import explained
 from .messages.table import Family
 
 ELEMENT_WISE = Family("torch-element-wise")  # whose shapes differ may be of a loss, or of positions
@@ -58,6 +60,7 @@ def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     return LabelBeyondOutputs(label=label)
 
 
+STRINGS = "too many dimensions 'str'"  # of the exception from which the one about padding was raised
 NAMELESS = "the examples"  # stands for the column's name where examples are not dicts or tuples
 
 
@@ -69,13 +72,17 @@ def _setting_in_frames(crash: Crash) -> str:
     return OUTPUTS_SETTING
 
 
-def _ragged_columns(crash: Crash) -> RaggedColumns | None:
+def _ragged_columns(crash: Crash) -> RaggedColumns | KnownFailure | None:
     found = _RAGGED.search(crash.facts.message)
     if found is None:
         return None
     one, column = found.get("one") or "", found.get("column")
+    lengths = _ragged_lengths(crash, column)
+    if found.kind == "open" and not lengths:
+        strings = _NO_TOKENS.search(STRINGS) if STRINGS in crash.log else None
+        return RaggedColumns(column=column, is_open=True) if strings is None else explained(strings)
     return RaggedColumns(
-        lengths=_ragged_lengths(crash, column),
+        lengths=lengths,
         clash=differing_sizes(one, found.get("other") or ""),
         column=column,
         axes=one.count(",") + 1 if "," in one else None,

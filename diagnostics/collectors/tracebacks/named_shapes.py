@@ -6,7 +6,7 @@ import re
 
 MOST_READ = 2_000  # characters of a message: shapes stand near its beginning
 
-_SHAPE = re.compile(r"[\[(]\s*(?P<sizes>(?:\d{1,9}|None|\?)(?:\s*,\s*(?:\d{1,9}|None|\?)){0,5}\s*,?)\s*[\])]")
+_SHAPE = re.compile(r"[\[(]\s*(?P<sizes>(?:\d{1,9}|None|\?)(?:\s*,\s*(?:\d{1,9}|None|\?)){1,5}|\d{1,9},)\s*[\])]")
 _ABOUT_SHAPES = re.compile(r"shape|size|dimension|\bdim\b|broadcast|incompatible|mismatch", re.IGNORECASE)
 
 Sizes = tuple[int | None, ...]

@@ -28,7 +28,10 @@ _ENDS_RUN = (
 )
 _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
 _QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
-_NAMED = re.compile(r"(?<![\w.])(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^`]+)")
+_ERROR = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)"
+_NAMED = re.compile(  # in backticks to the next of them, else to the end of the line
+    rf"`(?P<quoted>{_ERROR}): (?P<words>[^`]+)|(?<![\w.])(?P<name>{_ERROR}): (?P<message>.+)"
+)
 _ABORTED = re.compile(
     r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
 )
@@ -77,7 +80,8 @@ def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
     """Yield each line of a quoted message by itself, without quotes, and with the exception that it names."""
     for line in quoted.message.splitlines():
         named = _NAMED.search(line)
-        name, message = ("", line) if named is None else (named["name"], named["message"])
+        name = "" if named is None else named["quoted"] or named["name"]
+        message = line if named is None else named["words"] or named["message"]
         yield CrashFacts(name.rpartition(".")[2], _unquoted(message), (), live=False)
 
 

@@ -38,12 +38,14 @@ class RaggedColumns:
         clash: the two lengths that the message names.
         column: the column that the message names, where its lengths are not known.
         axes: how many axes the examples have, if the message names their shapes; images have three.
+        is_open: whether the message is the same where a column holds text, None or nested lists.
     """
 
     lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     clash: tuple[int, int] | None = None
     column: str | None = None
     axes: int | None = None
+    is_open: bool = False
 
 
 @dataclass(frozen=True)

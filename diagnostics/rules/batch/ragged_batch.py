@@ -94,6 +94,20 @@ class RaggedBatch(MessageRule):
                 where=crash.where,
             )
         column = symptom.column
+        if symptom.is_open:
+            lists = "The lists of a column" if column is None else f"The lists of {_called(column)}"
+            return self.found(
+                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads them, "
+                "or the column holds text, None or lists within lists. The first error of the traceback tells: "
+                "'expected sequence of length' the one, \"too many dimensions 'str'\" or 'Could not infer dtype "
+                "of NoneType' the other.",
+                fix=(
+                    *(PAD_LABELS if column in ("labels", "label") else PAD),
+                    "remove or encode the column, if it is no list of numbers",
+                ),
+                evidence=evidence,
+                where=crash.where,
+            )
         of = "" if column is None else f" in {_called(column)}"
         seen = (
             f"One example has {symptom.clash[0]} values{of} and another {symptom.clash[1]}, so they cannot be "

@@ -33,7 +33,7 @@ def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
     for row in rows:
         match = row.search(text) or row.search(named)
         if match is not None and _is_within(row, crash):
-            return _known(Found(row, match))
+            return explained(Found(row, match))
     return None
 
 
@@ -43,7 +43,8 @@ def _is_within(message: Message, crash: Crash) -> bool:
     return not message.within or not frames_tell or any(re.search(message.within, file) for file in files)
 
 
-def _known(found: Found) -> KnownFailure:
+def explained(found: Found) -> KnownFailure:
+    """Fill the cause and the fix of a row with what its groups hold."""
     held = {name: " ".join((value or "").split()) for name, value in found.match.groupdict().items()}
     message = found.message
     fixes = tuple(fix.format_map(held) for fix in message.fix)

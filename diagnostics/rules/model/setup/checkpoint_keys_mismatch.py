@@ -11,6 +11,7 @@ from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.text.join import count_of, listed
 
 FEW = 0.1  # of the model's keys that were found: a bias or a buffer may have the same name by chance
+MOST_TRIED = 200  # keys, in the search for a prefix
 MAX_KEYS_NAMED = 4  # in the message; the evidence holds them all
 WRAPPERS = {  # what adds a prefix to every key
     "module.": "DataParallel or DistributedDataParallel",
@@ -64,7 +65,7 @@ class CheckpointKeysMismatch(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: CheckpointKeysDiffer) -> Finding | None:
         """Find the prefix that repairs the keys, or name those that differ."""
-        seen, fix = _of_optimizer() if symptom.of_optimizer else _of_model(symptom)
+        seen, fix = _of_optimizer() if symptom.of_optimizer else _of_model(symptom, in_part=True)
         return self.found(
             seen,
             fix=fix,
@@ -72,7 +73,7 @@ class CheckpointKeysMismatch(MessageRule):
                 "model": symptom.model,
                 "missing": list(symptom.missing),
                 "unexpected": list(symptom.unexpected),
-                "prefix": prefix_of(symptom),
+                "prefix": prefix_of(symptom, in_part=True),
             },
             where=crash.where,
         )
@@ -103,17 +104,22 @@ class CheckpointKeysMismatch(MessageRule):
         )
 
 
-def prefix_of(symptom: CheckpointKeysDiffer) -> str | None:
-    """Return the prefix that all unexpected keys have before a missing one; ``-PREFIX`` if the model has it."""
+def prefix_of(symptom: CheckpointKeysDiffer, in_part: bool = False) -> str | None:
+    """Return the prefix that unexpected keys have before the missing ones; ``-PREFIX`` if the model has it.
+
+    Args:
+        symptom: the keys that differ.
+        in_part: whether the checkpoint may hold other parts beside, without that prefix.
+    """
     missing, unexpected = set(symptom.missing), set(symptom.unexpected)
     for longer, shorter, sign in ((unexpected, missing, ""), (missing, unexpected, "-")):
-        if longer and shorter:
-            key = min(longer)
+        for key in sorted(longer)[:MOST_TRIED] if shorter else ():
             ends = [end for end in shorter if key.endswith("." + end)]
             for end in sorted(ends, key=len):
                 prefix = key.removesuffix(end)
                 stripped = {name.removeprefix(prefix) for name in longer if name.startswith(prefix)}
-                if len(stripped & shorter) * 2 > max(len(longer), len(shorter)):
+                is_part = in_part and not sign and len(shorter) > 1 and shorter <= stripped
+                if is_part or len(stripped & shorter) * 2 > max(len(longer), len(shorter)):
                     return sign + prefix
     return None
 
@@ -129,10 +135,17 @@ def _of_optimizer() -> tuple[str, Fix]:
     )
 
 
-def _of_model(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
-    prefix, model = prefix_of(symptom), symptom.model or "the model"
+def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str, Fix]:
+    prefix, model = prefix_of(symptom, in_part), symptom.model or "the model"
     if prefix is not None and not prefix.startswith("-"):
         by = f", which {WRAPPERS[prefix]} adds" if prefix in WRAPPERS else ""
+        if others := [key for key in symptom.unexpected if not key.startswith(prefix)]:
+            return (
+                f"The checkpoint holds the keys of {model} with {prefix!r} in front{by}, and "
+                f"{count_of(len(others), 'key')} of other parts, such as {others[0]}.",
+                f"state = {{key.removeprefix({prefix!r}): value for key, value in state.items() "
+                f"if key.startswith({prefix!r})}}",
+            )
         return (
             f"Every key of the checkpoint begins with {prefix!r}{by}; those of {model} do not.",
             (
