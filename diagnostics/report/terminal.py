@@ -216,10 +216,7 @@ def unrecognised(crash: CrashFacts) -> str:
         return f"{said} The line above is the last line of your code that ran."
     if crash.frames:
         return f"{said} The text shows no line of your own code."
-    return (
-        f"{said} Pass the whole traceback, from 'Traceback (most recent call last)' on: the line that raised it "
-        "tells which library refuses what, or whose check of its own it is."
-    )
+    return f"{said} Pass the whole traceback: the line that raised it tells more."
 
 
 def _closing(report: Report, width: int) -> Iterator[RenderableType]:

@@ -17,6 +17,7 @@ _SUMMARY = re.compile(  # of torchrun, pasted without the traceback above it
     r"^[ \t]*rank[ \t]*: \d+ \(local_rank: \d+\)\s+exitcode[ \t]*: -?\d+ \(pid: \d+\)\s+error_file: \S+",
     re.MULTILINE,
 )
+_FAILED_RANK = re.compile(r"multiprocessing\.api:failed \(exitcode: -?\d+\) local_rank")  # as torchrun logs it
 _HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom")  # of what the next two find, in one quick look
 _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for|while|with|except|print)\b.*[:)]\s*$"
@@ -50,6 +51,8 @@ def last_words(text: str) -> CrashFacts | None:
         return CrashFacts("DistBackendError", gave_up[0], (), live=False)
     if (summary := _SUMMARY.search(text)) is not None:
         return CrashFacts("ChildFailedError", summary[0], (), live=False)
+    if (failed := _FAILED_RANK.search(text)) is not None:
+        return CrashFacts("ChildFailedError", failed[0], (), live=False)
     for line in reversed([line.strip() for line in text.splitlines() if _HINT.search(line)]):
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)
@@ -105,13 +108,13 @@ def named_error(text: str) -> CrashFacts | None:
 
 _PYTHONS_WORDS = (
     ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
-    ("AttributeError", re.compile(r"(?:'\w+' object|module '[\w.]+') has no attribute '\w+'")),
-    ("TypeError", re.compile(r"\w+\(\) got an unexpected keyword argument '\w+'")),
-    ("TypeError", re.compile(r"'\w+' object is not (?:callable|iterable|subscriptable)")),
-    ("ModuleNotFoundError", re.compile(r"No module named '[\w.]+'")),
-    ("ImportError", re.compile(r"cannot import name '?\w+'?(?: from '?[\w.]+'?)?")),
-    ("UnboundLocalError", re.compile(r"local variable '\w+' referenced before assignment")),
-    ("NameError", re.compile(r"name '\w+' is not defined")),
+    ("AttributeError", re.compile(r"(?:'\w{1,80}' object|module '[\w.]{1,120}') has no attribute '\w{1,80}'")),
+    ("TypeError", re.compile(r"\w{1,80}\(\) got an unexpected keyword argument '\w{1,80}'")),
+    ("TypeError", re.compile(r"'\w{1,80}' object is not (?:callable|iterable|subscriptable)")),
+    ("ModuleNotFoundError", re.compile(r"No module named '[\w.]{1,120}'")),
+    ("ImportError", re.compile(r"cannot import name '?\w{1,80}'?(?: from '?[\w.]{1,120}'?)?")),
+    ("UnboundLocalError", re.compile(r"local variable '\w{1,80}' referenced before assignment")),
+    ("NameError", re.compile(r"name '\w{1,80}' is not defined")),
     ("ValueError", re.compile(r"(?:too many|not enough) values to unpack \(expected [^)\n]{1,30}\)")),
     ("ZeroDivisionError", re.compile(r"(?:integer |float )?division by zero")),
 )

@@ -61,6 +61,7 @@ def may_be_caught(last: Failure, earlier: Failure, text: str) -> bool:
         and not last.aside
         and not earlier.aside
         and last.last.exception not in _AFTERMATH
+        and bool(last.last.frames or earlier.last.frames)  # two that are only quoted may be of two runs
         and GROUP not in text
         and not _TESTS.search(text)
     )

@@ -23,6 +23,7 @@ from diagnostics.text.join import count_of, listed
 Repair = tuple[str, Fix]
 
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
+LARGEST_KERNEL = 11  # along one axis, of convolutions that are in use
 _ALPHA = "x[:, :3] before it, if the fourth is an image's alpha channel"
 
 
@@ -271,6 +272,11 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
     each = math.prod(rest)
     if symptom.library == "keras":
         return "", f"a target shape that holds {symptom.size} values"
+    if symptom.library == "torch" and symptom.shape is None and len(rest) == 2 and first == rest[0] > 3:
+        return (
+            f"If it is to be an image or a mask of {first} x {first}, it was made in another size.",
+            (f"resize it to {first} x {first} where it is read", "print its size, and the number of its channels"),
+        )
     if first > 0 and rest and each > 0 and symptom.size % each == 0:
         rows = symptom.size // each
         if symptom.library == "numpy":
@@ -278,9 +284,17 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
                 f"It has {rows} rows of {each}, not {first}.",
                 f"array.reshape(-1, {', '.join(map(str, rest))}), if {each} values belong together",
             )
+        open_view = f"{name}.view(-1, {', '.join(map(str, rest))})"
+        if rows < first:
+            return (
+                f"It has {rows} rows of {each}, not {first}: the last batch of a loader is often smaller.",
+                f"{open_view}, and {name}.size(0) wherever {first} is the batch size",
+            )
+        times = f", {rows // first} times as many as {first}" if rows % first == 0 else f", and not {first}"
         return (
-            f"It has {rows} rows of {each}, not {first}: the last batch of a loader is often smaller.",
-            f"{name}.view(-1, {', '.join(map(str, rest))}), and {name}.size(0) wherever {first} is the batch size",
+            f"It has {rows} rows of {each}{times}: the rows hold an axis that the code counts apart (heads, "
+            "channels, positions, several inputs in one batch), or the examples are larger.",
+            (f"print({name}.shape) where it comes from", f"{open_view}, if {each} values belong together"),
         )
     if symptom.shape is not None and len(symptom.shape) > 1 and len(rest) == 1:
         held = values_each(symptom.shape)
@@ -288,7 +302,14 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
             f"Each example has {held} values, not {abs(each)}.",
             f"{name}.flatten(1), and build the next layer for {held}",
         )
-    return "", "x.flatten(1), which keeps the batch's axis, and the next layer built for what that gives"
+    keep = "x.flatten(1), which keeps the batch's axis, and the next layer built for what that gives"
+    if symptom.shape is None and len(rest) == 3 and rest[-1] == rest[-2] <= LARGEST_KERNEL:  # as convolutions have
+        return (
+            "If these are weights that are read from a file, the file ends too early, or belongs to another "
+            "configuration (classes, filters).",
+            ("the configuration that belongs to the file, or the file anew", keep),
+        )
+    return "", keep
 
 
 def of_weights(symptom: WeightsMisfit) -> Repair:

@@ -111,3 +111,50 @@ def test_a_function_of_ones_own_that_lacks_an_argument_is_no_keras():
     start = 'Traceback (most recent call last):\n  File "train.py", line 8, in main\n    load_data(size=29)\n'
     report = explain(f"{start}TypeError: load_data() got an unexpected keyword argument 'size'\n")
     assert report.findings == ()
+
+
+class TestPaddingOrText:
+    PADDING = (
+        "ValueError: Unable to create tensor, you should probably activate truncation and/or padding with "
+        "'padding=True' 'truncation=True' to have batched tensors with the same length. Perhaps your features "
+        "(`{}` in this case) have excessive nesting (inputs type `list` where type `int` is expected).\n"
+    )
+    FRAME = 'Traceback (most recent call last):\n  File "/home/ada/a.py", line 3, in f\n    make(x)\n'
+
+    def test_alone_leaves_both_open(self):
+        (finding,) = explain(self.FRAME + self.PADDING.format("ids")).findings
+        assert finding.rule == "ragged-batch"
+        assert finding.message.startswith("The lists of ids could not be made into one tensor. Either they differ")
+
+    def test_after_strings_is_a_column_of_strings(self):
+        first = f"{self.FRAME}ValueError: too many dimensions 'str'\n\n"
+        chained = "The above exception was the direct cause of the following exception:\n\n"
+        (finding,) = explain(first + chained + self.FRAME + self.PADDING.format("text")).findings
+        assert finding.rule == "untokenized-dataset"
+
+
+@pytest.mark.parametrize(
+    ("text", "exception"),
+    [
+        ("I am getting list index out of range error during training", "IndexError"),
+        ("what is 'Foo' object has no attribute 'bar', please?", "AttributeError"),
+        ("name 'loader' is not defined but it is", "NameError"),
+    ],
+)
+def test_python_s_own_words_name_their_exception(text, exception):
+    report = explain(text)
+    assert report.findings == ()
+    assert report.crash.exception == exception
+
+
+def test_of_two_quoted_errors_the_known_one_is_explained():
+    known = "RuntimeError: unscale_() has already been called on this optimizer since the last update()."
+    text = f"{known}\n\nKeyError: 'x'"
+    assert [finding.rule for finding in explain(text).findings] == ["mixed-precision-misuse"]
+
+
+def test_torchrun_s_log_line_is_its_tail():
+    (finding,) = explain(
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0"
+    ).findings
+    assert finding.rule == "launcher-failure"

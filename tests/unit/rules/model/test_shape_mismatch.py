@@ -242,6 +242,24 @@ class TestFromReshape:
         )
         assert finding.fix == "x.view(-1, 128), and x.size(0) wherever 32 is the batch size"
 
+    def test_more_rows_than_were_written_out_are_no_smaller_batch(self):
+        finding = RULE.from_reshape(CRASH, ReshapeMisfit((616, 1, 40), 49280))
+        assert finding.message == (
+            "A tensor cannot be reshaped to (616, 1, 40): it has 49280 values. It has 1232 rows of 40, 2 times as "
+            "many as 616: the rows hold an axis that the code counts apart (heads, channels, positions, several "
+            "inputs in one batch), or the examples are larger."
+        )
+
+    def test_a_square_may_be_an_image_of_another_size(self):
+        finding = RULE.from_reshape(CRASH, ReshapeMisfit((256, 256, 1), 8192))
+        assert finding.message.endswith(
+            "If it is to be an image or a mask of 256 x 256, it was made in another size."
+        )
+
+    def test_weights_of_a_convolution_may_come_from_a_file(self):
+        finding = RULE.from_reshape(CRASH, ReshapeMisfit((128, 64, 3, 3), 23630))
+        assert "read from a file, the file ends too early" in finding.message
+
     def test_another_number_of_values_for_each_example(self):
         finding = RULE.from_reshape(CRASH, ReshapeMisfit((-1, 1600), 32768, "x", (32, 64, 4, 4)))
         assert finding.message.endswith("Each example has 1024 values, not 1600.")

@@ -193,3 +193,30 @@ class TestFromCrash:
             f"if the targets are class indices: {indices}",
             "if they are values: give the last layer one output",
         )
+
+
+class TestFromMessagesWithNumbersAlone:
+    def test_no_targets_are_left(self):
+        finding = RULE.from_crash(CrashFacts("ValueError", "", FRAMES, False), ShapesDiffer(rows=(1324, 0)))
+        assert finding.message == (
+            "The loss got 1324 predictions for 0 targets, and needs one for each. No target is left: the labels "
+            "are missing from the batch, or were all cut off."
+        )
+
+    @pytest.mark.parametrize(
+        ("rows", "part"),
+        [
+            ((64, 16), "That is 4 predictions each: the output keeps an axis"),
+            ((16, 64), "That is 4 targets each: a label for each of 4 positions"),
+            ((60, 64), "Neither is a multiple of the other"),
+        ],
+    )
+    def test_the_ratio_tells_which_has_an_axis_more(self, rows, part):
+        finding = RULE.from_crash(CrashFacts("ValueError", "", FRAMES, False), ShapesDiffer(rows=rows))
+        assert part in finding.message
+
+    def test_classes_on_the_last_axis(self):
+        finding = RULE.from_crash(
+            CrashFacts("RuntimeError", "", FRAMES, False), ShapesDiffer(asked=((4, 9), (4, 3)))
+        )
+        assert "it asks for targets of shape (4, 9), and got (4, 3)" in finding.message

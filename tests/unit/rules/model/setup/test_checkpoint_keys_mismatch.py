@@ -24,8 +24,22 @@ class TestPrefix:
         assert prefix_of(differing(KEYS, ["encoder.weight", "encoder.bias", "decoder.0", "decoder.1"])) is None
         assert prefix_of(differing(KEYS[2:])) is None
 
+    def test_of_a_part_counts_where_loading_failed(self):
+        parts = [*(f"encoder.{key}" for key in KEYS), *(f"classifier.{n}.weight" for n in range(8))]
+        assert prefix_of(differing(KEYS, parts)) is None
+        assert prefix_of(differing(KEYS, parts), in_part=True) == "encoder."
+
 
 class TestFromCrash:
+    def test_names_the_part_that_fits(self):
+        parts = [*(f"encoder.{key}" for key in KEYS), *(f"classifier.{n}.weight" for n in range(8))]
+        finding = RULE.from_crash(CRASH, differing(KEYS, parts))
+        assert finding.message == (
+            "The checkpoint holds the keys of Net with 'encoder.' in front, and 8 keys of other parts, such as "
+            "classifier.0.weight."
+        )
+        assert finding.fix.endswith("if key.startswith('encoder.')}")
+
     def test_strips_the_prefix_of_a_wrapper(self):
         finding = RULE.from_crash(CRASH, differing(KEYS, [f"module.{key}" for key in KEYS]))
         assert finding.message == (
