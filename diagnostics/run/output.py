@@ -70,7 +70,7 @@ def rehearse(kind: str) -> None:
 
     Afterwards `sys.path` may lead to the script's modules, or nowhere.
     """
-    known = Family(CERTAIN).messages[0].examples[0]  # for an unknown one the whole table of messages is read
+    known = Family(CERTAIN[0]).messages[0].examples[0]  # for an unknown one the whole table of messages is read
     try:
         raise RuntimeError(known)
     except RuntimeError as error:
