@@ -48,7 +48,11 @@ class TestTokenBeyondEmbedding:
             )
 
     def test_rows_of_another_table_are_another_matter(self):
-        assert recognised(failure(lambda: tf.gather(X, 12))) == (None, None)
+        for symptom in recognised(failure(lambda: tf.gather(X, 12))):
+            assert (symptom.rule, symptom.cause) == (
+                "refused-call",
+                "Index 12 was looked up in a tensor that has 8 rows, numbered from 0.",
+            )
 
 
 class TestRaggedColumns:

@@ -153,7 +153,7 @@ class TestNoTarget:
                 return super().call(inputs) * keras.ops.convert_to_tensor(mask)
 
         error = fit(Masked(3), X, LABELS)
-        assert recognised(error) == (None, None)
+        assert [symptom.rule for symptom in recognised(error)] == ["refused-call"] * 2
         assert diagnostics.explain(error).crash.first_line == "None values not supported."
 
     def test_so_is_a_model_that_returns_nothing(self):
@@ -162,12 +162,14 @@ class TestNoTarget:
                 super().call(inputs)
 
         live, text = recognised(fit(Silent(3), X, LABELS))
-        assert live is None
+        assert live.rule == "refused-call"
+        assert "a layer or function has no return" in live.cause
         assert text == LabelsInInputsCrash()  # the same words: only the frames tell the one from the other
 
     def test_so_is_a_none_in_the_users_own_code(self):
         assert recognised(failure(lambda: tf.convert_to_tensor(None, "float32"))) == (None, None)
-        assert len(facts_of_text("ValueError: None values not supported.")) == 1
+        *_, told = facts_of_text("ValueError: None values not supported.")
+        assert told.rule == "refused-call"
 
     def test_the_words_of_keras_2_leave_more_open(self):
         # The wording before Keras 3, which these tests do not run on.
