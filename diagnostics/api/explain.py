@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.parse import Failure
     from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.crash.processes import LauncherTail
 
     _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
     """Title, crash, and what is recognised in it."""
@@ -148,7 +149,8 @@ def read_text(text: str) -> _Explained:
             if found := symptoms(whole):
                 explained: _Explained = (title(found_failures, failure), whole.facts, *found)
                 if isinstance(found[0], LauncherTail):
-                    tail = tail or explained
+                    if not _is_origin(ordered[0], found[0]):
+                        tail = tail or explained
                 elif position and may_be_caught(ordered[0], failure, text):
                     return title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
                 else:
@@ -158,6 +160,12 @@ def read_text(text: str) -> _Explained:
     if not any(crash.frames for failure in ordered for crash in failure.chain) and (quoted := _quoted(text)):
         return quoted
     return title(found_failures, ordered[0]), ordered[0].last
+
+
+def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
+    """Whether a traceback is of the process that a launcher reports, and not the launcher's own."""
+    of_it = failure.process is None or failure.process == f"rank {tail.rank}"
+    return of_it and not failure.aside and bool(failure.last.frames) and (tail.exit_code or 0) >= 0
 
 
 def _quoted(text: str) -> _Explained | None:

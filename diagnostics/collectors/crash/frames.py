@@ -23,7 +23,8 @@ _STANDARD = tuple(
 _INSTALLED = re.compile(  # on any machine: a traceback may come from another
     r"site-packages|dist-packages|^<(?:frozen|__array_function__|decorator-gen)|__autograph_generated_file"
     r"|[\\/]lib(?:64)?[\\/]python[23]|\\(?:python\d*|\w+conda\d*|miniforge\d*|envs\\[^\\]+)\\lib\\"
-    r"|[\\/](?:bin|Scripts)[\\/](?:torchrun|accelerate|deepspeed|pytest|ray|papermill|ipython3?|jupyter[\w-]*)(?:$|\.exe)"
+    r"|[\\/](?:bin|Scripts)[\\/](?:torchrun|accelerate(?:-launch)?|deepspeed|trl|lightning|fabric|axolotl|composer|swift"
+    r"|transformers(?:-cli)?|llamafactory-cli|pytest|ray|papermill|ipython3?|jupyter[\w-]*)(?:$|\.exe)"
     r"|^(?![\\/~]|[A-Za-z]:).*\.(?:pyx|pxi|pxd)$",  # compiled with a package, which names it from its own folder
     re.IGNORECASE,
 )

@@ -64,6 +64,7 @@ def _launcher(crash: Crash) -> LauncherTail | None:
         return None
     if found.kind == "torchrun":
         text = f"{facts.message}\n{crash.log}"
+        text = text[max(text.find("Root Cause (first"), 0) :]  # the others were stopped by the launcher
         rank = re.search(r"^\s*rank\s*: (\d+)", text, re.MULTILINE)
         code = re.search(r"exitcode\s*: (-?\d+)", text)
         return LauncherTail(found.kind, rank and int(rank[1]), code and int(code[1]))

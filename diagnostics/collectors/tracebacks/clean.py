@@ -29,6 +29,8 @@ _ESCAPED = re.compile(rf"(?P<quote>[\"']?)(?P<start>{re.escape(START)}:(?:\\+r)?
 _ESCAPE = re.compile(r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>[nrt\"'/\\]))")
 _LETTERS = {"n": "\n", "r": "", "t": "\t"}
 _LINK = re.compile(r"\[([^\]\n]+)\]\((?:https?|file|vscode[\w-]*):[^)\n]*\)")  # as Colab and VS Code copy a place
+_CUT_IN_NAME = re.compile(r'^ *File "[^"]+", line \d+, in (?!__\w+__$)\w*_$')  # the same, in a function's name
+_REST_OF_NAME = re.compile(r"[a-z0-9_]{1,60}$")
 _CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
 
 _TIME = (
@@ -119,7 +121,7 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
         if "[0m" in text:
             text = _BARE_COLOUR.sub("", text)
     text = text.translate(_INVISIBLE)
-    cut = ""
+    cut, named = "", None  # a line that goes on in the next; whole, if that is only likely
     for number, line in enumerate(text.split("\n"), first):
         for part in line.rstrip("\r").split("\r"):
             part = part[:LONGEST_LINE]
@@ -127,14 +129,21 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
                 part = _LINK.sub(r"\1", part)
             elif ":" in part and part[:1].isdigit() and TIME.fullmatch(part.strip()):
                 continue  # a viewer of logs puts the stamp on a line of its own
-            if cut:
-                part, cut = (cut + part, "") if '", line ' in part else (part, "")
+            if cut and ('", line ' in part if named is None else _REST_OF_NAME.match(part)):
+                part = cut + part
+            elif named is not None:
+                yield named
+            cut, named = "", None
             if START in part and (escaped := _ESCAPED.search(part)):
                 yield from (Line(number, unescaped) for unescaped in _unescaped(part, escaped))
             elif 'File "' in part and _CUT_IN_PATH.match(part):
                 cut = part
+            elif part.endswith("_") and _CUT_IN_NAME.match(part):
+                cut, named = part, Line(number, part)
             else:
                 yield Line(number, part)
+    if named is not None:
+        yield named
 
 
 def _unescaped(line: str, found: re.Match[str]) -> list[str]:

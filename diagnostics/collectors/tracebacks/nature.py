@@ -201,10 +201,8 @@ def _library(file: str) -> str:
 
 def _refused(library: str, place: str, crash: CrashFacts) -> str:
     by = "" if crash.where is None else f" The call comes from {crash.where}: change what is passed there."
-    return (
-        f"{library} refuses what it is given, by a check of its own{place}; its message says why, and no rule "
-        f"knows more.{by}"
-    )
+    says = "its message says why, and no rule knows more" if crash.message.strip() else "it gives no message"
+    return f"{library} refuses what it is given, by a check of its own{place}; {says}.{by}"
 
 
 def _at(crash: CrashFacts) -> str:

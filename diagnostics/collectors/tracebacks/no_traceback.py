@@ -110,6 +110,13 @@ _PYTHONS_WORDS = (
     ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
     ("AttributeError", re.compile(r"(?:'\w{1,80}' object|module '[\w.]{1,120}') has no attribute '\w{1,80}'")),
     ("TypeError", re.compile(r"\w{1,80}\(\) got an unexpected keyword argument '\w{1,80}'")),
+    (
+        "TypeError",
+        re.compile(
+            r"\w{1,80}\(\) (?:takes (?:from )?\d{1,3} (?:to \d{1,3} )?positional arguments? but \d{1,3} w\w+ given"
+            r"|missing \d{1,3} required (?:positional|keyword-only) arguments?: '[^\n]{1,200}')"
+        ),
+    ),
     ("TypeError", re.compile(r"'\w{1,80}' object is not (?:callable|iterable|subscriptable)")),
     ("ModuleNotFoundError", re.compile(r"No module named '[\w.]{1,120}'")),
     ("ImportError", re.compile(r"cannot import name '?\w{1,80}'?(?: from '?[\w.]{1,120}'?)?")),

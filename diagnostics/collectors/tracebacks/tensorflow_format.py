@@ -42,7 +42,7 @@ _IN_PYTHON = re.compile(  # raised by a Python function that a dataset or a grap
     r"Traceback \(most recent call last\):\n(?P<list>.*)",
     re.DOTALL,
 )
-_SEVERAL = re.compile(r"^\d+ root error\(s\) found\.\n *\(0\) \w+: *", re.MULTILINE)
+_SEVERAL = re.compile(r"^\d+ root error\(s\) found\.\n *\(0\) \w+(?: \w+){0,2}: *", re.MULTILINE)
 _OPERATION = re.compile(r"\{\{function_node [^}]*\}\} *|(?P<op>\[Op:\w+\])(?: name: *)?")
 _FOR_NODE = re.compile(r" for '(?P<node>\{\{node [^}]*\}\} = [^']*)' (?=with input shapes)")
 

@@ -66,6 +66,13 @@ class TestNatureOf:
             "passed there."
         )
 
+    def test_a_check_without_a_message_says_so(self):
+        refused = FrameFacts("peft/tuners/lora.py", 263, "mark_only", "raise NotImplementedError", yours=False)
+        assert nature("NotImplementedError", "", YOURS, refused) == (
+            "peft refuses what it is given, by a check of its own, in mark_only (peft/tuners/lora.py:263); it "
+            "gives no message. The call comes from train.py:8 in main: change what is passed there."
+        )
+
     def test_syntax_in_a_package_asks_for_another_python(self):
         theirs = FrameFacts("fastprogress/fastprogress.py", 46, "", None, yours=False)
         assert nature("SyntaxError", "invalid syntax", YOURS, theirs) == (

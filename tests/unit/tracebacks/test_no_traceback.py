@@ -26,6 +26,17 @@ class TestLastWords:
         assert last_words(text) is None
 
     @pytest.mark.parametrize(
+        "said",
+        [
+            "brevity() takes 1 positional argument but 2 were given",
+            "brevity() missing 1 required positional argument: 'texts'",
+        ],
+    )
+    def test_of_a_refused_call_need_no_name_of_its_exception(self, said):
+        crash = diagnostics.explain(f"Why do I get this: {said}?").crash
+        assert (crash.exception, crash.message) == ("TypeError", said)
+
+    @pytest.mark.parametrize(
         ("thrown", "said", "rule"),
         [
             ("c10::Error", "CUDA error: device-side assert triggered", "asynchronous-error"),

@@ -235,6 +235,15 @@ class TestRanks:
         assert essence(report) == essence(diagnostics.explain(PLAIN["labels"]))
         assert report.title == "explained the text of a traceback"
 
+    def test_without_a_rule_for_it_the_launcher_does_not_stand_for_it(self):
+        own = (
+            'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    lr\nKeyError: "lr"\n'
+        )
+        report = diagnostics.explain(own + launched(0))
+        assert (report.crash.exception, self.rules(report)) == ("KeyError", [])
+        assert self.rules(diagnostics.explain(own + launched(0, exitcode=-9))) == ["out-of-memory"]
+        assert self.rules(diagnostics.explain(of_rank(0, own) + launched(1))) == ["launcher-failure"]
+
     def test_that_was_killed_is_told_by_the_launcher(self):
         report = diagnostics.explain(of_rank(0, LOST) + launched(1, exitcode=-9))
         assert self.rules(report) == ["out-of-memory"]

@@ -93,9 +93,12 @@ def calling_package(facts: CrashFacts) -> str | None:
 
     A wrapper that only passes the user's arguments on does not count.
     """
-    if not facts.frames or facts.frames[-1].yours:
+    frames = facts.frames
+    while frames and frames[-1].function == "__getattr__":  # it only says so: who asked stands before
+        frames = frames[:-1]
+    if not frames or frames[-1].yours:
         return None
-    last = facts.frames[-1]
+    last = frames[-1]
     if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"\(\*args, \*\*kwargs\)", last.code or ""):
         return None
     found = _SITE.search(last.file)
