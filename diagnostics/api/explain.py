@@ -149,7 +149,7 @@ def read_text(text: str) -> _Explained:
             if found := symptoms(whole):
                 explained: _Explained = (title(found_failures, failure), whole.facts, *found)
                 if isinstance(found[0], LauncherTail):
-                    if not _is_origin(ordered[0], found[0]):
+                    if not position or not _is_origin(ordered[0], found[0]):
                         tail = tail or explained
                 elif position and may_be_caught(ordered[0], failure, text):
                     return title(found_failures, ordered[0]), _beside(ordered[0].last, failure)

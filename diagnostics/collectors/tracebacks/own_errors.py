@@ -157,7 +157,7 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
         return None
     owner, name = found["owner"], found["name"]
     if owner in ("Tensor", "Variable", "Parameter"):
-        return f"Tensors of the installed PyTorch have no {name}: it came with a later release, or is not theirs."
+        return f"A tensor has no {name}: another object was expected there, or it came with a later release."
     if any(re.search(r"torch[\\/]nn[\\/]modules[\\/]module\.py$", frame.file) for frame in crash.frames[-1:]):
         return (
             f"{owner} is a Module that has no {name}: its __init__ does not set it (misspelt, in a branch, or "

@@ -222,6 +222,26 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
 
 def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, Fix]:
     """Say what a loss asks of the target that takes the classes from axis 1 of the prediction."""
+    if len(got) < len(wanted):
+        return (
+            f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted}, "
+            f"and got {got}: the prediction has an axis more than one answer for each target needs, such as one "
+            "for each step of a sequence.",
+            (
+                "output[:, -1], or output.mean(1), for outputs of shape (batch, steps, classes)",
+                "output.squeeze(1), if that axis has size 1; print(output.shape)",
+            ),
+        )
+    if len(got) > len(wanted):
+        return (
+            f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted} "
+            f"and got {got}: the prediction lost an axis, by squeeze() or an index, or the target has one more.",
+            (
+                "print(output.shape, target.shape): (batch, classes, ...) and (batch, ...)",
+                "squeeze(1), never squeeze(), which drops the batch when it is 1",
+                "target.argmax(1), or target[:, 0], if the target has an axis of classes or colours",
+            ),
+        )
     return (
         f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted}, and "
         f"got {got}: most often the classes are the last axis of the prediction, and axis 1 the positions.",

@@ -215,6 +215,18 @@ class TestFromMessagesWithNumbersAlone:
         finding = RULE.from_crash(CrashFacts("ValueError", "", FRAMES, False), ShapesDiffer(rows=rows))
         assert part in finding.message
 
+    @pytest.mark.parametrize(
+        ("got", "part"),
+        [
+            ((4,), "the prediction has an axis more than one answer for each target needs"),
+            ((4, 7, 9), "the prediction lost an axis, by squeeze() or an index, or the target has one more"),
+        ],
+    )
+    def test_an_axis_more_or_less(self, got, part):
+        crash = CrashFacts("RuntimeError", "", FRAMES, False)
+        finding = RULE.from_crash(crash, ShapesDiffer(asked=((4, 9), got)))
+        assert part in finding.message
+
     def test_classes_on_the_last_axis(self):
         finding = RULE.from_crash(
             CrashFacts("RuntimeError", "", FRAMES, False), ShapesDiffer(asked=((4, 9), (4, 3)))
