@@ -23,6 +23,7 @@ QUICK = (
     "rules",
     "gpu",
     "notebook",
+    "network",
 )  # commands that need nothing of `run`, which takes as long to import as they take
 
 
@@ -92,6 +93,10 @@ def _parser(with_run: bool) -> argparse.ArgumentParser:
     gpu = commands.add_parser("gpu", help="list the processes on each NVIDIA GPU")
     gpu.add_argument("--format", choices=("text", "json"), default="text")
     gpu.set_defaults(command=_gpu)
+
+    from .network import add_to as add_network
+
+    add_network(commands)
     return parser
 
 

@@ -1,0 +1,101 @@
+"""`diagnose network`: whether the ranks of a job can talk."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from diagnostics.api.network import LIMIT_S, PROCESSES, look_at_network
+
+DESCRIPTION = """\
+Tries whether the ranks of a job can talk: each allocates on its device, comes to the rendezvous, connects to every
+other rank by TCP, and takes part in a barrier, an all-reduce and an exchange with each other rank, with a time
+limit for each. Started by torchrun, srun or mpirun it is one rank, and rank 0 reports for all; without a launcher
+it starts processes of its own.
+"""
+EPILOG = """\
+torchrun --nnodes 2 --nproc-per-node 8 ... -m diagnostics network    srun diagnose network    diagnose network
+"""
+MOST_PROCESSES = 64  # of our own: each imports PyTorch
+
+
+def add_to(commands: Any) -> None:
+    """Add `network` to the subparsers of `diagnose`."""
+    network = commands.add_parser(
+        "network", help="try whether the ranks of a job can talk", description=DESCRIPTION, epilog=EPILOG
+    )
+    network.add_argument(
+        "--nproc", metavar="N", type=_count, help=f"processes of its own, on this host (default: {PROCESSES})"
+    )
+    network.add_argument(
+        "--backend", choices=("gloo", "nccl"), default="", help="(default: nccl if all have GPUs)"
+    )
+    network.add_argument(
+        "--limit",
+        metavar="S",
+        type=_seconds,
+        default=LIMIT_S,
+        help=f"seconds for each step (default: {LIMIT_S:g})",
+    )
+    network.add_argument("--logs", metavar="FOLDER", type=Path, help="keep what each rank's libraries print there")
+    network.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
+    network.add_argument("--no-redact", action="store_true", help="keep folders and host names in Markdown")
+    network.set_defaults(command=try_network)
+
+
+def try_network(options: argparse.Namespace) -> int:
+    """Try it; return 1 if a warning or an error was found and this process reports it."""
+    from rich.console import Console
+
+    with _until_terminated() as terminated:
+        _, report = look_at_network(
+            processes=options.nproc,
+            backend=options.backend,
+            limit=options.limit,
+            logs=options.logs,
+            stopped=terminated.is_set,
+        )
+    if report is None:
+        return 0
+    if terminated.is_set():
+        print("diagnose: ended by SIGTERM; this is what was known by then", file=sys.stderr)
+    if options.format == "text":
+        Console(highlight=False).print(report)
+    else:
+        print(report.rendered(options.format, redact=not options.no_redact))
+    found = any(finding.severity != "note" for finding in report.findings)
+    return 128 + signal.SIGTERM if terminated.is_set() else int(found)
+
+
+@contextmanager
+def _until_terminated() -> Iterator[threading.Event]:
+    """Let SIGTERM set an event: a launcher sends it to all ranks once one has failed, and rank 0 is to report."""
+    terminated = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: terminated.set())
+    try:
+        yield terminated
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= MOST_PROCESSES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes, 1 to {MOST_PROCESSES}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds

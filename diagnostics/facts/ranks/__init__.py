@@ -1,0 +1,1 @@
+"""Facts about several processes that train together."""

@@ -1,0 +1,93 @@
+"""See `MixedVersions`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
+from diagnostics.engine.rule import NotApplicable, check
+from diagnostics.facts.ranks.network import NetworkFacts, RankFacts
+from diagnostics.text.join import count_of, listed
+
+MAX_NAMED = 6  # ranks with one version in the message
+COMPARED = ("torch", "CUDA", "NCCL", "Python")
+"""What ranks must have alike. Of Python the first two numbers count: pickled objects go between the ranks."""
+
+
+class MixedVersions(MessageRule):
+    """The ranks of one job run different versions of PyTorch, CUDA, NCCL or Python.
+
+    ## What it does
+    `diagnose network` compares the versions that each rank has loaded. In texts it recognises NCCL's message.
+
+    ## Why it is bad
+    The ranks speak their library's protocol, which changes from version to version: a job with two versions
+    hangs or ends with a message about something else, sometimes only in the first large collective. Where it runs,
+    kernels and default settings differ, and so do the replicas.
+
+    ## Example
+    ```python
+    # node-a: torch 2.6.0, NCCL 2.21.5
+    # node-b: torch 2.4.1, NCCL 2.20.5
+    ```
+
+    ## Instead
+    ```python
+    # one image or one environment for all nodes; pip freeze on each of them
+    ```
+
+    ## Thresholds
+    None: any difference counts, but of Python only the first two numbers.
+
+    ## Known problems
+    Different builds of one version (2.6.0+cu124 and 2.6.0+cu126) count as different.
+
+    ## Sources
+    NCCL's "Troubleshooting" and its error about mismatched versions; the documentation of torchrun.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_network(self, network: NetworkFacts) -> Finding | None:
+        """Compare the ranks' versions."""
+        ranks = [rank for rank in network.ranks if rank.versions]
+        if len(ranks) < 2:
+            raise NotApplicable("needs the versions of two ranks")
+        differing = [(what, by_version) for what in COMPARED if len(by_version := _by_version(ranks, what)) > 1]
+        if not differing:
+            return None
+        parts = [
+            f"{what} is " + listed(f"{version} on {_ranks(numbers)}" for version, numbers in by_version.items())
+            for what, by_version in differing
+        ]
+        names = [what for what, _ in differing]
+        return self.found(
+            f"The ranks run different versions: {'; '.join(parts)}. They take part in the same collectives, and "
+            "each expects the protocol of its own version.",
+            fix=(
+                f"install one version of {listed(names)} on every host: one image, or one environment on a shared "
+                "file system",
+                'python -c "import torch; print(torch.__version__, torch.__file__)" on each host, in the job '
+                "itself: the shell that you log in to may find another",
+            ),
+            evidence={what: {v: list(n) for v, n in by_version.items()} for what, by_version in differing},
+        )
+
+
+def _by_version(ranks: list[RankFacts], what: str) -> Mapping[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for rank in ranks:
+        if what in rank.versions:
+            version = rank.versions[what]
+            found.setdefault(".".join(version.split(".")[:2]) if what == "Python" else version, []).append(
+                rank.number
+            )
+    return found
+
+
+def _ranks(numbers: list[int]) -> str:
+    if len(numbers) > MAX_NAMED:
+        return count_of(len(numbers), "rank")
+    return f"rank{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
