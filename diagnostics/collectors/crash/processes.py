@@ -11,6 +11,7 @@ from diagnostics.facts.crash.processes import (
     InstallationCrash,
     LauncherTail,
     UnusedParametersCrash,
+    WaitingRank,
     WorkerCrash,
 )
 
@@ -21,7 +22,7 @@ WATCHDOG = Family("watchdog")
 _INSTALLATION = Family("installation")
 _WORKERS = Family("workers")
 _PICKLING = Family("pickling")
-_LAUNCHERS = Family("launchers")
+LAUNCHERS = Family("launchers")
 _RENDEZVOUS = Family("rendezvous")
 _GLOO = Family("gloo")
 _UNUSED = Family("unused-in-ddp")
@@ -29,6 +30,7 @@ _UNUSED = Family("unused-in-ddp")
 _OTHER_NUMPY = re.compile(
     r"module (?:was )?compiled against A[PB]I version \w+"
 )  # printed, before the ImportError
+_SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7}
 _PROCESSES = ("multiprocessing", "torch/utils/data/dataloader.py", "popen_", "spawn.py")
 
 
@@ -59,7 +61,7 @@ def _starts_process(crash: Crash) -> bool:
 
 def _launcher(crash: Crash) -> LauncherTail | None:
     facts = crash.facts
-    found = _LAUNCHERS.search(f"{facts.exception}: {facts.message}")
+    found = LAUNCHERS.search(f"{facts.exception}: {facts.message}")
     if found is None:
         return None
     if found.kind == "torchrun":
@@ -70,7 +72,12 @@ def _launcher(crash: Crash) -> LauncherTail | None:
         return LauncherTail(found.kind, rank and int(rank[1]), code and int(code[1]))
     if found.kind == "accelerate" and not any("accelerate" in frame.file for frame in facts.frames):
         return None
-    return LauncherTail(found.kind, _number(found, "rank"), _number(found, "code"))
+    ended = _number(found, "code")
+    if (number := _number(found, "number")) is not None:
+        ended = -number
+    elif (name := found.get("signal")) is not None:
+        ended = -_SIGNALS[name]
+    return LauncherTail(found.kind, _number(found, "rank"), ended)
 
 
 def _number(found: Found, group: str) -> int | None:
@@ -95,8 +102,30 @@ def _collective_timeout(crash: Crash) -> CollectiveTimeoutCrash | None:
             operation=call and call[1],
             number=number and int(number[1]),
             seconds=limit and int(limit[1]) / 1000,
+            waiting=_waiting_ranks(crash.log),
         )
     return None
+
+
+def _waiting_ranks(log: str) -> tuple[WaitingRank, ...]:
+    """Read the watchdogs' messages of all ranks: the first of each, because later ones follow from it.
+
+    Of several process groups those of the first one are read: each counts its collectives by itself.
+    """
+    first: dict[int, WaitingRank] = {}
+    groups: list[str] = []
+    for found in WATCHDOG.each(log):
+        group = re.match(r"\[PG (.{0,80}?)Rank \d", found.text)
+        groups.append("" if group is None else group[1])
+        if groups[-1] != groups[0]:
+            continue
+        call, number, elements = (
+            re.search(pattern, found.text) for pattern in (r"OpType=(\w+)", r"SeqNum=(\d+)", r"NumelIn=(\d+)")
+        )
+        if (rank := found.get("rank")) is not None and call is not None and number is not None:
+            size = None if elements is None else int(elements[1])
+            first.setdefault(int(rank), WaitingRank(int(rank), call[1], int(number[1]), size))
+    return tuple(first[rank] for rank in sorted(first))
 
 
 def _unused_in_ddp(crash: Crash) -> UnusedParametersCrash | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from diagnostics.collectors.crash.out_of_memory import KILLED
-from diagnostics.collectors.crash.processes import WATCHDOG
+from diagnostics.collectors.crash.processes import LAUNCHERS, WATCHDOG
 from diagnostics.facts.crash import CrashFacts
 
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
@@ -49,10 +49,9 @@ def last_words(text: str) -> CrashFacts | None:
         return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
     if (gave_up := WATCHDOG.search(text)) is not None:
         return CrashFacts("DistBackendError", gave_up[0], (), live=False)
-    if (summary := _SUMMARY.search(text)) is not None:
-        return CrashFacts("ChildFailedError", summary[0], (), live=False)
-    if (failed := _FAILED_RANK.search(text)) is not None:
-        return CrashFacts("ChildFailedError", failed[0], (), live=False)
+    for launcher in (_SUMMARY, _FAILED_RANK, LAUNCHERS):
+        if (ended := launcher.search(text)) is not None:
+            return CrashFacts("ChildFailedError", ended[0], (), live=False)
     for line in reversed([line.strip() for line in text.splitlines() if _HINT.search(line)]):
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)

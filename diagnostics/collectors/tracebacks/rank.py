@@ -18,6 +18,8 @@ _ROOT = re.compile(  # in the summary of PyTorch's elastic agent
     re.DOTALL,
 )
 
+_TASK = re.compile(r"srun: error: [\w.-]+: task (?P<rank>\d+): Exited with exit code (?P<code>\d+)")
+
 
 def in_order(failures: Sequence[Failure], text: str) -> list[Failure]:
     """Return the failures, the likeliest origin first.
@@ -68,9 +70,15 @@ def may_be_caught(last: Failure, earlier: Failure, text: str) -> bool:
 
 
 def _root(text: str) -> tuple[str | None, int]:
-    """Read which rank failed first, from the last summary, and its exit code, negative for a signal."""
+    """Read which rank failed first, from the last summary, and its exit code, negative for a signal.
+
+    Of SLURM that is the first task that it names, which ended with an exit code of its own.
+    """
     found = list(_ROOT.finditer(text)) if "Root Cause (first observed failure)" in text else []
-    return (f"rank {found[-1]['rank']}", int(found[-1]["code"])) if found else (None, 0)
+    if found:
+        return f"rank {found[-1]['rank']}", int(found[-1]["code"])
+    task = _TASK.search(text) if "srun: error: " in text else None
+    return (None, 0) if task is None else (f"rank {task['rank']}", int(task["code"]))
 
 
 def title(failures: Sequence[Failure], taken: Failure) -> str:

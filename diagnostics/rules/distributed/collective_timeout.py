@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.processes import CollectiveTimeoutCrash
+from diagnostics.facts.crash.processes import CollectiveTimeoutCrash, WaitingRank
+from diagnostics.text.join import capitalized, listed
 
 
 class CollectiveTimeout(MessageRule):
@@ -14,7 +17,8 @@ class CollectiveTimeout(MessageRule):
 
     ## What it does
     Recognises the messages of NCCL's watchdog, of gloo and of the rendezvous, and reads which rank gave up, in
-    which call, after how long.
+    which call, after how long. Of a log with the messages of several ranks it compares the calls: the rank that is
+    behind, or made another call, is the one to look at.
 
     ## Why it is bad
     A collective ends when all ranks have made it. The rank that reports the timeout is the one that waited. The
@@ -60,6 +64,7 @@ class CollectiveTimeout(MessageRule):
                 "number": symptom.number,
                 "seconds": symptom.seconds,
                 "joined": None if symptom.joined is None else list(symptom.joined),
+                "waiting": {str(one.rank): [one.operation, one.number] for one in symptom.waiting},
             },
             where=crash.where,
         )
@@ -81,6 +86,8 @@ def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
 def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     who = "A rank" if symptom.rank is None else f"Rank {symptom.rank}"
     call = "a collective" if symptom.operation is None else symptom.operation
+    if (compared := _compared(symptom.waiting)) is not None:
+        return compared
     which = "" if symptom.number is None else f" (number {symptom.number:,})"
     waited = "" if symptom.seconds is None else f" for {symptom.seconds:,.0f} s"
     return (
@@ -93,3 +100,44 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
             "init_process_group(timeout=timedelta(hours=1)), if one rank prepares data for longer than that",
         ),
     )
+
+
+def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
+    """Say which rank is behind, or in another call than the others; None if the log does not show it."""
+    if len(waiting) < 2:
+        return None
+    lowest = min(one.number for one in waiting)
+    behind = [one for one in waiting if one.number == lowest]
+    if 2 * len(behind) <= len(waiting) and len(behind) < len(waiting):
+        others = [one for one in waiting if one.number > lowest]
+        return (
+            f"{capitalized(_ranks(behind))} gave up in {behind[0].operation} number {lowest:,}, and "
+            f"{_ranks(others)} in {others[0].operation} number {others[0].number:,}: {_ranks(behind)} "
+            f"{'is' if len(behind) == 1 else 'are'} behind, and the others wait for what it has not made.",
+            (f"look at {_ranks(behind[:1])} first: what it did differently, or where it took so long", *_IN_ORDER),
+        )
+    by_call: dict[tuple[str, int | None], list[WaitingRank]] = {}
+    for one in waiting:
+        if one.number == lowest:
+            by_call.setdefault((one.operation, one.elements), []).append(one)
+    if len(by_call) < 2:
+        return None
+    first_call, *further = sorted(by_call.items(), key=lambda item: len(item[1]), reverse=True)
+    ((call, size), most), ((other, other_size), few) = first_call, further[0]
+    sizes = size != other_size and None not in (size, other_size)
+    first, second = (f" of {number:,} elements" if sizes else "" for number in (size or 0, other_size or 0))
+    return (
+        f"Number {lowest:,} is {call}{first} on {_ranks(most)} and {other}{second} on {_ranks(few)}: "
+        "the ranks made different collectives, so none of them could end.",
+        (f"look at what {_ranks(few)} did differently", *_IN_ORDER),
+    )
+
+
+_IN_ORDER = (
+    "make every collective on every rank: none under if rank == 0, the same number of batches on all",
+    "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
+)
+
+
+def _ranks(ranks: Sequence[WaitingRank]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {listed((one.rank for one in ranks), most=6)}"

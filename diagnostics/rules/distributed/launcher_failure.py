@@ -15,8 +15,8 @@ class LauncherFailure(MessageRule):
     """Only the launcher's report is at hand: a process failed, and its own traceback is elsewhere.
 
     ## What it does
-    Recognises the summaries of torchrun, accelerate and `torch.multiprocessing.spawn` where no worker's traceback
-    is in the text, and reads which rank failed first and how.
+    Recognises the summaries of torchrun, srun, mpirun, accelerate and `torch.multiprocessing.spawn` where no
+    worker's traceback is in the text, and reads which rank failed first and how.
 
     ## Why it is bad
     `ChildFailedError` says that a child failed. The cause is in the child's own output, which stands above, among
@@ -56,15 +56,23 @@ class LauncherFailure(MessageRule):
             f"{who} {_ended(symptom.exit_code)}, and {symptom.launcher} reports only that. The cause is in that "
             "process's own output, above this text or in its log.",
             fix=(
-                "torchrun --log-dir logs --tee 3 ..., and read the stderr of that rank"
-                if symptom.launcher == "torchrun"
-                else "look above for the first traceback, and pass the whole log to diagnose explain",
+                _LOGS.get(
+                    symptom.launcher,
+                    "look above for the first traceback, and pass the whole log to diagnose explain",
+                ),
                 "decorate main() with torch.distributed.elastic.multiprocessing.errors.record",
                 "run with one process: python train.py",
             ),
             evidence={"launcher": symptom.launcher, "rank": symptom.rank, "exit_code": symptom.exit_code},
             where=crash.where,
         )
+
+
+_LOGS = {
+    "torchrun": "torchrun --log-dir logs --tee 3 ..., and read the stderr of that rank",
+    "srun": "srun --label --output log_%t.txt ..., and read the log of that task; or pass all to diagnose explain",
+    "mpirun": "mpirun --output tag ... (--tag-output before version 5), and read the lines of that rank",
+}
 
 
 def _ended(code: int | None) -> str:

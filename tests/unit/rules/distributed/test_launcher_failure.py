@@ -1,5 +1,6 @@
 import pytest
 
+from diagnostics.api.explain import explain
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import LauncherTail
 from diagnostics.rules.distributed.launcher_failure import LauncherFailure
@@ -28,3 +29,41 @@ class TestFromCrash:
     def test_says_how_to_get_the_traceback(self):
         finding = LauncherFailure().from_crash(CRASH, LauncherTail("torchrun", 1, 1))
         assert finding.fix == "torchrun --log-dir logs --tee 3 ..., and read the stderr of that rank"
+
+
+class TestLogsOfSchedulers:
+    @pytest.mark.parametrize(
+        ("text", "seen"),
+        [
+            ("srun: error: gpu003: task 3: Exited with exit code 1", "Rank 3 ended with exit code 1, and srun"),
+            (
+                "srun: error: a: task 2: Segmentation fault",
+                "Rank 2 was ended by SIGSEGV (exit code -11), and srun",
+            ),
+            ("srun: error: a: tasks 0-3: Exited with exit code 2", "A process ended with exit code 2, and srun"),
+            (
+                "mpirun noticed that process rank 1 with PID 7 on node a exited on signal 11 (Segfault).",
+                "Rank 1 was ended by SIGSEGV (exit code -11), and mpirun",
+            ),
+        ],
+    )
+    def test_name_the_task(self, text, seen):
+        (finding,) = explain(f"epoch 1: loss 0.69\n{text}\n").findings
+        assert finding.rule == "launcher-failure"
+        assert finding.message.startswith(seen)
+
+    def test_of_labelled_tasks_the_one_that_srun_names_first_is_explained(self):
+        failures = "".join(
+            f'{task}: Traceback (most recent call last):\n{task}:   File "train.py", line 9, in main\n'
+            f"{task}:     step()\n{task}: {error}\n"
+            for task, error in (
+                (0, "RuntimeError: Connection closed"),
+                (1, "IndexError: Target 2 is out of bounds."),
+            )
+        )
+        text = (
+            failures + "srun: error: node-b: task 1: Exited with exit code 1\nsrun: error: node-a: task 0: Exited "
+        )
+        report = explain(f"{text}with exit code 1\n")
+        assert [finding.rule for finding in report.findings] == ["labels-out-of-range"]
+        assert "rank 1" in report.title
