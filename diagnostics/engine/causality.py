@@ -60,6 +60,10 @@ class Causality:
                 causes.append(finding)
         return [_with(cause, under.get(cause.rule, [])) for cause in causes]
 
+    def consequences(self, cause: str) -> frozenset[str]:
+        """Return the rules whose findings follow from those of a rule, directly or indirectly."""
+        return self._caused_by(cause)
+
     def _has_cause(self, finding: Finding, among: Sequence[Finding]) -> bool:
         return any(self.explains(other, finding) for other in among)
 

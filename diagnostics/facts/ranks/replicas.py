@@ -1,0 +1,70 @@
+"""Facts about the copies of one model on several ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from diagnostics.facts.where import Where
+
+
+@dataclass(frozen=True)
+class WrapperFacts:
+    """A model in DistributedDataParallel, as one rank calls it.
+
+    Attributes:
+        model: class of the module inside.
+        world: number of ranks that share it.
+        wrapped: forward passes with gradients that went through the wrapper.
+        bare: those that called the module inside by itself.
+        steps: of the optimizer that holds the module's first trainable parameter.
+        added: names of parameters that an optimizer trains, and that the module did not have when it was wrapped.
+        where: a line that called the module by itself; None if none did.
+        collectives: that the script has made, other than the wrapper's; None if they were not counted.
+    """
+
+    described: ClassVar[str] = "a model in DistributedDataParallel on several ranks"
+
+    model: str
+    world: int
+    wrapped: int
+    bare: int
+    steps: int
+    added: tuple[str, ...] = ()
+    where: Where | None = None
+    collectives: int | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one rank had at the start of a forward pass through the wrapper.
+
+    Attributes:
+        rows: checksum of the tensors of the input; None if there are none, or they hold too little to compare.
+        weights: by parameter, some of its values, the same places on every rank.
+    """
+
+    rows: int | None
+    weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReplicaFacts:
+    """What the ranks of one host had after the same optimizer steps.
+
+    Attributes:
+        model: class of the module inside the wrapper.
+        ranks: by rank, the samples of the first forward pass with gradients after so many optimizer steps.
+    """
+
+    described: ClassVar[str] = "what several ranks had at the same steps"
+
+    model: str
+    ranks: Mapping[int, Mapping[int, Sample]]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers of steps after which every rank kept a sample, in order."""
+        common = set.intersection(*(set(samples) for samples in self.ranks.values())) if self.ranks else set()
+        return tuple(sorted(common))

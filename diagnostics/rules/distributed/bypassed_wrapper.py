@@ -1,0 +1,93 @@
+"""See `BypassedWrapper`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.ranks.replicas import WrapperFacts
+from diagnostics.text.join import count_of, listed
+
+FEWEST_PASSES = 2  # forward passes, and optimizer steps: one may be a trial of shapes
+MAX_NAMED = 6  # parameters in the message
+
+
+class BypassedWrapper(Rule):
+    """A model is wrapped in DistributedDataParallel and trained without the wrapper.
+
+    ## What it does
+    Under `diagnose run` of several processes, counts the forward passes with gradients that go through
+    DistributedDataParallel, and those that call the module inside by itself; and compares the module's trainable
+    parameters with those that it had when it was wrapped.
+
+    ## Why it is bad
+    DistributedDataParallel prepares the average of the gradients in its own `forward`. A call of `model.module`,
+    or of the variable that still holds the bare model, trains each replica on its rank's rows alone. A parameter
+    that is added after wrapping is not averaged, either. The loss falls on every rank, and the replicas drift
+    apart: what rank 0 saves has seen only its part of the data.
+
+    ## Example
+    ```python
+    ddp = DistributedDataParallel(net)
+    loss = loss_fn(net(inputs), targets)        # the bare model
+    ```
+
+    ## Instead
+    ```python
+    net = DistributedDataParallel(net)
+    loss = loss_fn(net(inputs), targets)
+    ```
+
+    ## Thresholds
+    Of at least two forward passes with gradients none went through the wrapper, and an optimizer made at least two
+    steps.
+
+    ## Known problems
+    A method of the module that is called past `forward` (`model.module.loss(batch)`) is not seen. Nothing is said
+    of a script that makes a collective of its own in every step, by which it may average the gradients; also if it
+    only gathers its losses.
+
+    ## Sources
+    The documentation of `torch.nn.parallel.DistributedDataParallel`, "Distributed Data Parallel" in PyTorch's
+    notes.
+    """
+
+    severity = "error"
+    causes = ("diverged-replicas",)
+
+    @check
+    def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
+        """Look for calls past the wrapper, and for parameters that it does not know."""
+        if wrapper.world < 2:
+            raise NotApplicable("needs several ranks that share a model")
+        evidence = {
+            "wrapped_passes": wrapper.wrapped,
+            "bare_passes": wrapper.bare,
+            "steps": wrapper.steps,
+            "parameters_added": list(wrapper.added),
+        }
+        if not wrapper.wrapped and min(wrapper.bare, wrapper.steps) >= FEWEST_PASSES:
+            if wrapper.collectives is None or wrapper.collectives >= wrapper.steps:
+                raise NotApplicable("the script makes collectives, by which it may average the gradients itself")
+            return self.found(
+                f"{wrapper.model} is wrapped in DistributedDataParallel for {wrapper.world} ranks, and none of "
+                f"its {count_of(wrapper.bare, 'forward pass', 'forward passes')} with gradients went through the "
+                "wrapper: the gradients are not averaged, and each rank trains a model of its own.",
+                fix=(
+                    "call the wrapper: model = DistributedDataParallel(model), and model(inputs) from then on",
+                    "let forward call other methods, by an argument; model.module is for saving and evaluation",
+                ),
+                evidence=evidence,
+                where=wrapper.where,
+            )
+        if wrapper.added:
+            return self.found(
+                f"{listed(wrapper.added, most=MAX_NAMED)} of {wrapper.model} came after it was wrapped in "
+                "DistributedDataParallel, which averages the gradients of those only that it has seen: "
+                "they drift apart between the ranks.",
+                fix=(
+                    "change the model first, then wrap it, then make the optimizer",
+                    "wrap it again after the change: DistributedDataParallel(model.module)",
+                ),
+                evidence=evidence,
+            )
+        return None

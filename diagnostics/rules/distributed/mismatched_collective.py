@@ -1,0 +1,95 @@
+"""See `MismatchedCollective`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.message_rule import MessageRule
+from diagnostics.engine.rule import NotApplicable, check
+from diagnostics.facts.ranks.stall import StallFacts
+from diagnostics.rules.shared.stall import by_call, call, duration, elsewhere, waiting, who
+from diagnostics.text.join import capitalized
+
+
+class MismatchedCollective(MessageRule):
+    """The ranks wait in different collectives, so that none of them can end.
+
+    ## What it does
+    Under `diagnose run`, when no rank has moved for long, compares the calls of `torch.distributed` that the ranks
+    wait in, and the lines that made them. In texts it recognises the message of `TORCH_DISTRIBUTED_DEBUG=DETAIL`.
+
+    ## Why it is bad
+    A collective ends when every rank has made it. A rank that took another branch waits in another one, and all of
+    them wait for each other until the time limit ends the job, ten or thirty minutes later, with a message that
+    names the ranks that waited.
+
+    ## Example
+    ```python
+    if loss.item() > worst:                 # true on one rank, and not on another
+        dist.all_reduce(histogram)
+    dist.barrier()
+    ```
+
+    ## Instead
+    ```python
+    surprising = torch.tensor(loss.item() > worst)
+    dist.all_reduce(surprising, dist.ReduceOp.MAX)      # every rank decides alike
+    if surprising:
+        dist.all_reduce(histogram)
+    ```
+
+    ## Thresholds
+    All ranks of the host stand for the time of `--stall-timeout`, 20 minutes unless it says otherwise.
+
+    ## Known problems
+    What waits within C++ is not counted: DistributedDataParallel's own all-reduces are seen as a backward pass.
+    Ranks of several hosts are compared only if their reports go to a folder that all share.
+
+    ## Sources
+    The documentation of `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).
+    """
+
+    severity = "error"
+    causes = ("stalled-rank", "collective-timeout")
+
+    @check
+    def from_stall(self, stall: StallFacts) -> Finding | None:
+        """Compare the calls."""
+        if len(stall.ranks) < 2 or elsewhere(stall):
+            raise NotApplicable("needs two ranks, each of which waits in a collective")
+        groups = by_call(waiting(stall))
+        if len(groups) < 2:
+            return None
+        most, *others = groups
+        deviating = min(groups, key=len)
+        first, second = (most[0], others[0][0])
+        named = [rank for group in groups if group is not most for rank in group]
+        return self.found(
+            f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has moved. {capitalized(who(most))} "
+            f"{_wait(len(most))} in {call(first)}, and {who(others[0])} in {call(second)}: neither can end before "
+            "the others make it, too.",
+            fix=(
+                "let every rank make the same collectives in the same order: look for the branch between the two "
+                "lines, a condition on the rank, on the data or on the loss",
+                "decide on one rank, and broadcast the decision",
+                "give every rank the same number of batches: drop_last=True, a DistributedSampler, or "
+                "model.join()",
+            ),
+            evidence={
+                "ranks": {
+                    str(rank.number): {
+                        "collective": rank.collective,
+                        "shapes": list(rank.shapes),
+                        "made": rank.made,
+                        "steps": rank.steps,
+                        "where": None if rank.where is None else str(rank.where),
+                    }
+                    for rank in stall.ranks
+                },
+                "deviating": [rank.number for rank in (named if len(deviating) < len(most) else deviating)],
+            },
+            where=(deviating if len(deviating) < len(most) else others[0])[0].where,
+        )
+
+
+def _wait(count: int) -> str:
+    return "wait" if count > 1 else "waits"

@@ -1,0 +1,79 @@
+"""See `RanksShareRows`."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.ranks.replicas import ReplicaFacts
+from diagnostics.text.join import count_of, listed
+
+FEWEST_BATCHES = 3  # different ones: a script may repeat one batch on every rank on purpose
+
+
+class RanksShareRows(Rule):
+    """Ranks that share a model are fed the same batches.
+
+    ## What it does
+    Under `diagnose run` of several processes, each rank keeps a checksum of the batch that a model in
+    DistributedDataParallel gets first after optimizer steps 0, 1, 2, 4, 8 and so on. When the ranks of a host have
+    ended, these are compared.
+
+    ## Why it is bad
+    Ranks with the same rows compute the same gradients, and the average of equal gradients is each of them: all
+    ranks but one work for nothing. An epoch takes as long as on one rank, the effective batch is that of one rank,
+    and a learning rate that was scaled by the number of ranks is too high.
+
+    ## Example
+    ```python
+    torch.manual_seed(0)
+    loader = DataLoader(dataset, batch_size=32, shuffle=True)     # the same order on every rank
+    ```
+
+    ## Instead
+    ```python
+    sampler = DistributedSampler(dataset)
+    loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+    for epoch in range(EPOCHS):
+        sampler.set_epoch(epoch)
+    ```
+
+    ## Thresholds
+    Two ranks had the same batch after every step that was looked at, and these were at least three different
+    batches.
+
+    ## Known problems
+    Ranks that read the same rows in different orders are not found. Ranks that share a batch on purpose, each with
+    a part of the model, do not use DistributedDataParallel over all ranks.
+
+    ## Sources
+    The documentation of `torch.utils.data.distributed.DistributedSampler`.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_replicas(self, replicas: ReplicaFacts) -> Finding | None:
+        """Compare the checksums."""
+        rows = {
+            rank: tuple(samples[number].rows for number in replicas.steps)
+            for rank, samples in replicas.ranks.items()
+        }
+        if len(rows) < 2 or any(None in seen or len(set(seen)) < FEWEST_BATCHES for seen in rows.values()):
+            raise NotApplicable("needs three different batches of each of two ranks")
+        same = [pair for pair in combinations(sorted(rows), 2) if rows[pair[0]] == rows[pair[1]]]
+        if not same:
+            return None
+        compared = count_of(len(replicas.steps), "step")
+        ranks = sorted({rank for pair in same for rank in pair})
+        return self.found(
+            f"Ranks {listed(ranks)} were fed the same batch in each of the {compared} compared: "
+            "their gradients are equal, so their average is that of one rank, and the others work for "
+            "nothing.",
+            fix=(
+                "DataLoader(dataset, sampler=DistributedSampler(dataset)), and sampler.set_epoch(epoch)",
+                "of an IterableDataset: split the stream by rank (itertools.islice(rows, rank, None, world))",
+            ),
+            evidence={"ranks": ranks, "steps": list(replicas.steps)},
+        )

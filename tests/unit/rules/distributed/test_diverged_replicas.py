@@ -1,0 +1,40 @@
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.ranks.replicas import ReplicaFacts, Sample
+from diagnostics.rules.distributed.diverged_replicas import DivergedReplicas
+
+
+def samples(*values):
+    return {n: Sample(None, {"0.weight": (1.0, -1.0), "0.bias": (value, 1.0)}) for n, value in values}
+
+
+SAME = samples((0, 1.0), (1, 1.1), (2, 1.2))
+
+
+def found(*ranks):
+    return DivergedReplicas().from_replicas(ReplicaFacts("Net", dict(enumerate(ranks))))
+
+
+class TestFromReplicas:
+    def test_names_the_first_step_and_parameter(self):
+        finding = found(SAME, SAME, samples((0, 1.0), (1, 1.3), (2, 1.5)))
+        assert finding.message == (
+            "The replicas of Net differ since a step after step 0: after step 1, 0.bias differs between ranks 0 "
+            "and 2, by 19.0% of its typical value. DistributedDataParallel keeps them alike, as long as it "
+            "averages every gradient."
+        )
+        assert (finding.step, finding.evidence["ranks"]) == (1, [0, 2])
+
+    def test_says_if_they_never_were_alike(self):
+        assert "differ from the start: after step 0, " in found(SAME, samples((0, 2.0), (1, 2.0))).message
+
+    def test_is_clean_where_they_differ_by_rounding(self):
+        assert found(SAME, samples((0, 1.0), (1, 1.1 + 1e-6), (2, 1.2))) is None
+
+    def test_compares_only_what_both_have(self):
+        assert found(SAME, samples((0, 1.0))) is None
+        with pytest.raises(NotApplicable):
+            found(SAME, {})
+        with pytest.raises(NotApplicable):
+            found(SAME)
