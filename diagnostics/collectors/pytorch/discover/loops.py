@@ -65,6 +65,7 @@ class LoopFinder(Generic[W]):
 
     Attributes:
         watches: what `watch` returned for each loop that is not over, the least recently stepped first.
+        on_call: called with a module before its calls with gradients that are no part of another's; or None.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class LoopFinder(Generic[W]):
         self._stepped: IdentityMap[W, None] = IdentityMap()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
+        self.on_call: Callable[[nn.Module], object] | None = None
         self._optimizers = ScriptOptimizers()
         # None where the loop is over, and the script has the optimizer still.
         self._watch_of: IdentityMap[Optimizer, W | None] = IdentityMap()
@@ -171,6 +173,8 @@ class LoopFinder(Generic[W]):
                     if self._first.is_trained(module):
                         self._safely(self._evaluated, module, (arguments, options))
                     return plain(module, *arguments, **options)
+                if self.on_call is not None:
+                    self._safely(self.on_call, module)
                 if module not in self._watched:
                     self._safely(self._called, module)
                 if not self._first.wants(module):

@@ -1,0 +1,206 @@
+"""Keeps what one rank's DistributedDataParallel was called with, for a comparison with the other ranks.
+
+No collective is made, and nothing is read but at few forward passes: the first one after optimizer step 0, 1, 2,
+4, 8 and so on. Steps are counted, because one rank may evaluate by itself. A sample holds `VALUES` values of
+`PARAMETERS` parameters, and a checksum.
+"""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.facts.ranks.replicas import Sample, WrapperFacts
+
+from .watch.record.calls.script_line import script_line
+
+PARAMETERS, VALUES = 32, 16
+ROWS = 4_096  # values of a tensor that the checksum covers
+TENSORS = 8  # of the inputs of one call
+FEWEST_ROWS = 8  # values, below which two ranks can have the same by chance
+
+
+class _Wrapped:
+    """A model in its wrapper."""
+
+    def __init__(self, wrapper: Any, module: nn.Module) -> None:
+        self.wrapper = weakref.ref(wrapper)
+        self.name = type(module).__name__
+        self.world = int(wrapper.process_group.size())
+        self.known = {id(one) for one in module.parameters()}
+        self.added: tuple[str, ...] = ()
+        self.passes = self.bare = self.steps = 0
+        self.computed = False  # a forward pass, since the last step
+        self.where: Any = None
+        self.comparable = True
+        self.samples: dict[int, Sample] = {}
+
+
+class ReplicaNotes:
+    """The models that the script wraps in DistributedDataParallel.
+
+    Attributes:
+        fault: of this library, after which nothing more is kept; None without any.
+    """
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+        self._guard = FaultGuard(on_fault=self._failed)
+        self._all: list[_Wrapped] = []
+        self._inside: IdentityMap[nn.Module, _Wrapped] = IdentityMap()
+        self._of_wrapper: IdentityMap[Any, _Wrapped] = IdentityMap()
+        self._steps: Any = None
+
+    def attach(self, kind: type, patches: Patches) -> None:
+        """Take notes from now on, until the patches are undone and `close` is called.
+
+        Args:
+            kind: DistributedDataParallel, or a subclass.
+            patches: take those of the class.
+        """
+        patches.around(kind, "forward", self._observed)
+        self._steps = register_optimizer_step_post_hook(self._stepped)
+
+    def close(self) -> None:
+        """Count no more optimizer steps."""
+        if self._steps is not None:
+            self._steps.remove()
+
+    def _observed(self, plain: Any) -> Any:
+        is_compiling, forward = torch.compiler.is_compiling, self._forward
+
+        def observed(wrapper: Any, *arguments: Any, **options: Any) -> Any:
+            if not is_compiling():
+                forward(wrapper, arguments, options)
+            return plain(wrapper, *arguments, **options)
+
+        return observed
+
+    def _failed(self, fault: Exception) -> None:
+        self.fault = fault
+
+    def add(self, wrapper: Any) -> None:
+        """Take notes of a model, unless only some of the ranks share it."""
+        if self.fault is not None or is_own_run():
+            return
+        if wrapper.process_group.size() != torch.distributed.get_world_size():
+            return  # ranks of another group may have another model
+        wrapped = _Wrapped(wrapper, wrapper.module)
+        self._all.append(wrapped)
+        self._inside[wrapper.module] = self._of_wrapper[wrapper] = wrapped
+
+    def _forward(self, wrapper: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        if self.fault is None and torch.is_grad_enabled():
+            wrapped = self._of_wrapper.get(wrapper)
+            if wrapped is not None and not is_own_run():
+                wrapped.passes += 1
+                wrapped.computed = True
+                if wrapper._join_config.enable:  # for uneven inputs: a rank may soon be an epoch ahead
+                    wrapped.comparable = False
+                if _is_sampled(wrapped.steps) and wrapped.steps not in wrapped.samples and wrapped.comparable:
+                    self._guard.attempt(self._keep, wrapped, wrapper, (*arguments, *options.values()))
+
+    def _stepped(self, optimizer: Optimizer, *_: Any) -> None:
+        if self.fault is None and not is_own_run():
+            self._guard.attempt(self._count, optimizer)
+
+    def _count(self, optimizer: Optimizer) -> None:
+        for wrapped in self._all:
+            wrapper = wrapped.wrapper()
+            if wrapper is None:
+                continue
+            held = {id(one) for group in optimizer.param_groups for one in group["params"]}
+            first = next((one for one in wrapper.module.parameters() if one.requires_grad), None)
+            if id(first) not in held or not wrapped.computed:  # the second: an optimizer within another one
+                continue
+            wrapped.steps, wrapped.computed = wrapped.steps + 1, False
+            if _is_sampled(wrapped.steps):  # of new parameters those that are trained: others do no harm
+                added = (
+                    name
+                    for name, one in wrapper.module.named_parameters()
+                    if id(one) in held and id(one) not in wrapped.known and one.grad is not None
+                )
+                wrapped.added = tuple(dict.fromkeys((*wrapped.added, *added)))
+
+    def called(self, module: nn.Module) -> None:
+        """Take note of a forward pass with gradients that is no part of another module's."""
+        wrapped = self._inside.get(module) if self._all else None
+        if wrapped is not None and wrapped.wrapper() is not None:
+            wrapped.bare += 1
+            wrapped.computed = True
+            wrapped.where = wrapped.where or script_line()
+
+    def _keep(self, wrapped: _Wrapped, wrapper: Any, inputs: tuple[Any, ...]) -> None:
+        if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+            return  # to read a value would end the capture
+        ignored = set(getattr(wrapper, "parameters_to_ignore", ()))
+        named = [
+            (name, one)
+            for name, one in wrapper.module.named_parameters()
+            if one.requires_grad and name not in ignored and _is_plain(one) and one.is_floating_point()
+        ]
+        # With a communication hook replicas may differ on purpose between two averages.
+        kept = (
+            [] if getattr(wrapper, "_comm_hooks", ()) else named[:: max(1, len(named) // PARAMETERS)][:PARAMETERS]
+        )
+        with torch.no_grad():
+            weights = {name: tuple(_some(one, VALUES).cpu().double().tolist()) for name, one in kept}
+        wrapped.samples[wrapped.steps] = Sample(_checksum(inputs), weights)
+
+    def facts(self) -> WrapperFacts | None:
+        """Return how the model that was called most was called; None if no model was wrapped."""
+        if not self._all:
+            return None
+        one = max(self._all, key=lambda one: one.passes + one.bare)
+        return WrapperFacts(one.name, one.world, one.passes, one.bare, one.steps, one.added, one.where)
+
+    def samples(self) -> tuple[str, dict[int, Sample]] | None:
+        """Return class and samples of the first model that was compared; None if there is none.
+
+        The first one is the same on every rank; the one that is called most need not be.
+        """
+        of = next((one for one in self._all if one.samples and one.comparable), None)
+        return None if of is None else (of.name, of.samples)
+
+
+def _is_sampled(steps: int) -> bool:
+    return steps & (steps - 1) == 0  # 0 or a power of two
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in (Tensor, nn.Parameter) and value.layout == torch.strided
+
+
+def _some(tensor: Tensor, count: int) -> Tensor:
+    """Return values of a tensor at places that depend on its size alone, as one dimension."""
+    flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach().flatten()
+    return flat[:: max(1, flat.numel() // count)][:count]
+
+
+def _checksum(inputs: tuple[Any, ...]) -> int | None:
+    """Return a checksum of the tensors among a model's inputs.
+
+    Of all of them: masks alone are the same on two ranks wherever no row is padded.
+    """
+    parts = [
+        part
+        for given in inputs
+        for part in (
+            given.values() if isinstance(given, dict) else given if isinstance(given, list | tuple) else [given]
+        )
+    ]
+    found = None
+    for part in [part for part in parts if _is_plain(part) and part.numel() >= FEWEST_ROWS][:TENSORS]:
+        values = _some(part, ROWS).to("cpu", copy=True).contiguous()
+        found = zlib.crc32(values.view(torch.uint8).numpy().tobytes(), part.numel() if found is None else found)
+    return found
