@@ -17,6 +17,7 @@ from diagnostics.run.own_modules import is_shadowed, under_alias
 from diagnostics.run.ranks import Rank, rank_of_this_process
 from diagnostics.run.script import Script
 from diagnostics.run.session import FAIL_ON, RunOptions, RunSession
+from diagnostics.run.stall import LIMIT_S
 
 FORMATS = tuple(KINDS.values())
 
@@ -68,6 +69,13 @@ def add_to(commands: Any) -> None:
         help="seconds to examine the models after the script's end (default: a tenth of the run, 1 to 30); Ctrl-C "
         "gives the report at once",
     )
+    run.add_argument(
+        "--stall-timeout",
+        metavar="off|S",
+        type=_off_or_seconds,
+        help="of several ranks: seconds without a step after which to print where each rank stands (default: "
+        f"{LIMIT_S:g})",
+    )
     run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # between a first run and its second
     run.add_argument("--quiet", action="store_true", help="print no report unless the run fails")
     run.add_argument("--verbose", action="store_true", help="show every stage and unjudged rule")
@@ -80,7 +88,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     if not given or given[0] != "run":
         return given, []
     takes_a_value = {"--format", "--output", "--fail-on", "--ignore"}
-    takes_a_value |= {"--max-steps", "--time-limit", "--second-look", "--first-batches"}
+    takes_a_value |= {"--max-steps", "--time-limit", "--second-look", "--first-batches", "--stall-timeout"}
     at = 1
     while at < len(given):
         word = given[at]
@@ -115,6 +123,7 @@ def run_script(options: argparse.Namespace) -> int:
         rank=rank,
         verbose=options.verbose,
         redact=not options.no_redact,
+        stall_timeout=options.stall_timeout,
     )
     return RunSession(script, session_options).make()
 

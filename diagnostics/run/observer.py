@@ -16,6 +16,7 @@ from diagnostics.report.report import Report, StageResult
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver
 from .observers.loops import LoopObserver
+from .observers.replicas import ReplicaObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
@@ -38,6 +39,7 @@ class ScriptObserver:
     Attributes:
         trainings: in the order in which they began.
         faults: errors in the library itself, as tracebacks.
+        replicas: what is kept of models that ranks share; None if there are no other ranks.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class ScriptObserver:
         keep_batches: bool = False,
         first_batches: Path | None = None,
         looks_again: bool = False,
+        of_ranks: bool = False,
     ) -> None:
         """Start to observe.
 
@@ -55,14 +58,20 @@ class ScriptObserver:
             keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
             first_batches: a file of `save_batches`, whose batches the first loader yields first.
             looks_again: whether to keep what `look_again` needs.
+            of_ranks: whether other ranks may train the same model, see `ReplicaObserver`.
         """
         self._second = SecondLook() if looks_again else None
         self._trainings = Trainings(on_examined, self._second)
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
+        self.replicas = ReplicaObserver(self._at_close) if of_ranks else None
         self._loops = LoopObserver(
-            self._trainings, self._at_close, keep_batches=keep_batches, first_batches=first_batches
+            self._trainings,
+            self._at_close,
+            keep_batches=keep_batches,
+            first_batches=first_batches,
+            replicas=self.replicas,
         )
         self._keras_loops = KerasLoopObserver(
             self._trainings, self._at_close, lambda m: self._calls.has_trained(m)

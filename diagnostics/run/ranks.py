@@ -15,9 +15,11 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from diagnostics.facts.ranks.replicas import ReplicaFacts, Sample
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
 
@@ -54,7 +56,14 @@ def rank_of_this_process(environment: Mapping[str, str] = os.environ) -> Rank | 
 
 
 class Exchange:
-    """Exchanges findings between the ranks of one host, through files."""
+    """Exchanges findings between the ranks of one host, through files.
+
+    Attributes:
+        folder: of the exchange; it exists once something was written.
+        replicas: what all ranks of the host had, once the last of them has left; None before, and without any.
+    """
+
+    replicas: ReplicaFacts | None = None
 
     def __init__(self, rank: Rank, folder: Path | None = None) -> None:
         """Remove files of an earlier launch.
@@ -64,28 +73,33 @@ class Exchange:
             folder: of the exchange; None for one of this launch alone.
         """
         self._rank = rank
-        self._folder = _folder() if folder is None else folder
+        self.folder = _folder() if folder is None else folder
         with contextlib.suppress(OSError):
             self._file.unlink(missing_ok=True)
-            self._folder.joinpath("printed").unlink(missing_ok=True)
+            self.folder.joinpath("printed").unlink(missing_ok=True)
 
     @property
     def _file(self) -> Path:
-        return self._folder / f"{self._rank.number}.json"
+        return self.folder / f"{self._rank.number}.json"
 
     def is_first_to_crash(self) -> bool:
         """Whether no other rank of this host except rank 0 has printed its crash: often all have the same."""
         try:
-            self._open()
-            self._folder.joinpath("crash").touch(exist_ok=False)
+            self.open()
+            self.folder.joinpath("crash").touch(exist_ok=False)
         except FileExistsError:
             return False
         except OSError:
             pass
         return True
 
-    def leave(self, report: Report) -> list[str]:
-        """Write this rank's findings for the others; if this is the last to end, return the lines to print."""
+    def leave(self, report: Report, samples: tuple[str, Mapping[int, Sample]] | None = None) -> list[str]:
+        """Write this rank's findings for the others; if this is the last to end, return the lines to print.
+
+        Args:
+            report: of this rank.
+            samples: class and samples of the model that it shares with the others; None if there is none.
+        """
         messages = {
             finding.rule: f"{finding.severity}: {finding.rule}: {finding.message.partition(chr(10))[0]}"
             for finding in report.findings
@@ -93,31 +107,33 @@ class Exchange:
         }
         known = [one.rule for finding in report.findings for one in (finding, *finding.consequences)]
         try:
-            self._open()
-            write_whole(self._file, json.dumps({"messages": messages, "known": known}))
-            left = {int(file.stem): json.loads(file.read_text("utf-8")) for file in self._folder.glob("*.json")}
+            self.open()
+            kept = None if samples is None else [samples[0], {n: asdict(one) for n, one in samples[1].items()}]
+            write_whole(self._file, json.dumps({"messages": messages, "known": known, "samples": kept}))
+            left = {int(file.stem): json.loads(file.read_text("utf-8")) for file in self.folder.glob("*.json")}
             if len(left) < self._rank.local_world:
                 return []
-            self._folder.joinpath("printed").touch(exist_ok=False)
+            self.folder.joinpath("printed").touch(exist_ok=False)
         except FileExistsError:  # another was the last
             return []
         except (OSError, ValueError):  # the folder cannot be used
             number = self._rank.number
             return [f"rank {number}: {message}" for message in messages.values()] if number > 0 else []
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.replicas = _replicas(left)
         return list(_beyond_rank_0(left))
 
-    def _open(self) -> None:
+    def open(self) -> None:
         """Create the folder, or refuse one of another user, because its name can be guessed.
 
         Raises:
             OSError: it cannot be used.
         """
         with contextlib.suppress(FileExistsError):
-            self._folder.mkdir(mode=0o700)
-        found = self._folder.lstat()
+            self.folder.mkdir(mode=0o700)
+        found = self.folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
-            raise PermissionError(f"{self._folder} belongs to another user")
+            raise PermissionError(f"{self.folder} belongs to another user")
 
 
 def _folder() -> Path:
@@ -127,7 +143,24 @@ def _folder() -> Path:
     return Path(tempfile.gettempdir()) / f"diagnose-{name}"
 
 
-def _beyond_rank_0(left: Mapping[int, Mapping[str, Mapping[str, str]]]) -> Iterator[str]:
+def _replicas(left: Mapping[int, Mapping[str, Any]]) -> ReplicaFacts | None:
+    """Return what all ranks had, if all share one model."""
+    given = {rank: one.get("samples") for rank, one in left.items()}
+    names = {None if samples is None else samples[0] for samples in given.values()}
+    if len(names) != 1 or None in names or len(given) < 2:
+        return None
+    ranks = {
+        rank: {
+            int(number): Sample(one["rows"], {name: tuple(values) for name, values in one["weights"].items()})
+            for number, one in samples[1].items()
+        }
+        for rank, samples in given.items()
+        if samples is not None
+    }
+    return ReplicaFacts(str(names.pop()), ranks)
+
+
+def _beyond_rank_0(left: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
     """Yield one line for each finding that rank 0 does not have, with the ranks that have it."""
     known = set(left[0]["known"]) if 0 in left else set()
     found: dict[str, list[int]] = {}

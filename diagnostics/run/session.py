@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from diagnostics.api.explain import explanation_of
 from diagnostics.collectors.source.read import files_of, written_facts
 from diagnostics.errors import message_of
+from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.facts.written import WrittenFacts
-from diagnostics.report.build import extended
+from diagnostics.report.build import extended, finished
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report, StageResult
 from diagnostics.report.whole_file import write_whole
+from diagnostics.rules.registry import all_rules, causality_of
 from diagnostics.text.join import count_of
 
 from .cpu_rerun import run_again
@@ -24,9 +26,11 @@ from .limits import Limits
 from .observer import ScriptObserver
 from .output import STANDARD_OUTPUT, print_out, rehearse, say
 from .own_modules import OwnModules
+from .rank_reports import joined, report_of, stall_report
 from .ranks import Exchange, Rank
 from .script import Ending, Script, end_by_interrupt
 from .second_look import budget
+from .stall import LIMIT_S, StallWatch
 from .termination import Termination
 
 FAIL_ON = ("error", "warning", "never")
@@ -60,6 +64,8 @@ class RunOptions:
         second_look: seconds for the second look at most; 0 for none, None for a share of the run.
         redact: whether Markdown leaves out private parts; see `Report.to_markdown`.
         rank: of this process under a launcher, where the exit code is the script's; None without a launcher.
+        stall_timeout: seconds without a step after which to say where each rank stands; 0 for never, None for
+            `LIMIT_S`. Of several ranks only.
     """
 
     kind: str
@@ -75,6 +81,7 @@ class RunOptions:
     rank: Rank | None = None
     verbose: bool = False
     redact: bool = True
+    stall_timeout: float | None = None
 
 
 class RunSession:
@@ -101,7 +108,9 @@ class RunSession:
             keep_batches=self._options.replay_on_cpu,
             first_batches=self._options.first_batches,
             looks_again=alone and self._options.second_look != 0,
+            of_ranks=not alone,
         )
+        self._stall = self._stall_watch()
         termination = Termination(self._terminated)
         self._modules = OwnModules(self._script.folder)
         self._modules.hide()
@@ -114,6 +123,34 @@ class RunSession:
         if ending.interrupted:
             end_by_interrupt()
         return ending.exit_code or (FOUND if fails and self._options.rank is None else 0)
+
+    def _stall_watch(self) -> StallWatch | None:
+        """Watch for steps that do not end, if there are other ranks that might wait for this one."""
+        rank, limit = self._options.rank, self._options.stall_timeout
+        if rank is None or self._ranks is None or rank.world == 1 or limit == 0:
+            return None
+        watch = StallWatch(rank, self._ranks, LIMIT_S if limit is None else limit, self._tell_stall)
+        watch.start()
+        return watch
+
+    def _tell_stall(self, facts: StallFacts) -> None:
+        """Print where all ranks stand; in another thread, while the script waits."""
+        if not self._reported:
+            self._tell(stall_report(facts))
+
+    def _tell(self, report: Report, known: Collection[str] = ()) -> None:
+        """Print a report on several ranks, if it finds something that is not known."""
+        ignored = {*self._options.ignores, *known}
+        kept = [finding for finding in report.findings if finding.rule not in ignored]
+        if kept:
+            say(finished(dataclasses.replace(report, findings=tuple(kept))))
+
+    @staticmethod
+    def _told_by(report: Report) -> set[str]:
+        """Return the rules that follow from what a report has found."""
+        return {
+            rule for finding in report.findings for rule in causality_of(all_rules()).consequences(finding.rule)
+        }
 
     def _terminated(self, number: int) -> None:
         if not self._reported:
@@ -142,6 +179,9 @@ class RunSession:
         ]
         explained, faults = None, list(self._run.faults)
         trainings = self._with_source(trainings, faults)
+        stalled = None if self._stall is None else self._stall.close()
+        if self._stall is not None and self._stall.fault is not None:
+            faults.append(self._stall.fault)
         if ending.error is not None and ending.error.__traceback__ is not None:
             try:
                 explained = explanation_of(ending.error)
@@ -149,6 +189,13 @@ class RunSession:
                 raise
             except BaseException as fault:  # an error of this library must not prevent the report
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
+        if stalled is not None and ending.exit_code:  # not a stall that passed
+            explained = joined(explained, stall_report(stalled))
+        if self._run.replicas is not None:
+            if (wrapper := self._run.replicas.facts()) is not None:
+                made = None if self._stall is None else self._stall.made
+                explained = joined(explained, report_of(dataclasses.replace(wrapper, collectives=made)))
+            faults += [] if self._run.replicas.fault is None else [self._run.replicas.fault]
         report = merged(
             self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
         )
@@ -215,8 +262,13 @@ class RunSession:
                 self._print(report)
             elif report.crash is not None and self._ranks.is_first_to_crash():
                 say(report)
-        for line in [] if self._ranks is None else self._ranks.leave(report):
+        if self._ranks is None:
+            return
+        samples = None if self._run.replicas is None else self._run.replicas.samples()
+        for line in self._ranks.leave(report, samples):
             say(f"diagnose: {line}")
+        if self._ranks.replicas is not None:
+            self._tell(report_of(self._ranks.replicas, "compared the ranks"), self._told_by(report))
 
     def _print(self, report: Report) -> None:
         output, kind = self._options.output, self._options.kind

@@ -21,7 +21,7 @@ def free_port():
         return free.getsockname()[1]
 
 
-def run_two_ranks(folder, text, *options, observed=True, most_s=120):
+def run_two_ranks(folder, text, *options, observed=True, most_s=240):
     """Run `text` as train.py under `diagnose run`, or plain; all processes have ended afterwards."""
     (folder / "train.py").write_text(text)
     temporary = folder / "temporary"

@@ -13,6 +13,7 @@ from diagnostics.report.build import extended
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_loop
 
+from .replicas import ReplicaObserver
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class LoopObserver:
         at_close: takes what is to be undone.
         keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
         first_batches: a file of `save_batches`, whose batches the first loader yields first.
+        replicas: is told of the modules that the script calls; None if this is no rank among others.
     """
 
     def __init__(
@@ -49,8 +51,9 @@ class LoopObserver:
         *,
         keep_batches: bool = False,
         first_batches: Path | None = None,
+        replicas: ReplicaObserver | None = None,
     ) -> None:
-        self._trainings, self._at_close = trainings, at_close
+        self._trainings, self._at_close, self._replicas = trainings, at_close, replicas
         self._keep_batches, self._first_batches = keep_batches, first_batches
         self._finder: LoopFinder[Watch] | None = None
         self._of_watch: IdentityMap[Any, Training] = IdentityMap()
@@ -70,6 +73,8 @@ class LoopObserver:
             self._in_turn,
         )
         self._at_close.callback(self._finder.close)
+        if self._replicas is not None:
+            self._finder.on_call = self._replicas.called
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""

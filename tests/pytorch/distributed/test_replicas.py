@@ -1,0 +1,134 @@
+"""Models that two ranks share by DistributedDataParallel, trained rightly, and in ways that let them drift."""
+
+import json
+
+import pytest
+
+from tests.support.two_ranks import run_two_ranks
+
+HEALTHY = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+inputs = torch.randn(256, 8)
+dataset = TensorDataset(inputs, inputs[:, :3].argmax(1))
+sampler = DistributedSampler(dataset, seed=1)
+loader = DataLoader(dataset, batch_size=16, sampler=sampler)
+net = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 3))
+model = DistributedDataParallel(net)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+for epoch in range(4):
+    sampler.set_epoch(epoch)
+    for number, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+    print(epoch, rank, loss.item())
+print([p.double().sum().item() for p in net.parameters()], torch.rand(1).item())
+dist.destroy_process_group()
+"""
+STEP = "        loss.backward()\n        optimizer.step()\n"
+LOSS = "loss = nn.functional.cross_entropy(model(x), y)\n"
+ACCUMULATE = """\
+        if number % 2 == 0:
+            with model.no_sync():
+                loss.backward()
+        else:
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+ACCUMULATED = HEALTHY.replace("        optimizer.zero_grad()\n", "").replace(STEP, ACCUMULATE)
+UNEVEN = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(rank)
+inputs = torch.randn(160 + 96 * rank, 8)  # 5 batches on one rank, and 8 on the other
+labels = inputs[:, :3].argmax(1)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+for epoch in range(4):
+    with model.join():
+        for x, y in zip(inputs.split(32), labels.split(32)):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    if rank == 0:
+        print(model.module(inputs[:32]).argmax(1).eq(labels[:32]).float().mean().item())
+dist.destroy_process_group()
+"""
+BYPASSED = HEALTHY.replace("model(x)", "net(x)")
+STEP_WITHIN_NO_SYNC = HEALTHY.replace(LOSS, f"with model.no_sync():\n            {LOSS}")
+SAME_ROWS = HEALTHY.replace("sampler=sampler)", "shuffle=True, generator=torch.Generator().manual_seed(2))")
+GROWN = HEALTHY.replace("optimizer = ", "net.append(nn.Linear(3, 3))\noptimizer = ")
+
+
+def rules(report):
+    return [finding["rule"] for finding in report["findings"]]
+
+
+@pytest.mark.slow
+class TestHealthy:
+    def test_is_silent_and_trains_to_the_same_bits(self, tmp_path):
+        codes, outputs, errors = run_two_ranks(tmp_path, HEALTHY, "--output", "r.json")
+        assert codes == [0, 0], errors
+        assert run_two_ranks(tmp_path, HEALTHY, observed=False).outputs == outputs
+        assert [line for line in "".join(errors).splitlines() if "report is in" not in line] == []
+        for name in ("r.json", "r.rank1.json"):
+            report = json.loads((tmp_path / name).read_text())
+            assert (report["findings"], report["faults"]) == ([], [])
+        assert list((tmp_path / "temporary").iterdir()) == []
+
+    @pytest.mark.parametrize("text", [ACCUMULATED, UNEVEN], ids=["accumulation", "join"])
+    def test_another_healthy_program_is_silent(self, tmp_path, text):
+        codes, _, errors = run_two_ranks(tmp_path, text)
+        assert codes == [0, 0], errors
+        assert "Nothing found." in errors[0]
+        assert "compared the ranks" not in "".join(errors)
+
+
+@pytest.mark.slow
+class TestBroken:
+    def test_a_wrapper_that_is_not_called(self, tmp_path):
+        codes, _, errors = run_two_ranks(tmp_path, BYPASSED, "--output", "r.json")
+        assert codes == [0, 0], errors
+        report = json.loads((tmp_path / "r.json").read_text())
+        (finding,) = report["findings"]
+        assert finding["rule"] == "bypassed-wrapper"
+        assert "none of its 32 forward passes with gradients went through the wrapper" in finding["message"]
+        assert finding["where"]["line"] == 1 + BYPASSED.splitlines().index(
+            "        loss = nn.functional.cross_entropy(net(x), y)"
+        )
+
+    def test_steps_on_gradients_that_were_not_averaged(self, tmp_path):
+        codes, _, errors = run_two_ranks(tmp_path, STEP_WITHIN_NO_SYNC)
+        assert codes == [0, 0], errors
+        (told,) = (err for err in errors if "error: diverged-replicas" in err)
+        said = " ".join(told.split())
+        assert "The replicas of Sequential differ since a step after step 0: after step 1, " in said
+
+    def test_ranks_that_are_fed_the_same_rows(self, tmp_path):
+        codes, _, errors = run_two_ranks(tmp_path, SAME_ROWS)
+        assert codes == [0, 0], errors
+        (told,) = (err for err in errors if "warning: ranks-share-rows" in err)
+        assert "Ranks 0 and 1 were fed the same batch" in " ".join(told.split())
+
+    def test_a_layer_that_is_added_after_wrapping(self, tmp_path):
+        codes, _, errors = run_two_ranks(tmp_path, GROWN, "--output", "r.json")
+        assert codes == [0, 0], errors
+        report = json.loads((tmp_path / "r.json").read_text())
+        assert "bypassed-wrapper" in rules(report)
+        (finding,) = (one for one in report["findings"] if one["rule"] == "bypassed-wrapper")
+        assert finding["evidence"]["parameters_added"] == ["5.weight", "5.bias"]

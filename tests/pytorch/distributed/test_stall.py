@@ -1,0 +1,101 @@
+"""`diagnose run` of two ranks that stop to move, and of two that only pause."""
+
+import json
+import re
+import textwrap
+
+import pytest
+
+from tests.support.two_ranks import run_two_ranks
+
+TRAIN = """\
+import time
+from datetime import timedelta
+import torch
+import torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo", timeout=timedelta(seconds=200))
+brief = dist.new_group(timeout=timedelta(seconds=LIMIT))
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = nn.Linear(8, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+inputs = torch.randn(64, 8)
+labels = inputs[:, :3].argmax(1)
+for step in range(6):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(inputs), labels)
+    loss.backward()
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= 2
+    optimizer.step()
+    # HERE
+dist.barrier()
+print(rank, [round(p.sum().item(), 6) for p in model.parameters()])
+dist.destroy_process_group()
+"""
+BRANCH = """
+    if step == 3:
+        if rank == 0:
+            dist.all_reduce(loss.detach(), group=brief)
+        else:
+            dist.barrier(group=brief)
+"""
+LATE = """
+    if step == 3:
+        if rank == 1:
+            time.sleep(SLEEP)
+        dist.all_reduce(loss.detach(), group=brief)
+"""
+
+
+def both(folder, here, *options, limit=100, **how):
+    text = TRAIN.replace("LIMIT", str(limit))
+    return run_two_ranks(
+        folder, text.replace("    # HERE\n", textwrap.indent(textwrap.dedent(here), "    ")), *options, **how
+    )
+
+
+def line_of(folder, text):
+    return next(n for n, line in enumerate((folder / "train.py").read_text().splitlines(), 1) if text in line)
+
+
+def joined(text):
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.slow
+class TestStall:
+    def test_names_the_two_calls_while_it_lasts_and_after_the_library_gave_up(self, tmp_path):
+        codes, _, errors = both(tmp_path, BRANCH, "--stall-timeout", "1.5", "--output", "r.json", limit=8)
+        assert codes == [1, 1]
+        told = [err for err in errors if "error: mismatched-collective" in err]
+        assert len(told) == 1, errors  # one rank for both
+        branch, other = line_of(tmp_path, "dist.all_reduce(loss"), line_of(tmp_path, "dist.barrier(group")
+        said = joined(told[0])
+        assert f"ank 0 waits in all_reduce of float32 [] at train.py:{branch}" in said
+        assert f"ank 1 in barrier at train.py:{other}" in said
+        for name in ("r.json", "r.rank1.json"):
+            report = json.loads((tmp_path / name).read_text())
+            assert report["findings"][0]["rule"] == "mismatched-collective", name
+            assert report["faults"] == []
+        assert list((tmp_path / "temporary").iterdir()) == []
+
+    def test_names_the_rank_that_does_not_come(self, tmp_path):
+        here = LATE.replace("SLEEP", "12")
+        codes, _, errors = both(tmp_path, here, "--stall-timeout", "1.5", limit=8)
+        assert codes[0] == 1
+        (told,) = (err for err in errors if "no step ends on 2 ranks of 2" in err)
+        place = f"train.py:{line_of(tmp_path, 'time.sleep')}"
+        assert f"Rank 1 stands at {place} (time.sleep(12)), and rank 0 waits in all_reduce" in joined(told)
+
+    def test_a_pause_is_not_told_and_nothing_changes(self, tmp_path):
+        here = LATE.replace("SLEEP", "4")  # a note is written after 3 seconds
+        codes, outputs, errors = both(tmp_path, here, "--stall-timeout", "12")
+        assert codes == [0, 0], errors
+        assert "no step ends" not in "".join(errors)
+        assert "Nothing found." in errors[0]
+        assert list((tmp_path / "temporary").iterdir()) == []
+        assert both(tmp_path, here.replace("(4)", "(0)"), observed=False).outputs == outputs
