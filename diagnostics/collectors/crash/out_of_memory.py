@@ -123,7 +123,7 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
     of_tensor = found.kind == "tensor"
     both = f"{log}\n{message}"
     shape = _shape(found["shape"]) if of_tensor else None
-    dtype = found["dtype"] if of_tensor else None
+    dtype = found.get("dtype") if of_tensor else None
     tried = _size("SIZE", found["size"]) if found.kind == "size" else None
     if tried is None:
         tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
@@ -132,7 +132,7 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
     capacity, free, allocated, reserved = _of_pool(both, tried)
     return OutOfMemoryCrash(
         framework="TensorFlow",
-        device=_tf_device(found["device"] if of_tensor else message),
+        device=_tf_device((found.get("device") if of_tensor else None) or message),
         tried=tried,
         capacity=capacity,
         free=free,

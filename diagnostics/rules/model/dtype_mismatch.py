@@ -97,7 +97,8 @@ def _seen(symptom: DtypesDiffer) -> str:
             return "One operation got tensors of different dtypes. It takes one dtype and casts neither."
         case "indices":
             return (
-                f"An embedding got indices of {got}. Indices must be int64 or int32: they count rows of a table."
+                f"An embedding, or a tensor that is indexed, got indices of {got}. Indices must be int64 (newer "
+                "releases take int32, too): they count rows."
             )
         case "classes":
             return (

@@ -55,7 +55,7 @@ class TestFromCrash:
         kinds = ("indices", "integers", "objects")
         said = [RULE.from_crash(CRASH, DtypesDiffer(kind, "float32")).message for kind in kinds]
         assert [message.split(".")[0] for message in said] == [
-            "An embedding got indices of float32",
+            "An embedding, or a tensor that is indexed, got indices of float32",
             "An operation that needs floating point got float32",
             "A NumPy array of dtype object cannot become a tensor",
         ]
