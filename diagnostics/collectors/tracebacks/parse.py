@@ -37,7 +37,12 @@ _KNOWN = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|StopIteration)$"
 _SAID = r"(?P<said>(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|StopIteration))(?::.*|$))"
 _ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}")  # or as pytest has it
 _LOGGED = re.compile(rf"^.{{1,150}}?(?:[\]:|>)-] *|\dZ? ){_SAID}")
-_REPORTS = ("ProcessRaisedException", "CellExecutionError", "PapermillExecutionError")  # quote another's traceback
+_REPORTS = (
+    "ProcessRaisedException",
+    "CellExecutionError",
+    "PapermillExecutionError",
+    "TuneError",
+)  # quote another's traceback
 _LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
 WRAPPERS = ("DatasetGenerationError",)  # say no more than that the exception before them was raised
 _ASIDE = ("Exception ignored in", "--- Logging error ---")

@@ -244,6 +244,12 @@ class TestRanks:
         assert self.rules(diagnostics.explain(own + launched(0, exitcode=-9))) == ["out-of-memory"]
         assert self.rules(diagnostics.explain(of_rank(0, own) + launched(1))) == ["launcher-failure"]
 
+    def test_of_a_search_come_before_its_own_report(self):
+        tune = '\nTraceback (most recent call last):\n  File "tune.py", line 9, in <module>\n    tune.run(train)\n'
+        tune += "ray.tune.error.TuneError: ('Trials did not complete', [train_1])\n"
+        assert self.rules(diagnostics.explain(PLAIN["labels"] + tune)) == ["labels-out-of-range"]
+        assert self.rules(diagnostics.explain(tune)) == ["launcher-failure"]
+
     def test_that_was_killed_is_told_by_the_launcher(self):
         report = diagnostics.explain(of_rank(0, LOST) + launched(1, exitcode=-9))
         assert self.rules(report) == ["out-of-memory"]
