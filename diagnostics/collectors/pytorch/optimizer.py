@@ -13,6 +13,7 @@ from torch import nn
 
 from diagnostics.facts.pipeline import OptimizerFacts
 
+from .local_tensors import is_sharded
 from .model import size_of
 
 OptimizerBuilder = Callable[[nn.Module, float], torch.optim.Optimizer]
@@ -25,9 +26,16 @@ def unwrapped(optimizer: Any) -> Any:
 
 
 def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
-    """Turn an optimizer into facts, compared with the model that it should train."""
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    """Turn an optimizer into facts, compared with the model that it should train.
+
+    Between FSDP2's forward and backward pass the model shows whole parameters in place of the shards that the
+    optimizer holds: nothing is held or missing then.
+    """
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    held = {id(p) for p in params}
     own = {id(p): (name, p) for name, p in model.named_parameters()}
+    if any(map(is_sharded, params)) and not any(is_sharded(p) for _, p in own.values()):
+        held, own = set(), {}
     trainable = {key: (name, p) for key, (name, p) in own.items() if p.requires_grad}
     return OptimizerFacts(
         name=type(optimizer).__name__,

@@ -69,6 +69,29 @@ for epoch in range(4):
         print(model.module(inputs[:32]).argmax(1).eq(labels[:32]).float().mean().item())
 dist.destroy_process_group()
 """
+SHARDED = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group("gloo")
+mesh = init_device_mesh("cpu", (2,))
+torch.manual_seed(0)
+inputs = torch.randn(256, 8)
+labels = inputs[:, :3].argmax(1)
+model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+fully_shard(model, mesh=mesh)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+rows = torch.Generator().manual_seed(dist.get_rank())
+for step in range(40):
+    chosen = torch.randint(0, 256, (16,), generator=rows)
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(inputs[chosen]), labels[chosen]).backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""
 BYPASSED = HEALTHY.replace("model(x)", "net(x)")
 STEP_WITHIN_NO_SYNC = HEALTHY.replace(LOSS, f"with model.no_sync():\n            {LOSS}")
 SAME_ROWS = HEALTHY.replace("sampler=sampler)", "shuffle=True, generator=torch.Generator().manual_seed(2))")
@@ -91,7 +114,7 @@ class TestHealthy:
             assert (report["findings"], report["faults"]) == ([], [])
         assert list((tmp_path / "temporary").iterdir()) == []
 
-    @pytest.mark.parametrize("text", [ACCUMULATED, UNEVEN], ids=["accumulation", "join"])
+    @pytest.mark.parametrize("text", [ACCUMULATED, UNEVEN, SHARDED], ids=["accumulation", "join", "FSDP2"])
     def test_another_healthy_program_is_silent(self, tmp_path, text):
         codes, _, errors = run_two_ranks(tmp_path, text)
         assert codes == [0, 0], errors
