@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
 from diagnostics.facts.calls import (
     ClipFacts,
@@ -173,4 +174,4 @@ class CallOrder:
 
 def _few(parameter: nn.Parameter) -> Tensor:
     """Copy the first numbers of a parameter."""
-    return parameter.detach().reshape(-1)[:FEW].clone()
+    return local(parameter).detach().reshape(-1)[:FEW].clone()

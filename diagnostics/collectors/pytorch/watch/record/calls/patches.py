@@ -20,6 +20,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.facts.calls import LoadedKeys, RestoreFacts
 
 from .script_line import script_line
@@ -204,7 +205,8 @@ class CallPatches:
             first = parameters[0]
         if first is None or not math.isfinite(float(limit)):  # a norm that is only measured
             return
-        kept = norm.item() if isinstance(norm, Tensor) and norm.is_cpu else norm
+        shard = local(norm) if isinstance(norm, Tensor) else norm  # all of a DTensor would take a collective
+        kept = shard.item() if isinstance(shard, Tensor) and shard.is_cpu else shard
         for listener in self._listeners:
             listener.clipped(first, function, float(limit), kept)
 
