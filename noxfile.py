@@ -95,7 +95,7 @@ for exhibit in exhibits.values():
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def tests(session: nox.Session) -> None:
-    """Run the tests, 10 minutes on two cores; arguments after -- go to pytest, --all adds the exhaustive."""
+    """Run the tests, 13 minutes on two cores; arguments after -- go to pytest, --all adds the exhaustive."""
     _python(session, "-m", "pytest", "-n", "2", "--dist", "worksteal", *_pytest_arguments(session))
 
 
