@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 
@@ -19,6 +19,8 @@ class LeafFacts:
         other_models: scalars by class name of modules that give the model its input, are in training mode, and
             whose weights are as they were initialised.
         num_trained: scalars that the loss depends on and that an optimizer holds.
+        vanished: scalars, in matrices, by class name of layers that the model makes within its forward pass and
+            that exist no more when it is over.
     """
 
     described: ClassVar[str] = "the parameters that the loss depends on"
@@ -26,3 +28,4 @@ class LeafFacts:
     unregistered: Mapping[str, int]
     other_models: Mapping[str, int]
     num_trained: int
+    vanished: Mapping[str, int] = field(default_factory=dict)

@@ -22,8 +22,9 @@ class OptimizerMissesParameters(MessageRule):
     ## What it does
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient. In a
     script that runs under `diagnose run`, compares what all optimizers hold with the parameters that the first
-    loss depends on, also those that the model does not register, and those of another model that feeds it. At the
-    end of a watched run it looks for parameters that were frozen at the start and get gradients since.
+    loss depends on, also those that the model does not register or makes anew in its forward pass, and those of
+    another model that feeds it. At the end of a watched run it looks for parameters that were frozen at the start
+    and get gradients since.
 
     ## Why it is bad
     An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
@@ -133,11 +134,13 @@ class OptimizerMissesParameters(MessageRule):
     @check
     def from_leaves(self, leaves: LeafFacts, optimizer: OptimizerFacts) -> Finding | None:
         """Look for parameters that the loss depends on and that nobody trains."""
-        lost = {**leaves.unregistered, **leaves.other_models}
+        lost = {**leaves.unregistered, **leaves.vanished, **leaves.other_models}
         scalars = sum(lost.values())
         if not lost or scalars < WORTH_A_WARNING * (scalars + leaves.num_trained):
             return None
         evidence = {"unregistered": dict(leaves.unregistered), "other_models": dict(leaves.other_models)}
+        if leaves.vanished:
+            evidence["vanished"] = dict(leaves.vanished)
         share = scalars / (scalars + leaves.num_trained)
         if leaves.unregistered:
             count = len(leaves.unregistered)
@@ -149,6 +152,19 @@ class OptimizerMissesParameters(MessageRule):
                 fix=(
                     "self.layers = nn.ModuleList([...])  # or nn.ModuleDict, nn.ParameterList",
                     "if they should stay frozen: parameter.requires_grad_(False)",
+                ),
+                evidence=evidence,
+                severity="warning",
+            )
+        if leaves.vanished:
+            return self.found(
+                f"The model makes a layer of its own within its forward pass ({listed(leaves.vanished)}), and the "
+                f"layer is gone when the pass is over. The loss depends on its {sum(leaves.vanished.values()):,} "
+                f"weights, {100 * share:.3g} % of all scalars that it depends on. No optimizer holds them, and "
+                "the next pass has to draw new ones.",
+                fix=(
+                    "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
+                    "if it is meant to be random: layer.requires_grad_(False)",
                 ),
                 evidence=evidence,
                 severity="warning",

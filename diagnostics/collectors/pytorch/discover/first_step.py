@@ -20,6 +20,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tens
 
 from .batch_source import BatchSource, RememberedLoader
 from .first_step_pipeline import FirstPass
+from .inner_calls import InnerCalls
 from .loss_calls import LossCall, LossCalls
 
 MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
@@ -44,10 +45,12 @@ class _Call:
     fed: bool = False  # whether an input was computed from parameters
     outputs: tuple[weakref.ref[Tensor], ...] = ()
     prediction: Tensor | None = None
+    inner: InnerCalls = field(default_factory=InnerCalls)
+    made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()  # matrices of layers that ended with the call
 
     def returned(self, output: Any, heard: int) -> None:
         """Record what the module returned."""
-        self.heard_within = heard
+        self.heard_within, self.made = heard, self.inner.gone()
         self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MOST_OUTPUTS])
         prediction = prediction_in(output)
         self.prediction = None if prediction is None else prediction.detach()
@@ -152,7 +155,7 @@ class FirstStepRecorder:
             if module is not None and call.wanted:
                 self._done[module] = None
                 seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
-                seen.leaves = reached
+                seen.leaves, seen.made = reached, call.made
                 seen.feeding = _feeding(call, trained)
                 if seen.loader is not None:
                     self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
@@ -172,6 +175,7 @@ class FirstStepRecorder:
             versions=first.versions,
             leaves=first.leaves,
             feeding=first.feeding,
+            made=first.made,
         )
 
     def stepped(self) -> None:

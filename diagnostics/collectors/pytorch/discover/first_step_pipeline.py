@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import weakref
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,7 @@ class FirstPass:
         batch: what the loader returned.
         leaves: of the graph of the loss, by identity.
         feeding: modules that were called before, if the inputs depend on parameters.
+        made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
     """
@@ -70,6 +72,7 @@ class FirstPass:
     batch: Any = None
     leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
     feeding: tuple[nn.Module, ...] = ()
+    made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
 
@@ -195,7 +198,7 @@ class FirstStepPipeline(Pipeline):
         """See `Pipeline.optimizer_step`."""
         yield facts_together(self._optimizers, self._model)
         if self._seen.leaves:
-            yield leaf_facts(self._model, self._seen.leaves, self._held, self._seen.feeding)
+            yield leaf_facts(self._model, self._seen.leaves, self._held, self._seen.feeding, self._seen.made)
 
     def _recognise(self) -> None:
         """Recognise the loss and its target."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -16,7 +17,11 @@ _OF_PYTORCH = frozenset(vars(nn.Module()))
 
 
 def leaf_facts(
-    model: nn.Module, leaves: Mapping[int, Tensor], held: Collection[int], feeding: Iterable[nn.Module]
+    model: nn.Module,
+    leaves: Mapping[int, Tensor],
+    held: Collection[int],
+    feeding: Iterable[nn.Module],
+    made: Iterable[tuple[str, weakref.ref[Tensor]]] = (),
 ) -> LeafFacts:
     """Compare the leaves of a loss with what optimizers hold.
 
@@ -25,6 +30,7 @@ def leaf_facts(
         leaves: of the loss's graph, by identity.
         held: identities of the parameters of all optimizers.
         feeding: modules whose results are inputs of the model.
+        made: matrices of layers that ended with the forward pass, each with its layer's class.
     """
     registered = {id(parameter) for parameter in model.parameters()}
     lost = {
@@ -38,9 +44,13 @@ def leaf_facts(
         parameters = [p for p in module.parameters() if p.requires_grad]
         if module.training and all(id(p) in lost for p in parameters) and _is_fresh(parameters):
             others[type(module).__name__] = sum(p.numel() for p in parameters)
-    return LeafFacts(
-        unregistered, others, sum(leaf.numel() for identity, leaf in leaves.items() if identity in held)
-    )
+    vanished: dict[str, int] = {}
+    for name, reference in made:
+        matrix = reference()  # the graph keeps it until the backward pass is over
+        if matrix is not None and id(matrix) in lost:
+            vanished[name] = vanished.get(name, 0) + matrix.numel()
+    trained = sum(leaf.numel() for identity, leaf in leaves.items() if identity in held)
+    return LeafFacts(unregistered, others, trained, vanished)
 
 
 def _in_containers(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

@@ -165,9 +165,13 @@ class LoopFinder(Generic[W]):
         within = threading.local()
 
         def observed(module: nn.Module, *arguments: Any, **options: Any) -> Any:
-            if torch.compiler.is_compiling() or getattr(within, "a_call", False):
+            if torch.compiler.is_compiling():
                 return plain(module, *arguments, **options)
-            within.a_call = True
+            if getattr(within, "a_call", False):
+                if within.inner is not None:
+                    self._safely(within.inner.add, module, arguments)
+                return plain(module, *arguments, **options)
+            within.a_call, within.inner = True, None
             try:
                 if not torch.is_grad_enabled():
                     if self._first.is_trained(module):
@@ -180,12 +184,13 @@ class LoopFinder(Generic[W]):
                 if not self._first.wants(module):
                     return plain(module, *arguments, **options)
                 call = self._safely(self._first.called, module, arguments, options)
+                within.inner = call.inner if call is not None and call.wanted else None
                 result = plain(module, *arguments, **options)
                 if call is not None:
                     self._safely(self._first.returned, call, result)
                 return result
             finally:
-                within.a_call = False
+                within.a_call, within.inner = False, None
 
         return observed
 

@@ -98,9 +98,9 @@ def test_not_applicable_to_a_model_that_is_frozen():
         judge({}, held=0, foreign=4)
 
 
-def judge_leaves(unregistered=None, other_models=None, trained=900):
+def judge_leaves(unregistered=None, other_models=None, trained=900, vanished=None):
     optimizer = OptimizerFacts("Adam", (1e-3,), {}, 2, 0)
-    leaves = LeafFacts(unregistered or {}, other_models or {}, trained)
+    leaves = LeafFacts(unregistered or {}, other_models or {}, trained, vanished or {})
     return OptimizerMissesParameters().from_leaves(leaves, optimizer)
 
 
@@ -124,7 +124,19 @@ class TestLeaves:
             "on. They have the random values that they were made with, and keep them."
         )
 
+    def test_a_layer_that_is_made_in_forward_is_a_warning(self):
+        finding = judge_leaves(vanished={"Linear": 100})
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The model makes a layer of its own within its forward pass (Linear), and the layer is gone when the "
+            "pass is over. The loss depends on its 100 weights, 10 % of all scalars that it depends on. No "
+            "optimizer holds them, and the next pass has to draw new ones."
+        )
+        assert finding.fix == "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward"
+        assert finding.evidence["vanished"] == {"Linear": 100}
+
     def test_a_few_scalars_are_nothing(self):
+        assert judge_leaves(vanished={"Linear": 8}) is None
         assert judge_leaves({"scales[0]": 1}) is None
 
     def test_silent_where_all_are_trained(self):
