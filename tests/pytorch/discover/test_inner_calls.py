@@ -99,3 +99,9 @@ def test_a_random_layer_ahead_of_the_trained_ones_is_an_augmentation():
 def test_a_layer_that_the_script_keeps_and_trains_is_not():
     kept = nn.Linear(8, 8)
     assert vanished(Net(lambda _net, x: kept(x)), kept) == {}
+
+
+def test_a_layer_that_learns_its_shape_in_the_first_pass_is_not():
+    net = Net(lambda net, x: net.late(x))
+    net.late = nn.LazyLinear(8)
+    assert vanished(net) == {}

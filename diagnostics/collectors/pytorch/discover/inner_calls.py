@@ -5,7 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 MOST_INNER = 4096  # calls of layers within one forward pass that are remembered
 
@@ -22,9 +24,10 @@ class InnerCalls:
 
     def add(self, module: nn.Module, arguments: tuple[Any, ...]) -> None:
         """Remember a call that is about to run, if its input was computed from parameters."""
-        if len(self._called) >= MOST_INNER:
+        if len(self._called) >= MOST_INNER or isinstance(module, torch.jit.ScriptModule):
             return
-        matrices = [p for p in module._parameters.values() if p is not None and p.requires_grad and p.ndim > 1]
+        there = [p for p in module._parameters.values() if p is not None and not is_lazy(p)]
+        matrices = [p for p in there if p.requires_grad and p.ndim > 1]
         if matrices and any(isinstance(given, Tensor) and given.grad_fn is not None for given in arguments):
             own = [weakref.ref[Tensor](matrix) for matrix in matrices]
             self._called.append((weakref.ref(module), type(module).__name__, own))
