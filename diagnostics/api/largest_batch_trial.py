@@ -144,9 +144,17 @@ def _run(step: Step, size: int, sender: Connection) -> None:
     except KeyboardInterrupt:
         return
     except BaseException as error:
+        _release_memory(error)
         outcome, reason = _why(error)
         trace = "".join(traceback.format_exception(error))
     sender.send((outcome, reason, trace, *peak_memory()))
+
+
+def _release_memory(error: BaseException | None) -> None:
+    """Free what the frames of the step hold: to describe an error takes memory, too, and there may be none."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _why(error: BaseException) -> tuple[Outcome, str]:

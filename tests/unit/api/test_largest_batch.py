@@ -85,6 +85,20 @@ class TestLargestBatch:
         assert done.stdout == "8 [24, 12, 6, 9, 7, 8]\n"
         assert done.stderr == ""
 
+    def test_says_so_where_the_step_leaves_no_memory_to_say_it_with(self, run):
+        done = run("""
+            def step(batch_size):
+                hold_to(24)
+                held = []
+                for _ in range(batch_size * 2**13):  # 8 MiB a row, in small pieces
+                    held.append(bytearray(2**10))
+
+            if __name__ == "__main__":
+                search = diagnostics.largest_batch(step, start=1, limit=4)
+                print(search.largest)
+        """)
+        assert (done.stdout.split()[-1:], done.returncode) == (["2"], 0), done.stderr
+
     def test_counts_a_process_that_the_system_kills(self, run):
         done = run("""
             def step(batch_size):
