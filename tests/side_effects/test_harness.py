@@ -87,6 +87,12 @@ TRAINING = """
 
 
 @pytest.mark.slow
+def test_a_script_that_does_not_seed_pytorch_shows_no_difference(script):
+    script.write_text("import torch\n\nvalues = torch.rand(3)\n")
+    assert differences(script, "import torch") == []
+
+
+@pytest.mark.slow
 def test_changes_of_a_training_are_named(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(TRAINING))

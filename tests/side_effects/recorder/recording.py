@@ -30,9 +30,15 @@ def start(record, script, folder):
         folder: where the script's own classes are defined; their reads are counted, their attributes recorded.
     """
     started = []
+    unseeded = ["torch._C"]
 
     def seed(event, arguments):
-        """Seed Python's and NumPy's generators where the script begins: they take an unknown seed otherwise."""
+        """Seed Python's and NumPy's generators where the script begins: they take an unknown seed otherwise.
+
+        PyTorch's is seeded in the middle of PyTorch's own import, long before the script may seed or use it.
+        """
+        if event == "import" and unseeded and "torch._C" in sys.modules:
+            sys.modules[unseeded.pop()].default_generator.manual_seed(0)
         of_script = event == "exec" and getattr(arguments[0], "co_filename", None) == script
         if not started and (of_script or event == "cpython.run_file"):
             started.append(event)
@@ -125,10 +131,11 @@ def _settings():
     import signal
     import threading
 
+    environment = repr(sorted((k, v) for k, v in os.environ.items() if k not in ("_", "SHLVL")))
     settings = {
         "working directory": os.getcwd(),
         "arguments": repr(sys.argv[1:]),
-        "environment": repr(sorted((k, v) for k, v in os.environ.items() if k not in ("_", "SHLVL"))),
+        "environment": environment.replace(f"/proc/{os.getpid()}/", "/proc/self/"),
         "sys.path[0]": sys.path[0],
         "excepthook": repr(sys.excepthook is sys.__excepthook__),
         "signal handlers": repr(
