@@ -198,12 +198,20 @@ def _content(file: Path) -> str:
 
 
 def _without_run_times(text: str) -> str:
-    # A progress bar redraws its line; what it drew on the way depends on the time.
-    text = "\n".join(line.rpartition("\r")[2] for line in text.replace("\x08", "").split("\n"))
+    text = "\n".join(map(_last_drawn, text.split("\n")))
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     for pattern in RUN_TIMES:
         text = re.sub(pattern, "…", text)
     return text
+
+
+def _last_drawn(line: str) -> str:
+    """What is left of a line that a progress bar has redrawn; what it drew on the way depends on the time.
+
+    So do the spaces at its end, with which Keras covers what was longer.
+    """
+    drawn = line.replace("\x08", "").rpartition("\r")[2]
+    return drawn.rstrip(" ") if drawn != line else line
 
 
 def _first_difference(plain: list[str], observed: list[str]) -> list[str]:

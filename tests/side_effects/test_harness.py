@@ -86,6 +86,12 @@ TRAINING = """
 """
 
 
+def test_spaces_with_which_a_progress_bar_covers_a_longer_line_show_no_difference(script):
+    # Only the plain run has a __file__.
+    script.write_text("print('1/3 loss', end='\\r')\nprint('3/3' + ' ' * (5 if '__file__' in globals() else 2))\n")
+    assert differences(script, "") == []
+
+
 @pytest.mark.slow
 def test_a_script_that_does_not_seed_pytorch_shows_no_difference(script):
     script.write_text("import torch\n\nvalues = torch.rand(3)\n")
