@@ -21,7 +21,7 @@ from bugs.keeper.catalogue import Exhibit
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
-WRITTEN = ("_config.yml", "index.md", "guide", "_static")
+WRITTEN = ("_config.yml", "index.md", "paste.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on
     *("bugs/lab", "diagnostics", "book/panels.py", "book/recordings.py", "book/notebooks.py", "constraints.txt"),
     *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
@@ -129,8 +129,9 @@ def assemble(
     (source / "symptoms.md").write_text(pages.symptoms_page(exhibits), "utf-8")
     measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
     (source / "recall.md").write_text(recall_page(measured), "utf-8")
-    # For a page that names the rule of a message in the reader's browser.
     (source / "_static" / "messages.json").write_text(json.dumps(message_table()), "utf-8")
+    # The same for paste.md: a page that is opened from a file may load a script, and no JSON.
+    (source / "_static" / "messages.js").write_text(pages.messages_script(exhibits, message_table()), "utf-8")
     shutil.copy(zoo / "diagnostics" / "report" / "report.schema.json", source / "_static")
     generated = source / "_generated"
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")

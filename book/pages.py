@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import re
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bugs.keeper.catalogue import ExceptionSignature, Exhibit, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
@@ -145,6 +147,15 @@ def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
                 "",
             ]
     return "\n".join(lines)
+
+
+def messages_script(exhibits: Sequence[Exhibit], messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the data of the page that takes a traceback, as a script: the messages, and exhibits by rule."""
+    by_rule: dict[str, list[list[str]]] = {}
+    for exhibit in exhibits:
+        for rule in exhibit.rules:
+            by_rule.setdefault(rule, []).append([exhibit.page, f"{exhibit.id} {exhibit.title}"])
+    return f"window.bugZoo = {json.dumps({'messages': messages, 'exhibits': by_rule})};\n"
 
 
 def ways_in(rule: Rule) -> list[str]:

@@ -87,7 +87,16 @@ class TestAssemble:
     def source(self, tmp_path: Path) -> Path:
         book = tmp_path / "book"
         book.mkdir()
-        for name in ("_config.yml", "_toc.yml", "index.md", "guide", "_static", "chapters", "mysteries"):
+        for name in (
+            "_config.yml",
+            "_toc.yml",
+            "index.md",
+            "paste.md",
+            "guide",
+            "_static",
+            "chapters",
+            "mysteries",
+        ):
             (book / name).symlink_to(ROOT / "book" / name)
         write_rules(EXHIBITS, book / "rules")
         names = [exhibit.folder for exhibit in EXHIBITS]
@@ -112,6 +121,11 @@ class TestAssemble:
 
     def test_the_table_of_messages_lies_beside_the_pages(self, source: Path) -> None:
         assert json.loads((source / "_static" / "messages.json").read_text()) == message_table()
+
+    def test_the_page_that_takes_a_traceback_finds_its_script_and_its_data(self, source: Path) -> None:
+        loaded = re.findall(r'src="([^"]+)"', (source / "paste.md").read_text())
+        assert loaded == ["_static/messages.js", "_static/paste.js"]
+        assert all((source / script).is_file() for script in loaded)
 
     def test_the_schema_of_the_json_report_lies_beside_the_pages(self, source: Path) -> None:
         schema = json.loads((source / "_static" / "report.schema.json").read_text())

@@ -1,0 +1,164 @@
+"use strict";
+// Names the rule of a failure that a reader pastes. It reads messages.js, the table of `diagnose explain`, and sends
+// nothing anywhere. `answer` works without a page, so that a test can compare it with Python.
+
+const bugZooPaste = (() => {
+  const LONGEST = 12000; // characters of one message that are searched, as in Python
+  const MOST_LINES = 60; // of a message that goes over several lines
+  const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
+  const PREFIX = /^(?:\[(?:rank|default)\d+\]:\s?|\d{1,3}:\s(?=\s|Traceback|\w+Error))/;
+  const EXCEPTION = /^\s*(?:E\s{2,})?(?:[A-Za-z_]\w*\.)*((?:[A-Z]\w*)?(?:Error|Exception|Exit|Interrupt|Failure|NotMet))(?::\s?(.*))?$/;
+  const AFTER_FRAME = /^(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?::\s?(.*))?$/; // whatever a traceback ends with is an exception
+  const QUOTED = /`([^`]{6,})`|"([^"]{6,})"/g;
+  const BOUNDARY = /^(?:Traceback \(most recent|\s+File "|During handling of|The above exception)/;
+  const FRAME = /^\s*(?:File "([^"]+)", line (\d+)|([\w./\\-]+\.py):(\d+): )/;
+  const LIBRARY = /site-packages|dist-packages|[/\\]lib[/\\]python|^<|[/\\]Lib[/\\]/;
+  const LAUNCHERS = new Set(["launcher-failure", "worker-failure"]); // they report a failure that came before
+
+  function lines(text) {
+    return text.replace(ESCAPES, "").split(/\r?\n/).map(line => line.replace(PREFIX, ""));
+  }
+
+  function exceptions(all) {
+    // [{name, message}], in the order of the text; a message ends where another traceback begins.
+    const found = [];
+    let inFrame = false;
+    all.forEach((line, start) => {
+      const match = EXCEPTION.exec(line) ?? (inFrame && AFTER_FRAME.exec(line));
+      inFrame = FRAME.test(line) || (inFrame && /^\s/.test(line));
+      if (!match) return;
+      let end = start + 1;
+      while (end < all.length && end - start < MOST_LINES && !BOUNDARY.test(all[end])) end++;
+      found.push({name: match[1], message: [match[2] ?? "", ...all.slice(start + 1, end)].join("\n").trim()});
+    });
+    return found;
+  }
+
+  function frames(all) {
+    return all.map(line => FRAME.exec(line)).filter(Boolean).map(match => ({
+      file: (match[1] ?? match[3]).replaceAll("\\", "/"), line: match[2] ?? match[4],
+    }));
+  }
+
+  function matches(row, texts, files) {
+    if (row.within && files.length && !files.some(file => new RegExp(row.within, "u").test(file))) return null;
+    row.compiled ??= new RegExp(row.pattern, "u");
+    for (const text of texts) {
+      const match = row.compiled.exec(text);
+      if (match !== null && match[0] !== "") return match;
+    }
+    return null;
+  }
+
+  function first(table, texts, files, wanted) {
+    for (const row of table) {
+      const match = wanted(row) && matches(row, texts, files);
+      if (match) return {row, groups: match.groups ?? {}};
+    }
+    return null;
+  }
+
+  function answer(text, table) {
+    // {found, perhaps, exception, own}: rows that match with their groups or null, the exception told, the reader's frame.
+    const all = lines(text);
+    const raised = exceptions(all).reverse(); // the last failure first
+    const seen = frames(all);
+    const files = seen.map(frame => frame.file);
+    const own = seen.filter(frame => !LIBRARY.test(frame.file)).at(-1) ?? null;
+    const shorten = said => said.length > LONGEST ? `${said.slice(0, LONGEST / 2)}\n${said.slice(-LONGEST / 2)}` : said;
+    const told = raised.map(({name, message}) => [shorten(message), `${name}: ${shorten(message)}`]);
+    if (seen.length === 0) {
+      const whole = all.join("\n");
+      told.push([...whole.matchAll(QUOTED)].map(match => match[1] ?? match[2]), [shorten(whole)]);
+    }
+    const hits = wanted => told.map(texts => first(table, texts, files, wanted)).filter(Boolean);
+    const known = hits(row => !row.needs);
+    const found = known.find(hit => !LAUNCHERS.has(hit.row.rule)) ?? known[0] ?? null;
+    const perhaps = found ? null : hits(row => row.needs)[0] ?? null;
+    return {found, perhaps, exception: raised[0]?.name ?? null, own};
+  }
+
+  function filled(sentence, groups) {
+    return sentence.replace(/\{(\w+)\}/g, (_, name) => (groups[name] ?? "").trim().replace(/\s+/g, " "))
+      .replaceAll("{{", "{").replaceAll("}}", "}");
+  }
+
+  function element(name, content, attributes = {}) {
+    const made = Object.assign(document.createElement(name), attributes);
+    made.append(...[content].flat());
+    return made;
+  }
+
+  function prose(markdown) {
+    // Paragraphs, code in backticks and fenced code: what the pages of the rules use.
+    return markdown.split(/^```\w*\n([\s\S]*?)^```$/m).flatMap((part, place) => place % 2
+      ? [element("pre", element("code", part.trimEnd()))]
+      : part.split(/\n{2,}/).filter(paragraph => paragraph.trim()).map(paragraph =>
+        element("p", paragraph.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").split(/`([^`]+)`/).map((piece, odd) =>
+          odd % 2 ? element("code", piece) : piece))));
+  }
+
+  function link(page, words) {
+    return element("a", words, {href: `${page}.html`});
+  }
+
+  function explained({row, groups}, exhibits) {
+    const parts = [element("h2", link(`rules/${row.rule}`, row.rule)), ...prose(row.title)];
+    if (row.cause) parts.push(...prose(filled(row.cause, groups)));
+    if (row.proves) parts.push(...prose(`The message proves: ${row.proves}.`));
+    if (row.unknown) parts.push(...prose(`The text cannot tell: ${row.unknown}.`));
+    parts.push(element("h3", "What to do"));
+    if (row.fixes.length) {
+      parts.push(element("ul", row.fixes.map(fix => element("li", prose(filled(fix, groups))))));
+    } else {
+      parts.push(...prose(row.fix));
+    }
+    const cages = exhibits[row.rule] ?? [];
+    if (cages.length) {
+      const named = cages.flatMap(([page, title]) => [" ", link(page, title), "."]);
+      parts.push(element("p", ["See it happen, and repair it:", ...named]));
+    }
+    return parts;
+  }
+
+  function shown({found, perhaps, exception, own}, exhibits, count) {
+    if (found) return explained(found, exhibits);
+    const parts = [];
+    if (perhaps) {
+      parts.push(element("h2", ["Perhaps ", link(`rules/${perhaps.row.rule}`, perhaps.row.rule)]));
+      parts.push(...prose(`The message alone does not prove it. Needed: ${perhaps.row.needs}.`));
+    } else {
+      parts.push(element("h2", "None of ours"));
+      parts.push(...prose(`None of the ${count} wordings that this page knows is in your text. That says nothing against your guess: \
+many failures are a file, a network, or a line of one's own.`));
+    }
+    if (exception) parts.push(...prose(`The exception is \`${exception}\`.`));
+    if (own) parts.push(...prose(`The last line of your own in it is \`${own.file}\`, line ${own.line}. Begin there.`));
+    parts.push(...prose("`diagnose explain traceback.txt` reads more forms than this page, and `diagnose run train.py` sees the \
+tensors themselves."));
+    return parts;
+  }
+
+  function start() {
+    const box = document.getElementById("pasted"), result = document.getElementById("explained");
+    if (box === null || result === null) return;
+    const {messages, exhibits} = window.bugZoo;
+    document.getElementById("paste-form").hidden = false;
+    let waiting = 0;
+    const tell = () => {
+      const text = box.value.trim();
+      result.replaceChildren(...(text ? shown(answer(text, messages), exhibits, messages.length) : []));
+    };
+    box.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(tell, 150); });
+    document.getElementById("forget").addEventListener("click", () => { box.value = ""; tell(); box.focus(); });
+    if (box.value) tell(); // a browser may keep it when the page is loaded again
+  }
+
+  return {answer, start};
+})();
+
+if (typeof module === "undefined") {
+  document.addEventListener("DOMContentLoaded", bugZooPaste.start);
+} else {
+  module.exports = bugZooPaste;
+}

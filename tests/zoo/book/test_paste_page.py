@@ -1,0 +1,121 @@
+"""The page that takes a traceback names the rule that `diagnose explain` names."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from book.pages import messages_script
+from bugs.keeper.catalogue import load_catalogue
+from diagnostics.api.message_table import message_table
+from diagnostics.collectors.crash.messages.table import all_messages
+
+ROOT = Path(__file__).resolve().parents[3]
+EXHIBITS = list(load_catalogue(ROOT).values())
+MESSAGES = [row for row in all_messages() if not row.needs]
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/home/ada/project/train.py", line 31, in <module>
+    train(model, loader)
+  File "/home/ada/project/train.py", line 18, in train
+    loss = step(model, batch)
+{frames}{exception}: {message}
+"""
+FORMS = {
+    "traceback": TRACEBACK,
+    "windows": TRACEBACK.replace("\n", "\r\n").replace("/home/ada/project/", "C:\\work\\"),
+    "colours": "\x1b[31m" + TRACEBACK.replace("\n", "\x1b[0m\n\x1b[31m"),
+    "rank": "".join(f"[rank0]: {line}" for line in TRACEBACK.splitlines(keepends=True)),
+    "after another": TRACEBACK.format(frames="", exception="KeyError", message="'label'")
+    + "\nDuring handling of the above exception, another exception occurred:\n\n"
+    + TRACEBACK,
+    "bare": "{message}",
+    "in a sentence": "I get `{message}` after a while",
+}
+OWN = """\
+Traceback (most recent call last):
+  File "/home/ada/project/train.py", line 31, in <module>
+    main()
+  File "/home/ada/project/train.py", line 12, in main
+    rate = settings["rates"]
+  File "/opt/venv/lib/python3.11/site-packages/yaml/mapping.py", line 7, in __getitem__
+    return self.held[key]
+KeyError: 'rates'
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """Return a function that asks the page's script for all texts at once."""
+    if shutil.which("node") is None:
+        pytest.skip("needs node")
+    data = tmp_path_factory.mktemp("page") / "messages.js"
+    data.write_text(messages_script(EXHIBITS, message_table()))
+    program = """
+        globalThis.window = {};
+        require(process.argv[1]);
+        const {answer} = require(process.argv[2]);
+        const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
+        console.log(JSON.stringify(texts.map(text => {
+            const {found, perhaps, exception, own} = answer(text, window.bugZoo.messages);
+            return {found: found?.row.rule ?? null, perhaps: perhaps?.row.rule ?? null, exception, own};
+        })));
+    """
+    script = ROOT / "book" / "_static" / "paste.js"
+
+    def ask(texts):
+        done = subprocess.run(
+            ["node", "-e", program, str(data), str(script)],
+            input=json.dumps(texts),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(done.stdout)
+
+    return ask
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_message_is_named_as_in_a_terminal(answers, form):
+    cases = [(row, example) for row in MESSAGES for example in row.examples]
+    texts = []
+    for row, example in cases:
+        frames = "".join(f'  File "{file}", line 90, in call\n    return run(x)\n' for file in row.frames)
+        texts.append(FORMS[form].format(frames=frames, exception=row.exception, message=example))
+    wrong = [
+        (row.rule, example, answer["found"])
+        for (row, example), answer in zip(cases, answers(texts), strict=True)
+        if answer["found"] != row.rule
+    ]
+    assert not wrong, "\n".join(map(repr, wrong))
+
+
+def test_a_failure_of_ones_own_is_none_of_ours_and_shows_the_readers_line(answers):
+    assert answers([OWN]) == [
+        {
+            "found": None,
+            "perhaps": None,
+            "exception": "KeyError",
+            "own": {"file": "/home/ada/project/train.py", "line": "12"},
+        }
+    ]
+
+
+def test_nothing_is_named_in_prose_or_in_code(answers):
+    texts = [
+        "My loss does not fall. What can I do?",
+        "model = nn.Linear(4, 2)\nloss = model(x).sum()\n",
+        "",
+        "\x00" * 9,
+    ]
+    assert [(answer["found"], answer["perhaps"]) for answer in answers(texts)] == [(None, None)] * len(texts)
+
+
+def test_a_long_log_is_read_in_bounded_time(answers):
+    log = "step 1 loss 0.5\n" * 100_000 + TRACEBACK.format(
+        frames="", exception="IndexError", message="Target 3 is out of bounds."
+    )
+    assert answers([log])[0]["found"] == "labels-out-of-range"
