@@ -11,7 +11,7 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
-from book import chapter_pages, outline, pages, teaching
+from book import chapter_pages, outline, pages, symptoms, teaching
 from book.execution import Job
 from book.fair_copy import fair_copy
 from book.llms import FOLDER, NAME, llms_txt
@@ -126,7 +126,8 @@ def assemble(
     points = teaching.points(zoo / "book" / "teaching_points.toml")
     (source / "taught.md").write_text(teaching.taught_page(points, teaching.places(teach, points)), "utf-8")
 
-    (source / "symptoms.md").write_text(pages.symptoms_page(exhibits), "utf-8")
+    page = symptoms.symptoms_page(symptoms.load(), exhibits, all_rules())
+    (source / "symptoms.md").write_text(page, "utf-8")
     measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
     (source / "recall.md").write_text(recall_page(measured), "utf-8")
     (source / "_static" / "messages.json").write_text(json.dumps(message_table()), "utf-8")

@@ -1,4 +1,4 @@
-"""The pages that are generated: one a rule, the index of the rules, the index of the cages, the symptoms."""
+"""The pages that are generated: one a rule, the index of the rules, the index of the cages."""
 
 from __future__ import annotations
 
@@ -113,40 +113,6 @@ def in_a_line(exhibits: Iterable[Exhibit]) -> dict[str, str]:
         one.page: f"{FRAMEWORKS[one.framework]}; you see {seen(one)}; named by {', '.join(one.rules)}"
         for one in exhibits
     }
-
-
-def symptoms_page(exhibits: Sequence[Exhibit]) -> str:
-    """Return the page that leads from what one sees to the cage and the rule."""
-    lines = [
-        "# From symptom to cause",
-        "",
-        "Look for the words of your own error, or for what your run does. Numbers and names will differ; the "
-        "words around them should not. Where an error surfaces is said too; that is seldom where the mistake is. "
-        "For an exception that you have at hand, `diagnostics.explain(error)` does this look-up, and reads the "
-        "numbers as well.",
-        "",
-    ]
-    for heading, symptom in (
-        ("It throws", "throws"),
-        ("It runs, and is wrong", "silent"),
-        ("It runs out of room", "exhausts"),
-    ):
-        members = [exhibit for exhibit in exhibits if exhibit.symptom == symptom]
-        if members:
-            lines += [f"## {heading}", ""]
-        for exhibit in members:
-            rules = ", ".join(f"[{rule}](rules/{rule}.md)" for rule in exhibit.rules)
-            lines += [f"### {seen(exhibit)}", ""]
-            if isinstance(exhibit.signature, ExceptionSignature):
-                path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
-                anywhere = "wherever the last of it is asked for"  # of memory
-                lines += [f"- **Surfaces** {anywhere if '*' in path else f'in `{function}` of `{path}`'}"]
-            lines += [
-                f"- **Cage** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)",
-                f"- **Rule** {rules}",
-                "",
-            ]
-    return "\n".join(lines)
 
 
 def messages_script(exhibits: Sequence[Exhibit], messages: Sequence[Mapping[str, Any]]) -> str:

@@ -56,14 +56,7 @@ class TestRulesIndex:
         assert stages == [stage for stage in STAGES if stage in place.values()]
 
 
-class TestSymptoms:
-    def test_leads_from_every_symptom_to_its_cage_and_rules(self) -> None:
-        page = pages.symptoms_page(EXHIBITS)
-        for exhibit in EXHIBITS:
-            entry = page.partition(f"### {pages.seen(exhibit)}\n")[2].partition("\n###")[0]
-            assert f"[{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)" in entry
-            assert all(f"[{rule}](rules/{rule}.md)" in entry for rule in exhibit.rules)
-
+class TestReadable:
     @pytest.mark.parametrize(
         ("pattern", "words"),
         [

@@ -1,0 +1,83 @@
+"""The page that leads from what a reader sees to the rules that may name the cause, and to the exhibits."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from book.pages import seen
+from bugs.keeper.catalogue import ExceptionSignature, Exhibit
+from diagnostics.engine.rule import Rule
+
+FILE = Path(__file__).with_suffix(".toml")
+OPENING = """\
+# From symptom to cause
+
+Begin with the first question that you answer with yes.
+
+"""
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """What a reader may see.
+
+    Attributes:
+        title: of its section.
+        ask: the question by which it is chosen.
+        look: where to look first, as Markdown.
+        rules: names of the rules that may name the cause, the most frequent first.
+    """
+
+    title: str
+    ask: str
+    look: str
+    rules: tuple[str, ...]
+
+
+def load(file: Path = FILE) -> tuple[Symptom, ...]:
+    """Read the symptoms, in the order of the page."""
+    entries = tomllib.loads(file.read_text("utf-8"))["symptoms"]
+    return tuple(Symptom(**{**entry, "rules": tuple(entry["rules"])}) for entry in entries)
+
+
+def symptoms_page(symptoms: Sequence[Symptom], exhibits: Sequence[Exhibit], rules: Sequence[Rule]) -> str:
+    """Return the page: questions to choose by, and for each symptom its rules and the exhibits that show it.
+
+    Raises:
+        KeyError: a symptom names a rule that there is not.
+    """
+    summaries = {rule.name: rule.summary() for rule in rules}
+    home = {exhibit.id: _home(exhibit, symptoms) for exhibit in exhibits}
+    lines = [f"{place}. {one.ask} → [{one.title}](#{_anchor(one)})" for place, one in enumerate(symptoms, 1)]
+    for symptom in symptoms:
+        lines += ["", f"({_anchor(symptom)})=", f"## {symptom.title}", "", symptom.look, ""]
+        lines += [f"- [{name}](rules/{name}.md): {summaries[name]}" for name in symptom.rules]
+        for exhibit in exhibits:
+            if home[exhibit.id] is symptom:
+                lines += ["", *_entry(exhibit)]
+    return OPENING + "\n".join(lines) + "\n"
+
+
+def _home(exhibit: Exhibit, symptoms: Sequence[Symptom]) -> Symptom:
+    """Choose the section of an exhibit: an exception's is the first, if it is not out of memory."""
+    if exhibit.symptom == "throws":
+        return symptoms[0]
+    candidates = (one for rule in exhibit.rules for one in symptoms[1:] if rule in one.rules)
+    return next(candidates, symptoms[0])
+
+
+def _anchor(symptom: Symptom) -> str:
+    return "symptom-" + "-".join(symptom.title.lower().replace(",", "").split())
+
+
+def _entry(exhibit: Exhibit) -> Iterator[str]:
+    yield from (f"### {seen(exhibit)}", "")
+    if isinstance(exhibit.signature, ExceptionSignature):
+        path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
+        anywhere = "wherever the last of it is asked for"  # of memory
+        yield f"- **Surfaces** {anywhere if '*' in path else f'in `{function}` of `{path}`'}"
+    yield f"- **Cage** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)"
+    yield f"- **Rule** {', '.join(f'[{rule}](rules/{rule}.md)' for rule in exhibit.rules)}"

@@ -1,0 +1,51 @@
+"""The page that leads from what a reader sees to rules and exhibits."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from book.pages import seen
+from book.symptoms import Symptom, load, symptoms_page
+from bugs.keeper.catalogue import load_catalogue
+from diagnostics.rules.registry import all_rules
+
+EXHIBITS = list(load_catalogue(Path(__file__).resolve().parents[3]).values())
+PAGE = symptoms_page(load(), EXHIBITS, all_rules())
+
+
+def test_every_rule_stands_under_a_symptom_and_none_that_there_is_not():
+    named = {name for symptom in load() for name in symptom.rules}
+    assert named == {rule.name for rule in all_rules()}
+
+
+def test_no_rule_stands_twice_under_one_symptom():
+    assert all(len(set(symptom.rules)) == len(symptom.rules) for symptom in load())
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.id)
+def test_every_exhibit_stands_once_with_its_rules(exhibit):
+    assert PAGE.count(f"### {seen(exhibit)}\n") == 1
+    entry = PAGE.partition(f"### {seen(exhibit)}\n")[2].partition("\n#")[0]
+    assert f"[{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)" in entry
+    assert all(f"[{rule}](rules/{rule}.md)" in entry for rule in exhibit.rules)
+
+
+def test_exhibits_stand_where_their_symptom_is():
+    sections = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+    place = {title: sorted(re.findall(r"- \*\*Cage\*\* \[(\d\d)", part)) for title, part in sections.items()}
+    assert place["The loss is NaN or infinite"] == ["05", "11"]
+    assert place["Memory runs out"] == ["07", "08", "14"]
+    assert place["The score is too good"] == ["20"]
+    assert place["It throws"] == ["01", "02", "03", "04", "09", "17"]
+
+
+def test_every_question_leads_to_a_section():
+    assert re.findall(r"^\d+\. .*\]\(#(\S+)\)$", PAGE, re.MULTILINE) == re.findall(
+        r"^\((\S+)\)=$", PAGE, re.MULTILINE
+    )
+
+
+def test_a_rule_that_there_is_not_is_an_error():
+    with pytest.raises(KeyError, match="no-such-rule"):
+        symptoms_page([Symptom("It throws", "Does it?", "Look.", ("no-such-rule",))], EXHIBITS, all_rules())
