@@ -53,9 +53,15 @@ FILES = (
     "keras_calls",
     "loaders",
     "torch_calls",
+    "keras_old",
     "library_calls",
     "codes",
     "others",
+    "torch_more",
+    "tensorflow",
+    "arrays",
+    "vision",
+    "tools",
 )
 """In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
 
