@@ -8,6 +8,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .named_shapes import differing
 from .own_errors import proved
+from .topic import topic_of
 
 _NETWORK = re.compile(
     r"(?:Connection|ConnectTimeout|ReadTimeout|Timeout|MaxRetry|NewConnection|Proxy|SSL|HTTP|HfHubHTTP|URL|Gateway"
@@ -18,6 +19,7 @@ _NO_ANSWER = re.compile(
     r"couldn't connect to|Can't load (?:the configuration|tokenizer|the model|image processor|feature extractor)"
     r"|Max retries exceeded|Temporary failure in name resolution|Name or service not known|Connection "
     r"(?:refused|reset)"
+    r"|You are trying to access a gated repo|Dataset '[^'\n]{1,99}' doesn't exist on the Hub"
     r"|Network is unreachable|outgoing traffic has been disabled|\b(?:401|403|404|429|50[0234]) "
     r"(?:Client|Server) Error"
     r"|HTTP Error \d{3}|is not a valid model identifier|not a local folder"
@@ -36,6 +38,7 @@ _NO_FILE = re.compile(
     r"\[Errno 2\]|No such file or directory|['\"] is not a (?:file|directory)\b"
 )  # whoever says so
 _DISK = re.compile(r"No space left on device|Disk quota exceeded|file write failed|\bENOSPC\b")
+_CUT_SHORT = re.compile(r"inline_container\.cc[^\n]{0,40}unexpected pos|PytorchStreamWriter failed writing")
 _LACKING = re.compile(r"No module named '?(?P<module>[\w.]+)'?")
 _CIRCULAR = re.compile(
     r"cannot import name '\w+' from (?:partially initialized module )?'(?P<module>[\w.]+)' \(most likely"
@@ -85,7 +88,7 @@ _PYTHONS_OWN = re.compile(
     r"|can't multiply sequence|bad operand type|not all arguments converted|expected str, bytes or os\.PathLike"
     r"|object is not an? (?:iterator|mapping|context manager)|cannot unpack non-iterable|exceptions must derive"
     r"|math domain error|substring not found|is not in (?:list|tuple)"
-    r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
+    r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array|of an empty sequence$"
     r"|empty range for rand"
 )
 _PLAIN = (
@@ -121,10 +124,13 @@ _RAISES = re.compile(r"^(?:raise|assert)\b")
 
 
 def nature_of(crash: CrashFacts) -> str | None:
-    """Say what kind of failure it is, and what its line and numbers prove; None if nothing is known of it."""
+    """Say what kind of failure it is, and what its line and numbers prove; None if nothing is known of it.
+
+    Of a message that says no kind its words tell at least a topic.
+    """
     kind = _kind(crash)
     more = (proved(crash) if kind else None) or differing(crash.message)
-    return " ".join(part for part in (kind, more) if part) or None
+    return " ".join(part for part in (kind or topic_of(crash), more) if part) or None
 
 
 def _kind(crash: CrashFacts) -> str | None:
@@ -134,7 +140,7 @@ def _kind(crash: CrashFacts) -> str | None:
         return f"{_STOPPED[name][:1].upper()}{_STOPPED[name][1:]}: nothing has failed."
     if _DISK.search(message):
         return "The disk or the quota is full: the training code is not at fault."
-    if name == "RuntimeError" and message.startswith("Unknown error -1"):
+    if _CUT_SHORT.search(message) or (name == "RuntimeError" and message.startswith("Unknown error -1")):
         return "PyTorch could not write a file to its end: most often the disk or the quota is full."
     if _NETWORK.fullmatch(name) or _NO_ANSWER.search(message):
         return (

@@ -53,8 +53,34 @@ class TestNatureOf:
 
     @pytest.mark.parametrize("name", ["RuntimeError", "ValueError", "TypeError", "InvalidArgumentError"])
     def test_a_librarys_judgement_of_tensors_may_be_of_training(self, name):
-        assert nature(name, "something about sizes", YOURS, THEIRS) is None
-        assert nature(name, "something about sizes") is None
+        assert nature(name, "something about sizes", YOURS, THEIRS) == (
+            "By its words the message is about shapes; it proves no cause. torch raised it, in linear "
+            "(torch/nn/functional.py:3479), called from train.py:8 in main. To begin with, print x.shape of what "
+            "the line uses, just before it."
+        )
+        assert nature(name, "something about sizes").startswith("By its words the message is about shapes;")
+        assert nature(name, "something unheard of") is None
+
+    @pytest.mark.parametrize(
+        ("message", "topic"),
+        [
+            ("failed to allocate a workspace", "memory"),
+            ("rank 3 left the barrier", "processes that work together"),
+            ("this kernel has no implementation on the GPU", "the device or its libraries"),
+            ("dtype of mask is wrong", "types of numbers"),
+            ("position 7 is out of range", "an index"),
+            ("backward was skipped", "gradients"),
+            ("the score became NaN", "values that are not finite"),
+            ("checkpoint has another layout", "a checkpoint or saved file"),
+            ("needs a newer version", "versions of packages"),
+            ("no images under data", "data that is missing or empty"),
+            ("this is not yet supported", "something that is not supported"),
+            ("beta must be positive", "an argument or setting"),
+        ],
+    )
+    def test_the_words_of_an_unknown_message_tell_its_topic(self, message, topic):
+        told = nature("RuntimeError", message, YOURS)
+        assert told.startswith(f"By its words the message is about {topic}; it proves no cause. It was raised at")
 
     def test_a_check_of_a_library_s_own_names_it_and_the_call(self):
         refused = FrameFacts(

@@ -1,0 +1,117 @@
+"""Says what the words of an unknown message are about, whose check it is, and where to look first.
+
+Nothing here proves a cause: the words tell a topic, the frames tell whose line it is, and it is told as that.
+"""
+
+from __future__ import annotations
+
+import re
+
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+
+MOST_READ = 2_000  # characters of a message: what it is about stands near its beginning
+
+_TOPICS = (
+    (
+        "memory",
+        r"out of memory|\bOOM\b|(?:cannot|can't|failed to|unable to) alloc|not enough memory|memory (?:exhausted|limit)",
+        "see how much is free (nvidia-smi, free -h), and try a smaller batch",
+    ),
+    (
+        "processes that work together",
+        r"\bNCCL\b|\b[Gg]loo\b|\brank \d|process group|all_?reduce|all_?gather|barrier|rendezvous|\bMPI\b|\bDDP\b",
+        "read the output of every rank: the first that failed has the cause",
+    ),
+    (
+        "the device or its libraries",
+        r"\bCUDA\b|\bcu(?:DNN|BLAS|FFT|SPARSE|SOLVER)\b|\bCUDNN_|\bCUBLAS_|\bGPUs?\b|\bdevices?\b|\bMPS\b|\bHIP\b|\bXPU\b",
+        "print x.device of what the line uses, and run once with CUDA_LAUNCH_BLOCKING=1, or on the CPU",
+    ),
+    (
+        "types of numbers",
+        r"\bdtypes?\b|data ?types?\b|scalar type|\b(?:float|int|uint|bfloat)(?:8|16|32|64)\b|\bcast\b|\bHalf\b|\bDouble\b|\bBFloat16\b",
+        "print x.dtype of what the line uses",
+    ),
+    (
+        "shapes",
+        r"\bshapes?\b|\bsizes?\b|dimension|\bdims?\b|\brank\b|\bax[ei]s\b|broadcast|number of (?:elements|channels|features|rows|"
+        r"columns|samples|classes)|same length|\blengths?\b|\b\d-?[dD]\b",
+        "print x.shape of what the line uses, just before it",
+    ),
+    (
+        "an index",
+        r"out of (?:range|bounds)|\bind(?:ex|ices)\b",
+        "print the index beside the length of what is indexed",
+    ),
+    (
+        "gradients",
+        r"\bgrad(?:ients?|_fn)?\b|\bbackward\b|autograd|differentia",
+        "look which tensors require a gradient, and what is changed or detached on the way to the loss",
+    ),
+    (
+        "values that are not finite",
+        r"\bNaNs?\b|\bnan\b|\bInfs?\b|\binf\b|not finite|infinity|diverg",
+        "look for the first step at which the loss or an input is not finite",
+    ),
+    (
+        "a checkpoint or saved file",
+        r"checkpoint|state_dict|pickle|safetensors|\bckpt\b|saved model|weights? file|deserializ|corrupt|truncated",
+        "compare the file's size and keys with what the model expects",
+    ),
+    (
+        "versions of packages",
+        r"\bversions?\b|deprecated|no longer (?:supported|available)|has been (?:removed|renamed)|compiled (?:with|against|for)"
+        r"|\binstall(?:ed)?\b|upgrade|requires? \w+ ?[<>=]=",
+        "compare the installed releases (python -m pip list) with those that the code names",
+    ),
+    (
+        "data that is missing or empty",
+        r"\bempty\b|not found|no (?:such|valid|data|files?|images?|labels?|samples?|examples?)\b|missing|could not (?:find|locate|open|read)"
+        r"|cannot (?:find|open|read)|doesn't exists?|does not exist",
+        "print the path, and how many files, rows and labels were read",
+    ),
+    (
+        "something that is not supported",
+        r"not (?:yet )?(?:supported|implemented|available)|unsupported|only (?:supports?|supported)|unimplemented",
+        "see the library's page of that call for what this release does, or leave the option out",
+    ),
+    (
+        "an argument or setting",
+        r"\barguments?\b|\bparameters?\b|expected|must (?:be|have|not)|should (?:be|have)|invalid|unknown|unrecogni[sz]ed|\bgot\b"
+        r"|received|not allowed|cannot be|specif(?:y|ied)|required|\bconfig",
+        "print what the call is given: one of its arguments is not what it takes",
+    ),
+)
+"""What a message is about, by words of it, and where to look first; the first topic counts."""
+_COMPILED = tuple((topic, re.compile(words), advice) for topic, words, advice in _TOPICS)
+_PACKAGE = re.compile(r"[\\/]")
+
+
+def topic_of(crash: CrashFacts) -> str | None:
+    """Say what an unknown message is about, and where to look; None if its words tell nothing.
+
+    Where a library's line raised it, that library is named, and the line of the user's that called it.
+    """
+    text = crash.message[:MOST_READ]
+    about, advice = next(((topic, look) for topic, words, look in _COMPILED if words.search(text)), ("", ""))
+    if not about:
+        return None
+    told = f"By its words the message is about {about}; it proves no cause."
+    return f"{told} {_raised(crash)}To begin with, {advice}."
+
+
+def _raised(crash: CrashFacts) -> str:
+    last = crash.frames[-1] if crash.frames else None
+    if last is None:
+        return "The text shows no line: the whole traceback tells more. "
+    if last.yours:
+        return f"It was raised at {crash.where}. "
+    by = f"{_package(last)} raised it, in {last.function} ({last.file}:{last.line})"
+    return f"{by}, called from {crash.where}. " if crash.where is not None else f"{by}. "
+
+
+def _package(frame: FrameFacts) -> str:
+    """Name the package of a file that is not the user's, which begins with the package's folder."""
+    inside = re.split(r"[\\/](?:lib[\\/]python[\d.]+|lib)[\\/]", frame.file, maxsplit=1)[-1]
+    parts = [part for part in _PACKAGE.split(inside) if part not in ("", "site-packages", "dist-packages")]
+    return parts[0].removesuffix(".py") if parts else "A library"
