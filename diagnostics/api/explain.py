@@ -184,11 +184,21 @@ def _quoted(text: str) -> _Explained | None:
 
 
 def _named(text: str) -> _Explained | None:
-    """Take an error that a text names in a sentence, and that no rule knows."""
-    from diagnostics.collectors.tracebacks.no_traceback import named_error
+    """Take an error that a text names in a sentence, or whose words it shows otherwise.
 
-    error = named_error(text)
-    return None if error is None else (_QUOTED, error)
+    Of these no rule knows more, but for the words in a line that raises.
+    """
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.tracebacks.nature import nature_of
+    from diagnostics.collectors.tracebacks.no_traceback import named_error, raised_in_source, unnamed_error
+
+    if (error := named_error(text)) is not None:
+        return _QUOTED, error
+    if (error := raised_in_source(text)) is not None:
+        return _QUOTED, error, *symptoms(Crash(error, log=text))
+    error = unnamed_error(text)
+    return None if error is None or nature_of(error) is None else (_QUOTED, error)
 
 
 def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:

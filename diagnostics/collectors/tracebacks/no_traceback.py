@@ -105,6 +105,30 @@ def named_error(text: str) -> CrashFacts | None:
     return None
 
 
+_RAISING = re.compile(  # the source line that raises, pasted in place of what it printed
+    rf"\braise (?:\w+\.)*(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])(?P<words>[^\n]{{3,300}}?)(?P=quote)"
+)
+MOST_WORDS = 400  # characters of a sentence that may be a message without the name of its exception
+_REFUSES = re.compile(r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b")
+_OF_CODE = re.compile(r"[\d`_\[\]{}]|\w\(")
+
+
+def raised_in_source(text: str) -> CrashFacts | None:
+    """Take the words of the last `raise` that a short text shows; None if it shows none."""
+    if text.count("\n") >= MOST_LINES:
+        return None
+    found = list(_RAISING.finditer(text))
+    return CrashFacts(found[-1]["name"].rpartition(".")[2], found[-1]["words"], (), live=False) if found else None
+
+
+def unnamed_error(text: str) -> CrashFacts | None:
+    """Take one line that reads as a program's refusal, with a number or name of code in it; None for other text."""
+    line = text.strip()
+    if "\n" in line or len(line) > MOST_WORDS or not (_REFUSES.search(line) and _OF_CODE.search(line)):
+        return None
+    return None if line.endswith("?") else CrashFacts("", _unquoted(line), (), live=False)
+
+
 _PYTHONS_WORDS = (
     ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
     ("AttributeError", re.compile(r"(?:'\w{1,80}' object|module '[\w.]{1,120}') has no attribute '\w{1,80}'")),

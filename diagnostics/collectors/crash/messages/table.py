@@ -62,6 +62,7 @@ FILES = (
     "arrays",
     "vision",
     "tools",
+    "cut",
 )
 """In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
 
