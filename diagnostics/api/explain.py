@@ -156,7 +156,7 @@ def read_text(text: str) -> _Explained:
                 else:
                     return explained
     if tail is not None:
-        return tail
+        return _named_beside(text) or tail
     if not any(crash.frames for failure in ordered for crash in failure.chain) and (quoted := _quoted(text)):
         return quoted
     return title(found_failures, ordered[0]), ordered[0].last
@@ -166,6 +166,20 @@ def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
     """Whether a traceback is of the process that a launcher reports, and not the launcher's own."""
     of_it = failure.process is None or failure.process == f"rank {tail.rank}"
     return of_it and not failure.aside and bool(failure.last.frames) and (tail.exit_code or 0) >= 0
+
+
+def _named_beside(text: str) -> _Explained | None:
+    """Find an error that a rule knows in a line of its own, beside a launcher's report: a title, for example."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.tracebacks.no_traceback import error_lines
+    from diagnostics.facts.crash.processes import LauncherTail
+
+    for error in error_lines(text):
+        found = symptoms(Crash(error, log=text))
+        if found and not isinstance(found[0], LauncherTail):
+            return _QUOTED, error, *found
+    return None
 
 
 def _quoted(text: str) -> _Explained | None:

@@ -87,6 +87,16 @@ def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
         yield CrashFacts(name.rpartition(".")[2], _unquoted(message), (), live=False)
 
 
+def error_lines(text: str) -> Iterator[CrashFacts]:
+    """Yield the errors that lines of a short text name at their beginning, behind marks of a title or quote."""
+    lines = text.splitlines() if len(text) <= MOST_LINES * 400 else []
+    for line in lines:
+        named = _NAMED.match(line.lstrip(" #>*-"))
+        if named is not None:
+            name = named["quoted"] or named["name"]
+            yield CrashFacts(name.rpartition(".")[2], _unquoted(named["words"] or named["message"]), (), live=False)
+
+
 def _unquoted(message: str) -> str:
     """Remove the marks around a message; a quote at its beginning alone is part of it."""
     plain = message.strip(' `*"“”')
@@ -109,7 +119,7 @@ _RAISING = re.compile(  # the source line that raises, pasted in place of what i
     rf"\braise (?:\w+\.)*(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])(?P<words>[^\n]{{3,300}}?)(?P=quote)"
 )
 MOST_WORDS = 400  # characters of a sentence that may be a message without the name of its exception
-_REFUSES = re.compile(r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b")
+_REFUSES = re.compile(r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b", re.IGNORECASE)
 _OF_CODE = re.compile(r"[\d`_\[\]{}]|\w\(")
 
 

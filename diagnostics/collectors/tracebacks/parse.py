@@ -50,7 +50,7 @@ _ELSEWHERE = re.compile(  # a line that is not the message's any more
     rf"^(?:[=*_~]{{10,}}|-{{20,}}|={{3,}} .* ={{3,}}$|```|\"\"\"$"
     rf"|\[?(?:{TIME.pattern})\]?[ \[:,|-].*{LEVEL.pattern}|[DIWEF]\d{{4}} \d\d:|{LEVEL.pattern}:\S+:"
     r"|(?:\(\S+\) )?[\w.-]+@[\w.-]+[: ][^$#]*[$#] |\$ |PS [A-Z]:\\|.*\d%\|"
-    r"|Exception ignored in|--- Logging error ---|FAILED \S+::|-- Process \d+ terminated)"
+    r"|Exception ignored in|Exception in thread |--- Logging error ---|FAILED \S+::|-- Process \d+ terminated)"
 )
 
 
@@ -277,5 +277,8 @@ def _is_stamp(prefix: str) -> bool:
 def _crash(exception: re.Match[str], rest: Sequence[str], frames: Sequence[FrameFacts] = ()) -> CrashFacts:
     name = exception["local"] or exception["name"].rpartition(".")[2]
     again = [index for index, line in enumerate(rest) if line == exception[0]]  # another process's, mixed in
-    message = "\n".join([exception["message"] or "", *_rest_of_message(rest[: again[0] if again else None], name)])
+    more = _rest_of_message(rest[: again[0] if again else None], name)
+    if exception["message"] is None and not next(iter(more), "").strip():  # Python prints no message without a colon
+        more = []
+    message = "\n".join([exception["message"] or "", *more])
     return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)

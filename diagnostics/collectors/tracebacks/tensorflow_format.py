@@ -31,7 +31,7 @@ _DEFINED_AT = re.compile(
 )
 _WRAPPED = re.compile(
     r"^Exception encountered when calling (?P<layer>.+?)\.\n\n(?P<sentence>.*?)\n\n"
-    r"(?P<arguments>Arguments received by .*)$",
+    r"(?P<arguments>(?:Call a|A)rguments received by .*)$",
     re.DOTALL,
 )
 _IN_USER_CODE = re.compile(

@@ -84,6 +84,8 @@ _TOPICS = (
 )
 """What a message is about, by words of it, and where to look first; the first topic counts."""
 _COMPILED = tuple((topic, re.compile(words), advice) for topic, words, advice in _TOPICS)
+_LISTED = re.compile(r"\s*(?:[\u2022*-] |\w+=|Exception encountered when calling|(?:Call a|A)rguments received)")
+"""What a message lists beside its sentence: arguments, and what stands around them."""
 _PACKAGE = re.compile(r"[\\/]")
 
 
@@ -92,8 +94,9 @@ def topic_of(crash: CrashFacts) -> str | None:
 
     Where a library's line raised it, that library is named, and the line of the user's that called it.
     """
-    text = crash.message[:MOST_READ]
-    about, advice = next(((topic, look) for topic, words, look in _COMPILED if words.search(text)), ("", ""))
+    lines = [line for line in crash.message[:MOST_READ].splitlines() if not _LISTED.match(line)]
+    found = ((topic, look) for line in lines for topic, words, look in _COMPILED if words.search(line))
+    about, advice = next(found, ("", ""))
     if not about:
         return None
     told = f"By its words the message is about {about}; it proves no cause."
