@@ -168,8 +168,11 @@ def _kind(crash: CrashFacts) -> str | None:
     if name == "SyntaxError" and last is not None and not last.yours:
         return f"Python cannot read {last.file}: that package needs a newer Python than the one that ran."
     own = last is not None and last.yours
+    in_pythons_words = last is not None and message != "" and _PYTHONS_OWN.search(message) is not None
     if name in _PYTHON and (
-        name in _PLAIN or ((own or _is_standard(last)) and (name not in _SHARED or _PYTHONS_OWN.search(message)))
+        name in _PLAIN
+        or in_pythons_words
+        or ((own or _is_standard(last)) and (name not in _SHARED or _PYTHONS_OWN.search(message)))
     ):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"

@@ -115,8 +115,9 @@ def named_error(text: str) -> CrashFacts | None:
     return None
 
 
-_RAISING = re.compile(  # the source line that raises, pasted in place of what it printed
-    rf"\braise (?:\w+\.)*(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])(?P<words>[^\n]{{3,300}}?)(?P=quote)"
+_RAISING = re.compile(  # the source line that raises, as notebooks show it, pasted in place of what it printed
+    rf"^[ \t]*(?:-+> ?|❱ ?|> ?)\d{{1,6}}[ \t│|]+raise (?:\w+\.)*(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])(?P<words>[^\n]{{3,300}}?)(?P=quote)",
+    re.MULTILINE,
 )
 MOST_WORDS = 400  # characters of a sentence that may be a message without the name of its exception
 _REFUSES = re.compile(r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b", re.IGNORECASE)
@@ -124,7 +125,7 @@ _OF_CODE = re.compile(r"[\d`_\[\]{}]|\w\(")
 
 
 def raised_in_source(text: str) -> CrashFacts | None:
-    """Take the words of the last `raise` that a short text shows; None if it shows none."""
+    """Take the words of the last `raise` that a short text marks as the line that failed; None if it has none."""
     if text.count("\n") >= MOST_LINES:
         return None
     found = list(_RAISING.finditer(text))

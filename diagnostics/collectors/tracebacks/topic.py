@@ -40,7 +40,7 @@ _TOPICS = (
     ),
     (
         "an index",
-        r"out of (?:range|bounds)|\bind(?:ex|ices)\b",
+        r"out of (?:range|bounds)|not in range|\bind(?:ex|ices)\b",
         "print the index beside the length of what is indexed",
     ),
     (
@@ -72,12 +72,12 @@ _TOPICS = (
     ),
     (
         "something that is not supported",
-        r"not (?:yet )?(?:supported|implemented|available)|unsupported|only (?:supports?|supported)|unimplemented",
+        r"[Nn]ot (?:yet )?(?:supported|implemented|available)|[Uu]nsupported|[Oo]nly (?:supports?|supported)|unimplemented",
         "see the library's page of that call for what this release does, or leave the option out",
     ),
     (
         "an argument or setting",
-        r"\barguments?\b|\bparameters?\b|expected|must (?:be|have|not)|should (?:be|have)|invalid|unknown|unrecogni[sz]ed|\bgot\b"
+        r"\barguments?\b|\bparameters?\b|expected|must (?:be|have|not)|should (?:be|have)|[Ii]nvalid|[Uu]nknown|[Uu]nrecogni[sz]ed|\bgot\b"
         r"|received|not allowed|cannot be|specif(?:y|ied)|required|\bconfig",
         "print what the call is given: one of its arguments is not what it takes",
     ),
@@ -86,6 +86,7 @@ _TOPICS = (
 _COMPILED = tuple((topic, re.compile(words), advice) for topic, words, advice in _TOPICS)
 _LISTED = re.compile(r"\s*(?:[\u2022*-] |\w+=|Exception encountered when calling|(?:Call a|A)rguments received)")
 """What a message lists beside its sentence: arguments, and what stands around them."""
+_END = re.compile(r"(?<=[\w\])'\"`])[.?!,] +(?=[\w`'\"])")  # of a sentence; what follows may be a user's own
 _PACKAGE = re.compile(r"[\\/]")
 
 
@@ -95,7 +96,8 @@ def topic_of(crash: CrashFacts) -> str | None:
     Where a library's line raised it, that library is named, and the line of the user's that called it.
     """
     lines = [line for line in crash.message[:MOST_READ].splitlines() if not _LISTED.match(line)]
-    found = ((topic, look) for line in lines for topic, words, look in _COMPILED if words.search(line))
+    sentences = (sentence for line in lines for sentence in _END.split(line))
+    found = ((topic, look) for said in sentences for topic, words, look in _COMPILED if words.search(said))
     about, advice = next(found, ("", ""))
     if not about:
         return None

@@ -376,7 +376,9 @@ class TestNotTracebacks:
                 "traceback, from 'Traceback (most recent call last):' to the line with the exception."
             )
 
-    def test_one_whose_numbers_are_broken_is_not_recognised_and_harms_nothing(self):
+    def test_one_whose_numbers_are_broken_is_told_without_them(self):
         text = PLAIN["a worker's"].replace("[3] at entry 0", "[│3] at entry 0")
         report = diagnostics.explain(text)
-        assert (report.crash.first_line[:5], report.findings, report.faults) == ("stack", (), ())
+        assert (report.crash.first_line[:5], report.faults) == ("stack", ())
+        (finding,) = report.findings
+        assert (finding.rule, finding.message) == ("ragged-batch", "The examples of one batch have different shapes.")
