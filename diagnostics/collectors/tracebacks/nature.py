@@ -88,8 +88,8 @@ _PYTHONS_OWN = re.compile(
     r"|can't multiply sequence|bad operand type|not all arguments converted|expected str, bytes or os\.PathLike"
     r"|object is not an? (?:iterator|mapping|context manager)|cannot unpack non-iterable|exceptions must derive"
     r"|math domain error|substring not found|is not in (?:list|tuple)"
-    r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array|of an empty sequence$"
-    r"|empty range for rand"
+    r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
+    r"|of an empty sequence$|empty range for rand"
 )
 _PLAIN = (
     "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",

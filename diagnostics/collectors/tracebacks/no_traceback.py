@@ -94,7 +94,9 @@ def error_lines(text: str) -> Iterator[CrashFacts]:
         named = _NAMED.match(line.lstrip(" #>*-"))
         if named is not None:
             name = named["quoted"] or named["name"]
-            yield CrashFacts(name.rpartition(".")[2], _unquoted(named["words"] or named["message"]), (), live=False)
+            yield CrashFacts(
+                name.rpartition(".")[2], _unquoted(named["words"] or named["message"]), (), live=False
+            )
 
 
 def _unquoted(message: str) -> str:
@@ -116,11 +118,15 @@ def named_error(text: str) -> CrashFacts | None:
 
 
 _RAISING = re.compile(  # the source line that raises, as notebooks show it, pasted in place of what it printed
-    rf"^[ \t]*(?:-+> ?|❱ ?|> ?)\d{{1,6}}[ \t│|]+raise (?:\w+\.)*(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])(?P<words>[^\n]{{3,300}}?)(?P=quote)",
+    rf"^[ \t]*(?:-+> ?|❱ ?|> ?)\d{{1,6}}[ \t│|]+raise (?:\w+\.)*(?P<name>{_ERROR})\("
+    r"\s*[rfbu]{0,2}(?P<quote>[\"'])(?P<words>[^\n]{3,300}?)(?P=quote)",
     re.MULTILINE,
 )
 MOST_WORDS = 400  # characters of a sentence that may be a message without the name of its exception
-_REFUSES = re.compile(r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b", re.IGNORECASE)
+_REFUSES = re.compile(
+    r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b",
+    re.IGNORECASE,
+)
 _OF_CODE = re.compile(r"[\d`_\[\]{}]|\w\(")
 
 
@@ -129,11 +135,13 @@ def raised_in_source(text: str) -> CrashFacts | None:
     if text.count("\n") >= MOST_LINES:
         return None
     found = list(_RAISING.finditer(text))
-    return CrashFacts(found[-1]["name"].rpartition(".")[2], found[-1]["words"], (), live=False) if found else None
+    if not found:
+        return None
+    return CrashFacts(found[-1]["name"].rpartition(".")[2], found[-1]["words"], (), live=False)
 
 
 def unnamed_error(text: str) -> CrashFacts | None:
-    """Take one line that reads as a program's refusal, with a number or name of code in it; None for other text."""
+    """Take one line that reads as a program's refusal, with a number or name of code in it; None if it is none."""
     line = text.strip()
     if "\n" in line or len(line) > MOST_WORDS or not (_REFUSES.search(line) and _OF_CODE.search(line)):
         return None

@@ -14,28 +14,30 @@ MOST_READ = 2_000  # characters of a message: what it is about stands near its b
 _TOPICS = (
     (
         "memory",
-        r"out of memory|\bOOM\b|(?:cannot|can't|failed to|unable to) alloc|not enough memory|memory (?:exhausted|limit)",
+        r"out of memory|\bOOM\b|(?:cannot|can't|failed to|unable to) alloc|not enough memory"
+        r"|memory (?:exhausted|limit)",
         "see how much is free (nvidia-smi, free -h), and try a smaller batch",
     ),
     (
         "processes that work together",
-        r"\bNCCL\b|\b[Gg]loo\b|\brank \d|process group|all_?reduce|all_?gather|barrier|rendezvous|\bMPI\b|\bDDP\b",
+        r"\bNCCL\b|\b[Gg]loo\b|\brank \d|process group|all_?reduce|all_?gather|barrier|rendezvous|\bDDP\b",
         "read the output of every rank: the first that failed has the cause",
     ),
     (
         "the device or its libraries",
-        r"\bCUDA\b|\bcu(?:DNN|BLAS|FFT|SPARSE|SOLVER)\b|\bCUDNN_|\bCUBLAS_|\bGPUs?\b|\bdevices?\b|\bMPS\b|\bHIP\b|\bXPU\b",
+        r"\bCUDA\b|\bcu(?:DNN|BLAS|FFT|SPARSE|SOLVER)\b|\bCUDNN_|\bCUBLAS_|\bGPUs?\b|\bdevices?\b|\bMPS\b",
         "print x.device of what the line uses, and run once with CUDA_LAUNCH_BLOCKING=1, or on the CPU",
     ),
     (
         "types of numbers",
-        r"\bdtypes?\b|data ?types?\b|scalar type|\b(?:float|int|uint|bfloat)(?:8|16|32|64)\b|\bcast\b|\bHalf\b|\bDouble\b|\bBFloat16\b",
+        r"\bdtypes?\b|data ?types?\b|scalar type|\b(?:float|int|uint|bfloat)(?:8|16|32|64)\b|\bcast\b"
+        r"|\bHalf\b|\bDouble\b|\bBFloat16\b",
         "print x.dtype of what the line uses",
     ),
     (
         "shapes",
-        r"\bshapes?\b|\bsizes?\b|dimension|\bdims?\b|\brank\b|\bax[ei]s\b|broadcast|number of (?:elements|channels|features|rows|"
-        r"columns|samples|classes)|same length|\blengths?\b|\b\d-?[dD]\b",
+        r"\bshapes?\b|\bsizes?\b|dimension|\bdims?\b|\brank\b|\bax[ei]s\b|broadcast|same length|\blengths?\b"
+        r"|number of (?:elements|channels|features|rows|columns|samples|classes)|\b\d-?[dD]\b",
         "print x.shape of what the line uses, just before it",
     ),
     (
@@ -55,30 +57,32 @@ _TOPICS = (
     ),
     (
         "a checkpoint or saved file",
-        r"checkpoint|state_dict|pickle|safetensors|\bckpt\b|saved model|weights? file|deserializ|corrupt|truncated",
+        r"checkpoint|state_dict|pickle|safetensors|\bckpt\b|saved model|weights? file|deserializ|corrupt"
+        r"|truncated",
         "compare the file's size and keys with what the model expects",
     ),
     (
         "versions of packages",
-        r"\bversions?\b|deprecated|no longer (?:supported|available)|has been (?:removed|renamed)|compiled (?:with|against|for)"
-        r"|\binstall(?:ed)?\b|upgrade|requires? \w+ ?[<>=]=",
+        r"\bversions?\b|deprecated|no longer (?:supported|available)|has been (?:removed|renamed)"
+        r"|compiled (?:with|against|for)|\binstall(?:ed)?\b|upgrade|requires? \w+ ?[<>=]=",
         "compare the installed releases (python -m pip list) with those that the code names",
     ),
     (
         "data that is missing or empty",
-        r"\bempty\b|not found|no (?:such|valid|data|files?|images?|labels?|samples?|examples?)\b|missing|could not (?:find|locate|open|read)"
-        r"|cannot (?:find|open|read)|doesn't exists?|does not exist",
+        r"\bempty\b|not found|no (?:such|valid|data|files?|images?|labels?|samples?|examples?)\b|missing"
+        r"|could not (?:find|locate|open|read)|cannot (?:find|open|read)|doesn't exists?|does not exist",
         "print the path, and how many files, rows and labels were read",
     ),
     (
         "something that is not supported",
-        r"[Nn]ot (?:yet )?(?:supported|implemented|available)|[Uu]nsupported|[Oo]nly (?:supports?|supported)|unimplemented",
+        r"[Nn]ot (?:yet )?(?:supported|implemented|available)|[Uu]n(?:supported|implemented)"
+        r"|[Oo]nly (?:supports?|supported)",
         "see the library's page of that call for what this release does, or leave the option out",
     ),
     (
         "an argument or setting",
-        r"\barguments?\b|\bparameters?\b|expected|must (?:be|have|not)|should (?:be|have)|[Ii]nvalid|[Uu]nknown|[Uu]nrecogni[sz]ed|\bgot\b"
-        r"|received|not allowed|cannot be|specif(?:y|ied)|required|\bconfig",
+        r"\barguments?\b|\bparameters?\b|expected|must (?:be|have|not)|should (?:be|have)|[Ii]nvalid|[Uu]nknown"
+        r"|[Uu]nrecogni[sz]ed|\bgot\b|received|not allowed|cannot be|specif(?:y|ied)|required|\bconfig",
         "print what the call is given: one of its arguments is not what it takes",
     ),
 )

@@ -381,4 +381,7 @@ class TestNotTracebacks:
         report = diagnostics.explain(text)
         assert (report.crash.first_line[:5], report.faults) == ("stack", ())
         (finding,) = report.findings
-        assert (finding.rule, finding.message) == ("ragged-batch", "The examples of one batch have different shapes.")
+        assert (finding.rule, finding.message) == (
+            "ragged-batch",
+            "The examples of one batch have different shapes.",
+        )
