@@ -48,3 +48,59 @@ class TestLastWords:
         text = f"terminate called after throwing an instance of '{thrown}'\n  what():  {said}\nAborted"
         (finding,) = diagnostics.explain(text).findings
         assert finding.rule == rule
+
+
+class TestWordsElsewhere:
+    def test_the_line_that_raises_holds_the_words(self):
+        text = (
+            'it stops here\n--> 324         raise ValueError(f"Must pass 2-d input. shape={values.shape}")\nwhy?'
+        )
+        (finding,) = diagnostics.explain(text).findings
+        assert finding.rule == "shape-mismatch"
+
+    def test_a_line_that_reads_as_a_refusal_is_told_by_its_topic(self):
+        report = diagnostics.explain("Expected 3 heads per layer but the cache has 4 dimensions")
+        assert report.findings == ()
+        assert report.crash.nature.startswith("By its words the message is about shapes; it proves no cause.")
+
+    @pytest.mark.parametrize(
+        "text", ["Should I use 3 layers?", "I cannot train my model", "The loss must go down, I think"]
+    )
+    def test_a_question_is_no_message(self, text):
+        with pytest.raises(diagnostics.InvalidInput):
+            diagnostics.explain(text)
+
+    def test_a_title_beside_a_launcher_s_report_names_the_cause(self):
+        tail = (
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+            "Root Cause (first observed failure):\n[1]:\n  rank      : 1 (local_rank: 1)\n"
+            "  exitcode  : 1 (pid: 42)\n  error_file: <N/A>\n"
+        )
+        (finding,) = diagnostics.explain(tail).findings
+        assert finding.rule == "launcher-failure"
+        title = "# RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn\n\n"
+        (finding,) = diagnostics.explain(title + tail).findings
+        assert finding.rule == "no-gradient"
+
+
+def test_an_exception_without_a_colon_has_no_message():
+    text = (
+        'Traceback (most recent call last):\n  File "/home/ada/a.py", line 3, in f\n    assert a.left < a.right\n'
+        "AssertionError\n\nwhen I train. What is wrong?\n"
+    )
+    report = diagnostics.explain(text)
+    assert report.crash.message == ""
+    assert "The condition does not hold: a.left < a.right." in report.crash.nature
+
+
+def test_keras_2_lists_the_arguments_behind_the_sentence():
+    text = (
+        'Traceback (most recent call last):\n  File "/home/ada/a.py", line 3, in f\n    model(x)\n'
+        "ValueError: Exception encountered when calling layer 'block' (type Block).\n\n"
+        "In this `tf.Variable` creation, the initial value's shape ((30, 4)) is not compatible with the "
+        "explicitly supplied `shape` argument ((21, 4)).\n\nCall arguments received by layer 'block' (type Block):\n"
+        "  • inputs=tf.Tensor(shape=(9, 1), dtype=float32)\n"
+    )
+    report = diagnostics.explain(text)
+    assert report.crash.first_line.startswith("In this `tf.Variable` creation")
+    assert [finding.rule for finding in report.findings] == ["shape-mismatch"]
