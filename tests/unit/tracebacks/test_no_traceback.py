@@ -98,7 +98,8 @@ def test_keras_2_lists_the_arguments_behind_the_sentence():
         'Traceback (most recent call last):\n  File "/home/ada/a.py", line 3, in f\n    model(x)\n'
         "ValueError: Exception encountered when calling layer 'block' (type Block).\n\n"
         "In this `tf.Variable` creation, the initial value's shape ((30, 4)) is not compatible with the "
-        "explicitly supplied `shape` argument ((21, 4)).\n\nCall arguments received by layer 'block' (type Block):\n"
+        "explicitly supplied `shape` argument ((21, 4)).\n\n"
+        "Call arguments received by layer 'block' (type Block):\n"
         "  • inputs=tf.Tensor(shape=(9, 1), dtype=float32)\n"
     )
     report = diagnostics.explain(text)
