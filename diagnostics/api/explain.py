@@ -188,12 +188,13 @@ def _quoted(text: str) -> _Explained | None:
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import lines_of, quoted_messages
 
-    for message in quoted_messages(text):
-        if found := symptoms(Crash(message, log=text)):
-            for line in lines_of(message):  # the one that gave it away, without what stands around it
-                if repr(symptoms(Crash(line, log=text))) == repr(found):  # arrays in them do not compare as one
-                    return _QUOTED, line, *found
-            return _QUOTED, message, *found
+    for cut in (False, True):
+        for message in quoted_messages(text):
+            if found := symptoms(Crash(message, log=text), cut):
+                for line in lines_of(message):  # the one that gave it away, without what stands around it
+                    if repr(symptoms(Crash(line, log=text), cut)) == repr(found):  # arrays do not compare as one
+                        return _QUOTED, line, *found
+                return _QUOTED, message, *found
     return None
 
 

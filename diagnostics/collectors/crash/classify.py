@@ -52,11 +52,17 @@ LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
 """Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""
 
 
-def symptoms(crash: Crash) -> list[Symptom]:
-    """Return what is recognised in a crash; empty if nothing is."""
+def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
+    """Return what is recognised in a crash; empty if nothing is.
+
+    Args:
+        crash: an exception, or the text of one.
+        cut: whether a known sentence counts that lacks its numbers.
+    """
     if (certain := _recognised(known.certain, crash)) is not None:
         return [certain]
-    return list(_each(RECOGNISERS, crash)) or list(islice(_each((*NEXT, *LAST), crash), 1))
+    others = (*NEXT, *LAST, known.cut) if cut else (*NEXT, *LAST)
+    return list(_each(RECOGNISERS, crash)) or list(islice(_each(others, crash), 1))
 
 
 def _each(recognisers: Iterable[Callable[[Crash], Symptom | None]], crash: Crash) -> Iterator[Symptom]:

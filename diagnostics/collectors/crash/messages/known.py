@@ -11,6 +11,7 @@ from diagnostics.facts.crash.known import KnownFailure
 from .table import Family, Found, Message, all_messages
 
 CERTAIN = ("specific", "moved")  # the families that are asked first
+CUT = "cut"  # the family of sentences that are known without their numbers
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
 MOST_SAID = 200  # characters of the message in the evidence
 
@@ -22,7 +23,12 @@ def certain(crash: Crash) -> KnownFailure | None:
 
 def last(crash: Crash) -> KnownFailure | None:
     """Ask when no other recogniser knows the crash."""
-    return _first(crash, (row for row in all_messages() if row.cause and row.family not in CERTAIN))
+    return _first(crash, (row for row in all_messages() if row.cause and row.family not in (*CERTAIN, CUT)))
+
+
+def cut(crash: Crash) -> KnownFailure | None:
+    """Ask when nothing knows the crash: sentences that are quoted without their numbers, or cut off before."""
+    return _first(crash, Family(CUT).messages)
 
 
 def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
