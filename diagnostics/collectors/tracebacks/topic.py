@@ -5,6 +5,7 @@ Nothing here proves a cause: the words tell a topic, the frames tell whose line 
 
 from __future__ import annotations
 
+import builtins
 import re
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
@@ -88,6 +89,11 @@ _TOPICS = (
 )
 """What a message is about, by words of it, and where to look first; the first topic counts."""
 _COMPILED = tuple((topic, re.compile(words), advice) for topic, words, advice in _TOPICS)
+_OF_LIBRARIES = (
+    "RuntimeError", "ValueError", "TypeError", "IndexError", "KeyError", "NotImplementedError", "AssertionError",
+    "OSError", "Exception", "ImportError",
+)  # fmt: skip
+"""Python's exceptions that libraries raise with words of their own; the others have Python's."""
 _LISTED = re.compile(r"\s*(?:[\u2022*-] |\w+=|Exception encountered when calling|(?:Call a|A)rguments received)")
 """What a message lists beside its sentence: arguments, and what stands around them."""
 _END = re.compile(r"(?<=[\w\])'\"`])[.?!,] +(?=[\w`'\"])")  # of a sentence; what follows may be a user's own
@@ -99,6 +105,8 @@ def topic_of(crash: CrashFacts) -> str | None:
 
     Where a library's line raised it, that library is named, and the line of the user's that called it.
     """
+    if hasattr(builtins, crash.exception) and crash.exception not in _OF_LIBRARIES:
+        return None
     lines = [line for line in crash.message[:MOST_READ].splitlines() if not _LISTED.match(line)]
     sentences = (sentence for line in lines for sentence in _END.split(line))
     found = ((topic, look) for said in sentences for topic, words, look in _COMPILED if words.search(said))

@@ -202,7 +202,7 @@ class TestNotProbabilities:
     def test_a_nan_or_a_target_out_of_range_is_another_matter(self):
         for prediction, target in (([float("nan")], [1.0]), ([0.5], [2.0])):
             error = failure(lambda p=prediction, t=target: nn.BCELoss()(torch.tensor(p), torch.tensor(t)))
-            assert len(facts_of_exception(error)) == 1
+            assert not any(isinstance(fact, NotProbabilities) for fact in facts_of_exception(error))
 
 
 class TestDevicesDiffer:
@@ -286,11 +286,10 @@ class TestUnknownFailures:
     @pytest.mark.parametrize(
         "run",
         [
-            lambda: F.one_hot(torch.arange(4), 3),
             lambda: {}["pixels"],
             lambda: int("three"),
         ],
-        ids=["one_hot", "KeyError", "ValueError"],
+        ids=["KeyError", "ValueError"],
     )
     def test_nothing_is_recognised_in_them(self, run):
         error = failure(run)
@@ -302,9 +301,10 @@ class TestUnknownFailures:
         [
             (lambda: torch.linalg.cholesky(-torch.eye(2)), "non-finite-activations"),
             (lambda: torch.cat([]), "emptied-dataset"),
+            (lambda: F.one_hot(torch.arange(4), 3), "labels-out-of-range"),
             (lambda: accuracy_score([0, 1], [0, 1, 1]), "shape-mismatch"),
         ],
-        ids=["cholesky", "cat", "lengths"],
+        ids=["cholesky", "cat", "one_hot", "lengths"],
     )
     def test_some_are_explained_by_their_message(self, run, rule):
         error = failure(run)
