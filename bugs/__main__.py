@@ -1,19 +1,18 @@
-"""The zoo's own program: `python -m bugs list | run | verify | export | hint`."""
+"""The zoo's own program, `python -m bugs`: for keepers (list, run, verify, export) and for learners."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import signal
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from bugs.keeper.catalogue import CatalogueError, Exhibit, UnknownExhibit, find, survey
 from bugs.keeper.strict_json import to_json
+from bugs.learner import arguments as learners
 
 ROOT = Path(__file__).resolve().parents[1]
 ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")  # Ctrl-C, kill, a closed terminal, Ctrl-\\
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.command(options))
     except KeyboardInterrupt:
         return _complain("interrupted; nothing is left running", INTERRUPTED)
-    except (CatalogueError, UnknownExhibit) as error:
+    except (CatalogueError, UnknownExhibit, learners.Refused) as error:
         return _complain(str(error), USAGE)
     except ModuleNotFoundError as error:
         if error.name not in ("psutil", "rich"):
@@ -79,11 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(command=_export)
     command.add_argument("--format", choices=("json", "csv"), default="json", help="default: json")
 
-    command = commands.add_parser("hint", help="a hint, if you are stuck; 3 says more than 1")
-    command.set_defaults(command=_hint)
-    command.add_argument("id", metavar="ID")
-    command.add_argument("number", nargs="?", type=int, choices=(1, 2, 3), metavar="1|2|3", help="default: 1")
-    _takes_json(command)
+    learners.add_to(commands, _takes_json)
     return parser
 
 
@@ -133,22 +128,6 @@ def _export(options: argparse.Namespace) -> int:
         print(as_json(exhibits.values()))
     else:
         print(as_csv(exhibits.values()), end="")
-    return 0
-
-
-def _hint(options: argparse.Namespace) -> int:
-    _, exhibit = _find(options.root, options.id)
-    number = options.number or 1
-    hint = exhibit.hints[number - 1]
-    if options.json:
-        print(to_json({"version": 1, "exhibit": exhibit.id, "number": number, "hint": hint}))
-        return 0
-    width = min(shutil.get_terminal_size().columns, 100)
-    print(textwrap.fill(f"cage {exhibit.id}, hint {number} of 3: {hint}", width))
-    if number < 3:
-        print(f"more: python -m bugs hint {exhibit.id} {number + 1}")
-    else:
-        print(f"the repair: nox -s fix-{exhibit.id}, and solutions/{exhibit.folder}/why.md")
     return 0
 
 

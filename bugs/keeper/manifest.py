@@ -101,6 +101,15 @@ class Recovery(Condition):
 
 
 @dataclass(frozen=True)
+class Effort:
+    """What the training of our solution amounts to with seed 0, as `bugs.learner.observation` counts it."""
+
+    updates: int  # of the weights
+    rows: int  # different ones
+    judged: tuple[str, ...]  # those of the exhibit's rules that have their evidence when the solution runs
+
+
+@dataclass(frozen=True)
 class Exhibit:
     """One cage: a script that fails in a known way, its repaired twin, and what is promised of both."""
 
@@ -118,6 +127,7 @@ class Exhibit:
     sources: tuple[str, ...]
     signature: ExceptionSignature | MetricSignature
     recovery: Recovery
+    effort: Effort | None = None  # None: a learner's training is compared with nothing
 
     @property
     def script(self) -> Path:
@@ -133,6 +143,12 @@ class Exhibit:
     def why(self) -> Path:
         """The page that explains the repair."""
         return self.root / "solutions" / self.folder / "why.md"
+
+    @property
+    def exam(self) -> Path | None:
+        """What a check runs to evaluate a learner's model; None: what our solution does after its training."""
+        file = self.root / "bugs" / self.folder / "exam.py"
+        return file if file.is_file() else None
 
     @property
     def page(self) -> str:
@@ -171,6 +187,16 @@ def _seconds(value: Any) -> str | None:
 def _mebibytes(value: Any) -> str | None:
     what = "whole number of MiB above 0"
     return _finite(value, what) or (None if isinstance(value, int) and value > 0 else f"a {what}")
+
+
+def _whole(value: object) -> str | None:
+    what = "a whole number above 0"
+    return None if isinstance(value, int) and not isinstance(value, bool) and value > 0 else what
+
+
+def _names(value: object) -> str | None:
+    good = isinstance(value, list) and all(_text(item) is None for item in value)
+    return None if good else "a list of rules, which may be empty"
 
 
 def _texts(what: str, count: int | None = None) -> Check:
@@ -213,6 +239,7 @@ _EXCEPTION: Final[dict[str, Check]] = {
     ),
     "caused": _text,
 }
+_EFFORT: Final[dict[str, Check]] = {"updates": _whole, "rows": _whole, "judged": _names}
 _MANIFEST: Final[dict[str, Check]] = {
     "id": _matching(r"\d\d", "two digits in quotes, such as '04'"),
     "title": _text,
@@ -248,6 +275,7 @@ def read_exhibit(root: Path, folder: str) -> Exhibit:
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(folder, path.name, f"not valid TOML: {error}") from None
 
+    effort = values.pop("effort", None)
     _check_table(folder, values, _MANIFEST)
     if values["id"] != folder[:2]:
         raise CatalogueError(
@@ -262,6 +290,10 @@ def read_exhibit(root: Path, folder: str) -> Exhibit:
     }
     parts["signature"] = (MetricSignature if silent else ExceptionSignature)(**values["signature"])
     parts["recovery"] = Recovery(**values["recovery"])
+    if effort is not None:
+        _check_table(folder, {"effort": effort}, {"effort": _table})
+        _check_table(folder, effort, _EFFORT, "effort.")
+        parts["effort"] = Effort(effort["updates"], effort["rows"], tuple(effort["judged"]))
     exhibit = Exhibit(root=root, folder=folder, **parts)
     if not exhibit.script.is_file():
         raise CatalogueError(folder, "train.py", "missing; every exhibit needs its broken script")

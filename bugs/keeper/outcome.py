@@ -146,6 +146,15 @@ def matches(signature: ExceptionSignature | MetricSignature, exception: CrashFac
     return isinstance(signature, ExceptionSignature) and not _differences(signature, exception)
 
 
+def fails_like(signature: ExceptionSignature | MetricSignature, exception: CrashFacts) -> bool:
+    """Whether `exception` is the declared one, wherever it surfaces: a learner's script is another file."""
+    return (
+        isinstance(signature, ExceptionSignature)
+        and signature.exception == exception.exception
+        and re.search(signature.message, exception.message) is not None
+    )
+
+
 def lookalikes(outcome: Outcome, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
     """Return the other exhibits whose declared failure this outcome is."""
     if outcome.verdict != "another failure" or outcome.exception is None:

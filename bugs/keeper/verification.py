@@ -85,11 +85,7 @@ def verify(
 
 def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threading.Event) -> Trial:
     script = exhibit.solution if solution else exhibit.script
-    environment = {"ZOO_SEED": str(seed)}
-    if "OMP_NUM_THREADS" not in os.environ:  # neighbours that all want every core hold each other up
-        environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
-    if exhibit.symptom == "exhausts":  # it fails twice here, and oneDNN's kernels can crash at the second
-        environment["TF_ENABLE_ONEDNN_OPTS"] = "0"
+    environment = environment_of(exhibit, seed, jobs)
     patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
     with tempfile.TemporaryDirectory(prefix="bug-zoo-") as folder:
         output = Path(folder) / "report.json"
@@ -103,7 +99,7 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
             environment=environment,
             stop=stop,
         )
-        report = _read(output)
+        report = read_report(output)
     outcome = judge(patient, script, ending)
     problems = [] if outcome.ok else [f"{outcome.verdict}: {outcome.reason}"]
     problems += [f"diagnostics itself failed: {fault.splitlines()[-1]}" for fault in report["faults"]]
@@ -113,9 +109,7 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
         own = "".join(line for line in lines if not line.startswith("diagnose: "))  # not where the report is
         said = verified.Said(ending.returncode, ending.stdout, own)
         verified.keep(exhibit, script, os.environ | environment, said)
-    return Trial(
-        exhibit, seed, solution, outcome, tuple(_alarms(report)), tuple(problems), tuple(report["faults"])
-    )
+    return Trial(exhibit, seed, solution, outcome, tuple(alarms(report)), tuple(problems), tuple(report["faults"]))
 
 
 def _on_broken(exhibit: Exhibit, report: Mapping[str, Any]) -> list[str]:
@@ -134,11 +128,22 @@ def _on_broken(exhibit: Exhibit, report: Mapping[str, Any]) -> list[str]:
 
 def _on_solution(report: Mapping[str, Any]) -> list[str]:
     """Nothing is found that is worth a warning."""
-    alarms = _alarms(report)
-    return [f"false alarm on the solution: {', '.join(alarms)}"] if alarms else []
+    told = alarms(report)
+    return [f"false alarm on the solution: {', '.join(told)}"] if told else []
 
 
-def _alarms(report: Mapping[str, Any]) -> list[str]:
+def environment_of(exhibit: Exhibit, seed: int, jobs: int) -> dict[str, str]:
+    """Return the variables with which a script is verified, beside those of this process."""
+    environment = {"ZOO_SEED": str(seed)}
+    if "OMP_NUM_THREADS" not in os.environ:  # neighbours that all want every core hold each other up
+        environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+    if exhibit.symptom == "exhausts":  # it fails twice here, and oneDNN's kernels can crash at the second
+        environment["TF_ENABLE_ONEDNN_OPTS"] = "0"
+    return environment
+
+
+def alarms(report: Mapping[str, Any]) -> list[str]:
+    """List the rules that a report names in errors and warnings."""
     return _rules(finding for finding in report["findings"] if finding["severity"] in ("error", "warning"))
 
 
@@ -147,7 +152,7 @@ def _rules(findings: Iterable[Mapping[str, Any]]) -> list[str]:
     return [rule for finding in findings for rule in (finding["rule"], *_rules(finding["consequences"]))]
 
 
-def _read(file: Path) -> Mapping[str, Any]:
+def read_report(file: Path) -> Mapping[str, Any]:
     """Read the report; without findings if the script was ended before there was one."""
     if not file.exists():
         return {"findings": [], "crash": None, "faults": []}

@@ -1,0 +1,151 @@
+"""Checks a learner's version of a script: runs it as a verification runs an exhibit, and evaluates its model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bugs.keeper.child import Sink, keep_quiet, run_child
+from bugs.keeper.manifest import Exhibit
+from bugs.keeper.outcome import Outcome, judge
+from bugs.keeper.verification import PATIENCE, alarms, environment_of, read_report
+from bugs.learner.evidence import Evidence, Judgement, judgements
+from bugs.learner.exchange import FACTS, PRINTED, REPORT, RESULT
+
+EXAM_S = 300  # seconds for the imports and one evaluation, on a busy machine
+OWN = {"ZOO_MODEL": "", "ZOO_DATASET": ""}  # a check is about the zoo's model and data
+
+
+@dataclass(frozen=True)
+class Check:
+    """What came of one check.
+
+    Attributes:
+        exhibit: whose script it was.
+        outcome: how the learner's script ended.
+        judgements: one for each thing that was looked at.
+        rules: that `diagnose run` reported, as errors or warnings.
+    """
+
+    exhibit: Exhibit
+    outcome: Outcome
+    judgements: tuple[Judgement, ...]
+    rules: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the script is repaired."""
+        return all(judgement.ok for judgement in self.judgements)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as plain JSON values."""
+        return {
+            "exhibit": self.exhibit.id,
+            "passed": self.passed,
+            "judgements": [vars(judgement) for judgement in self.judgements],
+            "rules": list(self.rules),
+            "seconds": round(self.outcome.ending.seconds, 2),
+            "metrics": self.outcome.metrics,
+        }
+
+
+def check(
+    exhibit: Exhibit,
+    script: Path,
+    *,
+    to_output: Sink = keep_quiet,
+    on_exam: Callable[[], object] = lambda: None,
+    stop: threading.Event | None = None,
+) -> Check:
+    """Run a learner's version of an exhibit's script, with seed 0, and judge it.
+
+    Args:
+        exhibit: the cage.
+        script: the learner's version of its script.
+        to_output: takes what the script writes, as it comes.
+        on_exam: called when the script has ended and its model is about to be evaluated.
+        stop: ends the script when it is set.
+    """
+    patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
+    environment = environment_of(exhibit, 0, jobs=1) | OWN
+    before = _fingerprints(exhibit.root)
+    text = script.read_text("utf-8", errors="replace")
+    with tempfile.TemporaryDirectory(prefix="bug-zoo-") as name:
+        folder = Path(name)
+        copy = folder / "train.py"  # what is examined is what was read, whatever is saved meanwhile
+        shutil.copyfile(script, copy)
+        arguments = [str(folder), str(exhibit.root / "solutions"), str(script.resolve())]
+        ending = run_child(
+            ["-m", "bugs.learner.witness", *arguments],
+            budget_s=patient.budget_s,
+            budget_mb=patient.budget_mb,
+            to_stdout=to_output,
+            to_stderr=to_output,
+            environment=environment,
+            stop=stop,
+        )
+        outcome = judge(patient, script, ending)
+        report, facts = read_report(folder / REPORT), _read(folder / FACTS)
+        seen = Evidence(text, outcome, report, facts)
+        if facts is not None and facts["has_model"] and ending.returncode == 0 and ending.how == "exited":
+            on_exam()
+            (folder / PRINTED).write_text(json.dumps(outcome.metrics), "utf-8")
+            seen = replace(seen, exam=_examined(exhibit, copy, folder, environment, stop))
+        seen = replace(seen, changed=sorted(_changed(before, _fingerprints(exhibit.root))))
+    return Check(exhibit, outcome, tuple(judgements(exhibit, seen)), tuple(alarms(report)))
+
+
+def _examined(
+    exhibit: Exhibit, script: Path, folder: Path, environment: Mapping[str, str], stop: threading.Event | None
+) -> Mapping[str, Any]:
+    own = [] if exhibit.exam is None else [str(exhibit.exam)]
+    ending = run_child(
+        ["-m", "bugs.learner.exam", str(folder), str(exhibit.solution), str(script), *own],
+        budget_s=EXAM_S * PATIENCE,
+        budget_mb=exhibit.budget_mb,
+        to_stdout=keep_quiet,
+        to_stderr=keep_quiet,
+        environment=environment,
+        stop=stop,
+    )
+    result = _read(folder / RESULT)
+    if result is None:
+        last = (ending.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        result = {"metrics": {}, "problem": f"its evaluation failed ({last})", "on_trained": 0.0}
+    return result
+
+
+def _read(file: Path) -> Mapping[str, Any] | None:
+    try:
+        found: Mapping[str, Any] = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def _fingerprints(root: Path) -> dict[str, str]:
+    """Hash what a check stands on: keeper, learner, lab, library, and the cages with their solutions."""
+    found = {}
+    here = Path(__file__).resolve().parents[2]
+    places = [here / "bugs", here / "diagnostics", root / "bugs", root / "solutions"]
+    for place in dict.fromkeys(places):
+        for folder, folders, files in os.walk(place):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for name in files:
+                if name.endswith((".py", ".toml")):
+                    path = os.path.join(folder, name)
+                    with open(path, "rb") as file:
+                        found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
+    return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}

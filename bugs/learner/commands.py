@@ -1,0 +1,293 @@
+"""The learner's commands: `try`, `check`, `hint`, `diff`, `reset`, `progress`, `watch`, `next` and `mystery`."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bugs.keeper.catalogue import Exhibit, find
+from bugs.keeper.strict_json import to_json
+from bugs.learner import display, mystery
+from bugs.learner.arguments import Refused
+from bugs.learner.attempts import FOLDER, Attempt, dealt, difference, fingerprint
+from bugs.learner.check import Check, check
+from bugs.learner.path import in_order, next_step
+from bugs.learner.progress import HINTS, Progress, ProgressStore, now
+
+WATCH_S = 0.4  # between two looks at a file that is being edited
+SETTLE_S = 0.2  # an editor may write a file in two steps
+
+
+class Learner:
+    """One learner in one zoo.
+
+    Args:
+        root: of the zoo.
+        exhibits: its cages, by id.
+        as_json: whether commands print one JSON object each, and nothing else, on standard output.
+    """
+
+    def __init__(self, root: Path, exhibits: dict[str, Exhibit], *, as_json: bool) -> None:
+        self._root, self._exhibits, self._json = root, exhibits, as_json
+        self._store = ProgressStore(root / FOLDER)
+        self._told: set[str] = set()
+
+    def try_(self, name: str) -> int:
+        """Copy a cage's script into `attempts/`, unless there is a copy already."""
+        attempt, word, is_mystery = self._attempt(name)
+        if is_mystery:
+            return self.mystery(new=False)
+        is_new = not attempt.begun
+        if is_new:
+            self._begin(attempt, word, dealt(attempt.exhibit, attempt.shown))
+        if not self._say({"exhibit": word, "script": attempt.shown, "new": is_new}):
+            display.show_attempt(self._screen(), attempt, attempt.exhibit, is_new)
+        return 0
+
+    def mystery(self, *, new: bool) -> int:
+        """Deal a script whose bug is not told; the one that was dealt before, until it is solved."""
+        progress = self._progress()
+        current = mystery.dealt_cage(self._exhibits.values(), progress.mystery)
+        attempt = None if current is None else Attempt(current, mystery.NAME)
+        is_new = new or attempt is None or not attempt.begun or current is None or current.id in progress.solved
+        if is_new:
+            chance = random.Random()
+            exhibit = mystery.deal(in_order(self._exhibits), progress.solved, chance)
+            attempt = Attempt(exhibit, mystery.NAME)
+            text = mystery.disguised(exhibit, chance)
+            attempt.put_aside()
+            remembered = mystery.digest(exhibit, f"{chance.getrandbits(64):016x}")
+            self._store.update(
+                lambda p: replace(
+                    p, mystery=remembered, cages={k: v for k, v in p.cages.items() if k != mystery.NAME}
+                )
+            )
+            self._begin(attempt, mystery.NAME, text)
+        assert attempt is not None
+        if not self._say({"exhibit": mystery.NAME, "script": attempt.shown, "new": is_new}):
+            display.show_attempt(self._screen(), attempt, None, is_new)
+        return 0
+
+    def check(self, name: str) -> int:
+        """Check an attempt; return 0 if it is a repair."""
+        attempt, word, is_mystery = self._attempt(name)
+        if not attempt.begun:
+            raise Refused(f"there is no {attempt.shown} yet: python -m bugs try {word} makes it")
+        return 0 if self._checked(attempt, word, is_mystery).passed else 1
+
+    def watch(self, name: str, *, rounds: int | None = None) -> int:
+        """Check an attempt now, and after each change of its file, until Ctrl-C.
+
+        Args:
+            name: of the cage.
+            rounds: checks after which to stop; None for no limit.
+        """
+        attempt, word, is_mystery = self._attempt(name)
+        if not attempt.begun:
+            raise Refused(f"there is no {attempt.shown} yet: python -m bugs try {word} makes it")
+        seen: Any = None
+        while rounds is None or rounds > 0:
+            state = _state_of(attempt.script)
+            if state is None or state == seen:
+                time.sleep(WATCH_S)
+                continue
+            time.sleep(SETTLE_S)
+            if _state_of(attempt.script) != state:
+                continue
+            seen = state
+            passed = self._checked(attempt, word, is_mystery).passed
+            rounds = None if rounds is None else rounds - 1
+            if passed:
+                return 0
+            if not self._json:
+                self._screen().print(f"\nwatching {attempt.shown}; Ctrl-C ends it", style="dim")
+        return 1
+
+    def hint(self, name: str, number: int | None) -> int:
+        """Give the next hint, or the one with this number, and remember how many were given."""
+        attempt, word, _ = self._attempt(name)
+        given = self._progress().of(word).hints
+        number = min(HINTS, given + 1) if number is None else number
+        self._remember(word, hints=max(given, number))
+        hint = attempt.exhibit.hints[number - 1]
+        if not self._say({"exhibit": word, "number": number, "hint": hint}):
+            display.show_hint(self._screen(), word, number, hint)
+        return 0
+
+    def diff(self, name: str) -> int:
+        """Show how an attempt, or the broken script where there is none, differs from our solution."""
+        attempt, word, is_mystery = self._attempt(name)
+        progress = self._progress()
+        if not progress.of(word).repaired:
+            self._remember(word, solution_seen=True)
+        lines, why = self._difference(attempt, is_mystery), self._why(attempt.exhibit)
+        if not self._say({"exhibit": word, "cage": attempt.exhibit.id, "diff": lines, "why": why}):
+            screen = self._screen()
+            display.show_difference(screen, lines, "- what stands there   + our solution")
+            display.show_why(screen, why)
+        return 0
+
+    def reset(self, name: str, *, yes: bool, ask: Callable[[str], str] | None = None) -> int:
+        """Put an attempt aside and begin anew, after asking.
+
+        Args:
+            name: of the cage.
+            yes: whether the learner has already said so.
+            ask: asks a question; None: there is nobody to ask.
+        """
+        attempt, word, is_mystery = self._attempt(name)
+        if is_mystery:
+            raise Refused("a mystery is dealt anew: python -m bugs mystery --new (the old one is kept)")
+        if not attempt.folder.exists():
+            raise Refused(f"there is no attempt at cage {word} to begin anew: python -m bugs try {word}")
+        if not yes:
+            if ask is None:
+                raise Refused(f"reset asks first, and here is nobody to ask: python -m bugs reset {word} --yes")
+            answer = ask(f"Put {attempt.shown} aside, as a backup, and begin anew? [y/N] ")
+            if answer.strip().lower() not in ("y", "yes"):
+                self._screen().print("Nothing changed.")
+                return 1
+        backup = attempt.put_aside()
+        attempt = Attempt(attempt.exhibit, attempt.exhibit.folder)  # which may be another folder than before
+        self._begin(attempt, word, dealt(attempt.exhibit, attempt.shown))
+        kept = None if backup is None else backup.relative_to(self._root).as_posix()
+        if not self._say({"exhibit": word, "reset": True, "backup": kept}):
+            screen = self._screen()
+            display.show_attempt(screen, attempt, attempt.exhibit, True)
+            screen.print(f"the old one is kept: {kept}")
+        return 0
+
+    def progress(self) -> int:
+        """Show the way so far."""
+        progress = self._progress()
+        cages = {
+            exhibit.id: {"title": exhibit.title, "state": display.state_of(progress.of(exhibit.id))}
+            | vars(progress.of(exhibit.id))
+            for exhibit in in_order(self._exhibits)
+        }
+        if not self._say({"cages": cages, "mysteries": list(progress.solved)}):
+            display.show_progress(self._screen(), self._exhibits, progress)
+        return 0
+
+    def next(self) -> int:
+        """Say where to go on."""
+        step = next_step(self._exhibits, self._progress())
+        cage = None if step.exhibit is None else step.exhibit.id
+        if not self._say({"exhibit": cage, "begun": step.begun, "said": step.said, "command": step.command}):
+            display.show_step(self._screen(), step)
+        return 0
+
+    def _checked(self, attempt: Attempt, word: str, is_mystery: bool) -> Check:
+        exhibit = attempt.exhibit
+        screen = self._screen(stderr=self._json)
+        if screen.is_terminal:
+            with screen.status(f"running {attempt.shown}") as status:
+                made = check(exhibit, attempt.script, on_exam=lambda: status.update("evaluating your model"))
+        else:
+            made = check(exhibit, attempt.script)
+        before = self._progress().of(word)
+        wrong = ", ".join(judgement.name for judgement in made.judgements if not judgement.ok)
+        repaired = before.repaired or (now() if made.passed else "")
+        begun = before.begun or now()
+        self._remember(word, begun=begun, checks=before.checks + 1, repaired=repaired, wrong=wrong)
+        if made.passed and is_mystery:
+            self._store.update(lambda p: replace(p, solved=tuple(dict.fromkeys([*p.solved, exhibit.id]))))
+        notes = self._notes(attempt, word, made, is_mystery)
+        lines = self._difference(attempt, is_mystery) if made.passed else []
+        why = self._why(exhibit) if made.passed else ""
+        said = made.to_dict() | {"exhibit": word, "script": attempt.shown, "notes": notes}
+        if not self._say(said | ({"cage": exhibit.id, "diff": lines, "why": why} if made.passed else {})):
+            display.show_check(screen, made, word, notes)
+            if made.passed:
+                display.show_difference(screen, lines, "- yours   + ours")
+                display.show_why(screen, why)
+                screen.print()
+                display.show_step(screen, next_step(self._exhibits, self._progress()))
+            else:
+                display.show_after_failure(screen, word, before.hints, attempt.shown)
+        return made
+
+    def _notes(self, attempt: Attempt, word: str, made: Check, is_mystery: bool) -> list[str]:
+        notes = []
+        original = self._progress().of(word).original
+        if original and original != fingerprint(attempt.exhibit.script):
+            notes.append(
+                "The cage's script has changed since you copied it. Yours was checked as it is; "
+                f"python -m bugs reset {word} copies the new one."
+            )
+        if is_mystery and made.passed:
+            notes.append(f"It was cage {attempt.exhibit.id}, {attempt.exhibit.title}.")
+        return notes
+
+    def _difference(self, attempt: Attempt, is_mystery: bool) -> list[str]:
+        ours = attempt.exhibit.solution
+        mine = attempt.script if attempt.begun and not is_mystery else attempt.exhibit.script
+        one, other = (path.relative_to(self._root).as_posix() for path in (mine, ours))
+        return difference(mine.read_text("utf-8", errors="replace"), one, ours.read_text("utf-8"), other)
+
+    @staticmethod
+    def _why(exhibit: Exhibit) -> str:
+        return display.reasons(exhibit.why.read_text("utf-8")) if exhibit.why.is_file() else ""
+
+    def _attempt(self, name: str) -> tuple[Attempt, str, bool]:
+        """Return the attempt that a name means, the word for its cage, and whether it is the mystery."""
+        if name.strip().lower() == mystery.NAME:
+            exhibit = mystery.dealt_cage(self._exhibits.values(), self._progress().mystery)
+            if exhibit is None:
+                raise Refused("no mystery was dealt yet: python -m bugs mystery")
+            return Attempt(exhibit, mystery.NAME), mystery.NAME, True
+        exhibit = find(self._exhibits, name.removeprefix(f"{FOLDER}/").removesuffix("/train.py"))
+        attempt = Attempt(exhibit, exhibit.folder)
+        if not attempt.folder.exists():  # a later version of the zoo may have renamed the cage
+            older = sorted((self._root / FOLDER).glob(f"{exhibit.id}_*/train.py"))
+            if len(older) == 1:
+                return Attempt(exhibit, older[0].parent.name), exhibit.id, False
+        return attempt, exhibit.id, False
+
+    def _begin(self, attempt: Attempt, word: str, text: str) -> None:
+        attempt.begin(text)
+        self._remember(word, begun=now(), original=fingerprint(attempt.exhibit.script), wrong="")
+
+    def _remember(self, word: str, **changes: Any) -> None:
+        try:
+            self._tell(self._store.change(word, **changes))
+        except OSError as error:  # a clone that may only be read; a full disk
+            self._note(f"{FOLDER}/progress.json cannot be written, so this is not remembered: {error}")
+
+    def _progress(self) -> Progress:
+        return self._tell(self._store.read())
+
+    def _tell(self, progress: Progress) -> Progress:
+        for note in progress.notes:
+            self._note(note)
+        return progress
+
+    def _note(self, note: str) -> None:
+        if note not in self._told:
+            self._told.add(note)
+            print(f"bugs: {note}", file=sys.stderr)
+
+    def _say(self, values: dict[str, Any]) -> bool:
+        """Print values as JSON if that was asked for; return whether it was."""
+        if self._json:
+            print(to_json({"version": 1, **values}), flush=True)
+        return self._json
+
+    @staticmethod
+    def _screen(stderr: bool = False) -> Console:
+        return display.console(stderr)
+
+
+def _state_of(file: Path) -> tuple[int, int] | None:
+    try:
+        state = file.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size

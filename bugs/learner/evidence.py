@@ -1,0 +1,292 @@
+"""What a check has to go by, and what it makes of it: one judgement for each thing that must be right.
+
+Pure: nothing is run here. The numbers come from `witness` and `exam`, which see what a script does, and from
+`diagnose run`; what the script prints is compared with them and proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bugs.keeper.manifest import Exhibit, MetricSignature
+from bugs.keeper.outcome import Outcome, fails_like
+from bugs.keeper.verification import alarms
+from diagnostics.text.join import listed
+
+# Of the different rows that our solution trains on. A repair may drop a last incomplete batch or a few odd rows.
+FEWEST_ROWS = 0.9
+# Of the evaluation's rows, trained on: a script that evaluates on its own training data has all of them, and short
+# texts that happen to be in both splits are a few.
+SAME_ROWS = 0.9
+FEWEST_EVALUATED = 10  # rows; of fewer, the share says nothing
+# Between the metric that is printed and ours of the same model. Printed at three decimals and on the same rows,
+# they are equal; rounding in half precision, or another split, moves them by a few hundredths.
+DISAGREEMENT = 0.1
+SEED = "ZOO_SEED"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One thing that was looked at.
+
+    Attributes:
+        name: of it, a word or two.
+        ok: whether it is as it must be.
+        said: what was seen, in a sentence or two, with the numbers.
+        advice: what to do about it; empty if it is right.
+    """
+
+    name: str
+    ok: bool
+    said: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of one attempt.
+
+    Attributes:
+        text: of the script.
+        outcome: how it ended, and what it printed.
+        report: of `diagnose run`, as JSON.
+        facts: of `witness`; None if it could write none.
+        exam: of `exam`; None if there was nothing to examine.
+        changed: files of the zoo that are not what they were before the run.
+    """
+
+    text: str
+    outcome: Outcome
+    report: Mapping[str, Any]
+    facts: Mapping[str, Any] | None
+    exam: Mapping[str, Any] | None = None
+    changed: Sequence[str] = field(default=())
+
+
+def judgements(exhibit: Exhibit, seen: Evidence) -> list[Judgement]:
+    """Judge an attempt. It is a repair if all are ok.
+
+    What follows from a script that did not run to its end is left out.
+    """
+    found = [_ending(exhibit, seen), _rules(exhibit, seen)]
+    if found[0].ok:
+        found += [_training(exhibit, seen), _metric(exhibit, seen), _evaluation(exhibit, seen)]
+    honesty = _honesty(seen)
+    return [*found, *([honesty] if honesty is not None else [])]
+
+
+def _ending(exhibit: Exhibit, seen: Evidence) -> Judgement:
+    outcome, ending = seen.outcome, seen.outcome.ending
+    if outcome.verdict in ("too slow", "too big", "interrupted", "missing dependency"):
+        return Judgement(
+            "run", False, f"The script did not come to its end: {outcome.reason}.", _ROOM[outcome.verdict]
+        )
+    if outcome.exception is not None:
+        line = "" if outcome.called_from is None else f", from line {outcome.called_from.line} of your script"
+        if fails_like(exhibit.signature, outcome.exception):
+            return Judgement(
+                "run", False, f"It fails as it did: {outcome.reason}{line}.", "The bug is still there."
+            )
+        return Judgement(
+            "run",
+            False,
+            f"It fails in another way than the cage's script: {outcome.reason}{line}.",
+            "Your change has brought this one in; repair it, or undo that change.",
+        )
+    if ending.returncode or outcome.verdict == "another failure":
+        return Judgement("run", False, f"The script failed: {outcome.reason}.", "It must run to its end.")
+    if seen.facts is None:
+        return Judgement(
+            "run",
+            False,
+            "The script ended its process before the check could look at what it had trained.",
+            "Let it run to its last line: no os._exit, no exec, no kill.",
+        )
+    return Judgement("run", True, f"It runs to its end, in {ending.seconds:.0f} s.")
+
+
+_ROOM = {
+    "too slow": "Train no longer than the original does, or close what else is running.",
+    "too big": "Take no more memory than the original does, or close what else is running.",
+    "interrupted": "Check again.",
+    "missing dependency": "nox -s env installs all that the zoo runs on.",
+}
+
+
+def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
+    told = alarms(seen.report)
+    if told:
+        first = _finding(seen.report, told[0])
+        known = [rule for rule in told if rule in exhibit.rules]
+        whose = "still " if known else ""
+        return Judgement(
+            "rules",
+            False,
+            f"diagnose run {whose}reports {listed(told)}. {first['message']}",
+            "" if known else "The cage's script does not have this one: your change has brought it in.",
+        )
+    if seen.report.get("faults") or "stages" not in seen.report:
+        return Judgement("rules", False, "diagnose run could not make its report.", "Check once more.")
+    unjudged = [
+        rule
+        for rule in (() if exhibit.effort is None else exhibit.effort.judged)
+        if rule in seen.report.get("not_applicable", ())
+    ]
+    if unjudged:
+        why = seen.report.get("reasons", {}).get(unjudged[0], "")
+        return Judgement(
+            "rules",
+            False,
+            f"diagnose run could not judge {listed(unjudged)}" + (f": {why}" if why else "") + ".",
+            "Something that the original does is no longer done; repair it, and leave the rest as it was.",
+        )
+    return Judgement("rules", True, f"diagnose run reports nothing; silent now: {listed(exhibit.rules)}.")
+
+
+def _finding(report: Mapping[str, Any], rule: str) -> Mapping[str, Any]:
+    waiting = list(report["findings"])
+    while waiting:
+        finding: Mapping[str, Any] = waiting.pop(0)
+        if finding["rule"] == rule:
+            return finding
+        waiting += finding["consequences"]
+    return {"message": ""}
+
+
+def _training(exhibit: Exhibit, seen: Evidence) -> Judgement:
+    facts, ours = seen.facts or {}, exhibit.effort
+    updates, rows, models = facts["updates"], facts["rows"], facts["models"]
+    if not updates or not facts["has_model"]:
+        return Judgement(
+            "training",
+            False,
+            "Nothing was trained: no optimizer changed a weight.",
+            "A repair trains the model; a number that is only printed is none.",
+        )
+    if models > 1:
+        return Judgement(
+            "training",
+            False,
+            f"{models} models were trained.",
+            "Train one, as the original does: the best of several is a choice and no repair.",
+        )
+    said = f"{updates:,} updates of the weights"
+    if facts["whole"]:
+        said += f", with {rows:,} different rows"
+    if ours is None:
+        return Judgement("training", True, f"{said}.")
+    said += f"; ours: {ours.updates:,} and {ours.rows:,}"
+    counted = rows if facts["whole"] else facts["examples"]
+    if counted < FEWEST_ROWS * ours.rows:
+        return Judgement(
+            "training",
+            False,
+            f"{said}. The model has seen too few rows.",
+            "Train on all of the data; a part of it is easier and proves nothing.",
+        )
+    if SEED not in seen.text:
+        return Judgement(
+            "training",
+            False,
+            f"The script no longer takes its seed from {SEED}.",
+            "Put the line back: what works with one seed only is luck.",
+        )
+    return Judgement("training", True, f"{said}.")
+
+
+def _metric(exhibit: Exhibit, seen: Evidence) -> Judgement:
+    wanted, printed, signature = exhibit.recovery, seen.outcome.metrics, exhibit.signature
+    if wanted.metric not in printed:
+        return Judgement(
+            "metric", False, f"It prints no line {wanted.metric}=….", "Leave the lines that print the results."
+        )
+    value = printed[wanted.metric]
+    shown = f"It prints {wanted.metric}={value:g}"
+    if not wanted.holds(value):
+        as_before = isinstance(signature, MetricSignature) and (
+            signature.metric in printed and signature.holds(printed[signature.metric])
+        )
+        return Judgement(
+            "metric",
+            False,
+            f"{shown}; recovered is {wanted.condition}.",
+            "The symptom is still there." if as_before else "Better than broken is not yet recovered.",
+        )
+    return Judgement("metric", True, f"{shown}; recovered is {wanted.condition}.")
+
+
+def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
+    facts, exam, wanted = seen.facts or {}, seen.exam, exhibit.recovery
+    if facts["evaluated"] >= FEWEST_EVALUATED and facts["evaluated_on_trained"] >= SAME_ROWS:
+        return Judgement(
+            "evaluation",
+            False,
+            f"{facts['evaluated_on_trained']:.0%} of the rows that the script evaluates on, it has trained on.",
+            "Evaluate on rows that the model has not seen.",
+        )
+    if exam is None:
+        return Judgement(
+            "evaluation", False, "There is no trained model to evaluate.", "Let the script train one."
+        )
+    if exam["problem"]:
+        return Judgement("evaluation", False, f"The check could not evaluate your model: {exam['problem']}.", "")
+    if wanted.metric not in exam["metrics"]:
+        return Judgement(
+            "evaluation",
+            False,
+            "The check could not evaluate your model: the end of our script failed on it.",
+            "Keep what goes into the model and what comes out of it as the original has it.",
+        )
+    if exam["on_trained"] >= SAME_ROWS:
+        return Judgement(
+            "evaluation",
+            False,
+            f"The model was trained on {exam['on_trained']:.0%} of the rows that are there to evaluate it.",
+            "Train on the rows for training only.",
+        )
+    value = float(exam["metrics"][wanted.metric])
+    said = f"We evaluated your model ourselves, and got {wanted.metric}={value:g}"
+    if not wanted.holds(value):
+        return Judgement(
+            "evaluation",
+            False,
+            f"{said}; recovered is {wanted.condition}.",
+            "The number must come from what the model has learned.",
+        )
+    printed = seen.outcome.metrics.get(wanted.metric, value)
+    if exhibit.exam is None and abs(printed - value) > DISAGREEMENT:
+        return Judgement(
+            "evaluation",
+            False,
+            f"{said}; your script prints {printed:g}.",
+            "Evaluate with the rows and by the measure of the original.",
+        )
+    return Judgement("evaluation", True, f"{said}.")
+
+
+def _honesty(seen: Evidence) -> Judgement | None:
+    facts = seen.facts or {}
+    if seen.changed:
+        return Judgement(
+            "honesty",
+            False,
+            f"While the script ran, files of the zoo changed: {listed(list(seen.changed)[:3])}.",
+            "git checkout puts them back; only your script may change.",
+        )
+    if facts.get("solutions"):
+        return Judgement(
+            "honesty",
+            False,
+            "The script opened one of our solutions.",
+            "Write the repair into your script; `python -m bugs diff` shows ours.",
+        )
+    if facts.get("replaced"):
+        return Judgement(
+            "honesty",
+            False,
+            f"The script replaced {listed(list(facts['replaced'])[:3])} with a function of its own.",
+            "Repair the script, not the library that it calls; a subclass or a callback is fine.",
+        )
+    return None

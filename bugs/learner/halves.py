@@ -1,0 +1,53 @@
+"""Cuts a script at the statement that trains: what prepares stands before it, what evaluates behind it."""
+
+from __future__ import annotations
+
+import ast
+from types import CodeType
+from typing import NamedTuple
+
+STEPS = {"step", "train_on_batch", "apply_gradients", "training_step"}  # what the body of a training loop calls
+
+
+class Halves(NamedTuple):
+    """A script without its training, ready for `exec`.
+
+    Attributes:
+        before: all statements before the one that trains, as one piece.
+        after: the statements behind it, one by one.
+    """
+
+    before: CodeType
+    after: tuple[CodeType, ...]
+
+
+def halves(text: str, file: str) -> Halves | None:
+    """Cut a script at its first top-level statement that trains; None if no statement at the top level does.
+
+    Args:
+        text: of the script.
+        file: its name in tracebacks.
+
+    Raises:
+        SyntaxError: it does not compile.
+    """
+    tree = ast.parse(text, file)
+    at = next((number for number, statement in enumerate(tree.body) if _trains(statement)), None)
+    if at is None:
+        return None
+    before = compile(ast.Module(tree.body[:at], []), file, "exec")
+    return Halves(before, tuple(compile(ast.Module([each], []), file, "exec") for each in tree.body[at + 1 :]))
+
+
+def _trains(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        return False
+    calls = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    methods = [call for call in calls if isinstance(call, ast.Attribute)]
+    if isinstance(statement, ast.For | ast.While) and any(method.attr in STEPS for method in methods):
+        return True
+    # `model.train()` is the mode of a PyTorch module; only a trainer trains so.
+    return any(
+        method.attr == "fit" or (method.attr == "train" and "trainer" in ast.unparse(method.value).lower())
+        for method in methods
+    )

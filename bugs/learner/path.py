@@ -1,0 +1,63 @@
+"""The order in which the cages are best opened, and where to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bugs.keeper.manifest import Exhibit
+from bugs.learner.progress import Progress
+
+# As the book's chapters have them; a test compares. A cage that is not listed comes last.
+ORDER = (
+    *("04", "01", "09", "19", "20", "02", "10", "05", "11", "12", "13", "15", "06", "16", "17", "18"),
+    *("07", "14", "08", "03"),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where to go on.
+
+    Attributes:
+        exhibit: the cage; None if all are repaired.
+        begun: whether there is an attempt to go on with.
+        said: in a sentence.
+        command: what to type.
+    """
+
+    exhibit: Exhibit | None
+    begun: bool
+    said: str
+    command: str
+
+
+def in_order(exhibits: Mapping[str, Exhibit]) -> list[Exhibit]:
+    """Return the cages in the order of the book."""
+    return sorted(exhibits.values(), key=lambda e: (ORDER.index(e.id) if e.id in ORDER else len(ORDER), e.id))
+
+
+def next_step(exhibits: Mapping[str, Exhibit], progress: Progress) -> Step:
+    """Return a cage that was begun and is not repaired, else the first of the path that is not; else a mystery."""
+    path = [exhibit for exhibit in in_order(exhibits) if not progress.of(exhibit.id).repaired]
+    for exhibit in path:
+        cage = progress.of(exhibit.id)
+        if cage.begun:
+            wrong = f"; the last check found wrong: {cage.wrong}" if cage.wrong else ""
+            said = f"Go on with cage {exhibit.id}, {exhibit.title}{wrong}."
+            return Step(exhibit, True, said, f"python -m bugs check {exhibit.id}")
+    if path:
+        exhibit = path[0]
+        said = f"The next cage is {exhibit.id}, {exhibit.title}: {symptom_of(exhibit)}."
+        return Step(exhibit, False, said, f"python -m bugs try {exhibit.id}")
+    said = "All cages are repaired. A mystery does not say which bug it has."
+    return Step(None, False, said, "python -m bugs mystery")
+
+
+def symptom_of(exhibit: Exhibit) -> str:
+    """Say what a reader sees, and nothing of the cause."""
+    return {
+        "throws": "a script that fails with an exception",
+        "silent": "a script that runs to its end, and is wrong",
+        "exhausts": "a script that runs out of memory",
+    }[exhibit.symptom]

@@ -1,0 +1,250 @@
+"""What a check makes of what was seen: one case for each way of not being a repair, with its words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bugs.keeper.catalogue import load_catalogue
+from bugs.keeper.child import Ending
+from bugs.keeper.manifest import Effort
+from bugs.keeper.outcome import judge
+from bugs.learner.evidence import Evidence, judgements
+
+ROOT = Path(__file__).resolve().parents[3]
+CATALOGUE = load_catalogue(ROOT)
+EXHIBIT = replace(CATALOGUE["05"], effort=Effort(563, 9_000, ("labels-out-of-range",)))
+SCRIPT = Path("attempts/05_nan_loss/train.py")
+FACTS: dict[str, Any] = {
+    "updates": 563,
+    "models": 1,
+    "rows": 9_000,
+    "examples": 9_000,
+    "evaluated": 1_200,
+    "evaluated_on_trained": 0.01,
+    "whole": True,
+    "has_model": True,
+    "replaced": [],
+    "solutions": [],
+}
+REPORT: dict[str, Any] = {"stages": [], "findings": [], "faults": [], "not_applicable": [], "reasons": {}}
+EXAM: dict[str, Any] = {"metrics": {"eval_accuracy": 0.75}, "problem": None, "as": "ours", "on_trained": 0.02}
+
+
+def finding(rule: str) -> dict[str, Any]:
+    return {"rule": rule, "severity": "error", "message": f"The message of {rule}.", "consequences": []}
+
+
+def evidence(stdout: str = "eval_accuracy=0.75\n", stderr: str = "", code: int = 0, **changes: Any) -> Evidence:
+    parts = {name: changes.pop(name) for name in ("facts", "exam", "report", "text", "changed") if name in changes}
+    outcome = judge(EXHIBIT, SCRIPT, Ending("exited", code, 12.0, 900.0, stdout, stderr))
+    seen = Evidence("SEED = ZOO_SEED", outcome, REPORT, FACTS, EXAM)
+    return replace(seen, **{name: part for name, part in parts.items()})
+
+
+def wrong(seen: Evidence) -> list[tuple[str, str]]:
+    return [(each.name, f"{each.said} {each.advice}".strip()) for each in judgements(EXHIBIT, seen) if not each.ok]
+
+
+def test_a_repair_is_told_what_was_seen() -> None:
+    assert [(each.ok, each.said) for each in judgements(EXHIBIT, evidence())] == [
+        (True, "It runs to its end, in 12 s."),
+        (True, "diagnose run reports nothing; silent now: labels-out-of-range and non-finite-loss."),
+        (True, "563 updates of the weights, with 9,000 different rows; ours: 563 and 9,000."),
+        (True, "It prints eval_accuracy=0.75; recovered is >= 0.6."),
+        (True, "We evaluated your model ourselves, and got eval_accuracy=0.75."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (
+            evidence(
+                "finite_weights=0.000\neval_accuracy=0.333\n",
+                report=REPORT | {"findings": [finding("non-finite-loss")]},
+            ),
+            [
+                ("rules", "diagnose run still reports non-finite-loss. The message of non-finite-loss."),
+                ("metric", "It prints eval_accuracy=0.333; recovered is >= 0.6. The symptom is still there."),
+            ],
+        ),
+        (
+            evidence(report=REPORT | {"findings": [finding("ragged-batch")]}),
+            [
+                (
+                    "rules",
+                    "diagnose run reports ragged-batch. The message of ragged-batch. The cage's script does not have "
+                    "this one: your change has brought it in.",
+                )
+            ],
+        ),
+        (
+            evidence(
+                report=REPORT
+                | {"not_applicable": ["labels-out-of-range"], "reasons": {"labels-out-of-range": "no labels"}}
+            ),
+            [
+                (
+                    "rules",
+                    "diagnose run could not judge labels-out-of-range: no labels. Something that the original does is "
+                    "no longer done; repair it, and leave the rest as it was.",
+                )
+            ],
+        ),
+        (
+            evidence(facts=FACTS | {"updates": 0, "has_model": False}, exam=None),
+            [
+                (
+                    "training",
+                    "Nothing was trained: no optimizer changed a weight. A repair trains the model; a number that is "
+                    "only printed is none.",
+                ),
+                ("evaluation", "There is no trained model to evaluate. Let the script train one."),
+            ],
+        ),
+        (
+            evidence(facts=FACTS | {"rows": 16}),
+            [
+                (
+                    "training",
+                    "563 updates of the weights, with 16 different rows; ours: 563 and 9,000. The model has seen too "
+                    "few rows. Train on all of the data; a part of it is easier and proves nothing.",
+                )
+            ],
+        ),
+        (
+            evidence(facts=FACTS | {"models": 5}),
+            [
+                (
+                    "training",
+                    "5 models were trained. Train one, as the original does: the best of several is a choice and no "
+                    "repair.",
+                )
+            ],
+        ),
+        (
+            evidence(text="SEED = 17"),
+            [
+                (
+                    "training",
+                    "The script no longer takes its seed from ZOO_SEED. Put the line back: what works with one seed "
+                    "only is luck.",
+                )
+            ],
+        ),
+        (
+            evidence("done\n"),
+            [("metric", "It prints no line eval_accuracy=…. Leave the lines that print the results.")],
+        ),
+        (
+            evidence("eval_accuracy=0.99\n", exam=EXAM | {"metrics": {"eval_accuracy": 0.34}}),
+            [
+                (
+                    "evaluation",
+                    "We evaluated your model ourselves, and got eval_accuracy=0.34; recovered is >= 0.6. The number "
+                    "must come from what the model has learned.",
+                )
+            ],
+        ),
+        (
+            evidence("eval_accuracy=0.99\n"),
+            [
+                (
+                    "evaluation",
+                    "We evaluated your model ourselves, and got eval_accuracy=0.75; your script prints 0.99. "
+                    "Evaluate with the rows and by the measure of the original.",
+                )
+            ],
+        ),
+        (
+            evidence(facts=FACTS | {"evaluated_on_trained": 1.0}),
+            [
+                (
+                    "evaluation",
+                    "100% of the rows that the script evaluates on, it has trained on. Evaluate on rows that the "
+                    "model has not seen.",
+                )
+            ],
+        ),
+        (
+            evidence(exam=EXAM | {"on_trained": 0.99}),
+            [
+                (
+                    "evaluation",
+                    "The model was trained on 99% of the rows that are there to evaluate it. Train on the rows for "
+                    "training only.",
+                )
+            ],
+        ),
+        (
+            evidence(facts=FACTS | {"replaced": ["keras.src.trainers.trainer.Trainer.evaluate"]}),
+            [
+                (
+                    "honesty",
+                    "The script replaced keras.src.trainers.trainer.Trainer.evaluate with a function of its own. "
+                    "Repair the script, not the library that it calls; a subclass or a callback is fine.",
+                )
+            ],
+        ),
+        (
+            evidence(facts=FACTS | {"solutions": ["solutions/05_nan_loss/train.py"]}),
+            [
+                (
+                    "honesty",
+                    "The script opened one of our solutions. Write the repair into your script; `python -m bugs "
+                    "diff` shows ours.",
+                )
+            ],
+        ),
+        (
+            evidence(changed=["bugs/learner/evidence.py"]),
+            [
+                (
+                    "honesty",
+                    "While the script ran, files of the zoo changed: bugs/learner/evidence.py. git checkout puts "
+                    "them back; only your script may change.",
+                )
+            ],
+        ),
+        (
+            evidence(facts=None, exam=None),
+            [
+                (
+                    "run",
+                    "The script ended its process before the check could look at what it had trained. Let it run to "
+                    "its last line: no os._exit, no exec, no kill.",
+                )
+            ],
+        ),
+    ],
+)
+def test_what_is_no_repair_is_told_why(seen: Evidence, expected: list[tuple[str, str]]) -> None:
+    assert wrong(seen) == expected
+
+
+class TestScriptsThatFail:
+    TRACE = 'Traceback (most recent call last):\n  File "attempts/x/train.py", line 7, in <module>\n    f()\n{}\n'
+
+    def judged(self, id: str, error: str) -> list[str]:
+        exhibit = CATALOGUE[id]
+        outcome = judge(exhibit, SCRIPT, Ending("exited", 1, 12.0, 900.0, "", self.TRACE.format(error)))
+        seen = Evidence("ZOO_SEED", outcome, REPORT, FACTS, None)
+        return [f"{each.said} {each.advice}" for each in judgements(exhibit, seen) if each.name == "run"]
+
+    def test_as_before(self) -> None:
+        assert self.judged("04", "IndexError: Target 2 is out of bounds.") == [
+            "It fails as it did: IndexError: Target 2 is out of bounds. The bug is still there."
+        ]
+
+    def test_in_another_way(self) -> None:
+        (said,) = self.judged("04", "NameError: name 'modle' is not defined")
+        assert said.startswith("It fails in another way than the cage's script: NameError: name 'modle' is not")
+
+
+def test_a_training_whose_rows_cannot_be_read_is_judged_by_their_number() -> None:
+    assert wrong(evidence(facts=FACTS | {"rows": 0, "whole": False})) == []
+    assert wrong(evidence(facts=FACTS | {"rows": 0, "whole": False, "examples": 500}))[0][0] == "training"

@@ -1,0 +1,41 @@
+"""Where to go on, in the order of the book."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from book.outline import load
+from bugs.keeper.catalogue import load_catalogue
+from bugs.learner.path import ORDER, in_order, next_step
+from bugs.learner.progress import Cage, Progress
+
+ROOT = Path(__file__).resolve().parents[3]
+CATALOGUE = load_catalogue(ROOT)
+DONE = Cage(begun="2026-11-23 10:00", repaired="2026-11-23 10:30")
+
+
+def test_the_order_is_the_books() -> None:
+    assert [id for chapter in load(ROOT / "book" / "chapters") for id in chapter.cages] == list(ORDER)
+
+
+def test_a_cage_that_the_book_does_not_place_comes_last() -> None:
+    newer = replace(CATALOGUE["01"], id="21")
+    assert in_order({"21": newer} | CATALOGUE)[-1].id == "21"
+
+
+def test_the_first_cage_is_that_of_the_first_chapter() -> None:
+    step = next_step(CATALOGUE, Progress())
+    assert step.command == "python -m bugs try 04"
+    assert step.said == "The next cage is 04, Three labels, two outputs: a script that fails with an exception."
+
+
+def test_what_was_begun_comes_first() -> None:
+    step = next_step(CATALOGUE, Progress({"04": DONE, "12": Cage(begun="today", wrong="rules, metric")}))
+    assert step.command == "python -m bugs check 12"
+    assert "the last check found wrong: rules, metric" in step.said
+
+
+def test_at_the_end_there_is_a_mystery() -> None:
+    step = next_step(CATALOGUE, Progress({id: DONE for id in CATALOGUE}))
+    assert (step.exhibit, step.command) == (None, "python -m bugs mystery")
