@@ -74,38 +74,41 @@ def check(
         on_exam: called when the script has ended and its model is about to be evaluated.
         stop: ends the script when it is set.
     """
-    patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
-    environment = environment_of(exhibit, 0, jobs=1) | OWN
     before = _fingerprints(exhibit.root)
-    text = script.read_text("utf-8", errors="replace")
     with tempfile.TemporaryDirectory(prefix="bug-zoo-") as name:
         folder = Path(name)
-        copy = folder / "train.py"  # what is examined is what was read, whatever is saved meanwhile
+        copy = folder / "train.py"  # what is examined is what was run, whatever is saved meanwhile
         shutil.copyfile(script, copy)
-        arguments = [str(folder), str(exhibit.root / "solutions"), str(script.resolve())]
-        ending = run_child(
-            ["-m", "bugs.learner.witness", *arguments],
-            budget_s=patient.budget_s,
-            budget_mb=patient.budget_mb,
-            to_stdout=to_output,
-            to_stderr=to_output,
-            environment=environment,
-            stop=stop,
-        )
-        outcome = judge(patient, script, ending)
-        report, facts = read_report(folder / REPORT), _read(folder / FACTS)
-        seen = Evidence(text, outcome, report, facts)
-        if facts is not None and facts["has_model"] and ending.returncode == 0 and ending.how == "exited":
+        seen = witnessed(exhibit, script, folder, to_output, stop)
+        ending = seen.outcome.ending
+        if seen.facts is not None and seen.facts["has_model"] and (ending.how, ending.returncode) == ("exited", 0):
             on_exam()
-            (folder / PRINTED).write_text(json.dumps(outcome.metrics), "utf-8")
-            seen = replace(seen, exam=_examined(exhibit, copy, folder, environment, stop))
+            (folder / PRINTED).write_text(json.dumps(seen.outcome.metrics), "utf-8")
+            seen = replace(seen, exam=_examined(exhibit, copy, folder, stop))
         seen = replace(seen, changed=sorted(_changed(before, _fingerprints(exhibit.root))))
-    return Check(exhibit, outcome, tuple(judgements(exhibit, seen)), tuple(alarms(report)))
+    return Check(exhibit, seen.outcome, tuple(judgements(exhibit, seen)), tuple(alarms(seen.report)))
 
 
-def _examined(
-    exhibit: Exhibit, script: Path, folder: Path, environment: Mapping[str, str], stop: threading.Event | None
-) -> Mapping[str, Any]:
+def witnessed(
+    exhibit: Exhibit, script: Path, folder: Path, to_output: Sink = keep_quiet, stop: threading.Event | None = None
+) -> Evidence:
+    """Run a script as a verification does, with the witness in its process; leave its files in a folder."""
+    patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
+    text = script.read_text("utf-8", errors="replace")
+    ending = run_child(
+        ["-m", "bugs.learner.witness", str(folder), str(exhibit.root / "solutions"), str(script.resolve())],
+        budget_s=patient.budget_s,
+        budget_mb=patient.budget_mb,
+        to_stdout=to_output,
+        to_stderr=to_output,
+        environment=environment_of(exhibit, 0, jobs=1) | OWN,
+        stop=stop,
+    )
+    outcome = judge(patient, script, ending)
+    return Evidence(text, outcome, read_report(folder / REPORT), _read(folder / FACTS))
+
+
+def _examined(exhibit: Exhibit, script: Path, folder: Path, stop: threading.Event | None) -> Mapping[str, Any]:
     own = [] if exhibit.exam is None else [str(exhibit.exam)]
     ending = run_child(
         ["-m", "bugs.learner.exam", str(folder), str(exhibit.solution), str(script), *own],
@@ -113,7 +116,7 @@ def _examined(
         budget_mb=exhibit.budget_mb,
         to_stdout=keep_quiet,
         to_stderr=keep_quiet,
-        environment=environment,
+        environment=environment_of(exhibit, 0, jobs=1) | OWN,
         stop=stop,
     )
     result = _read(folder / RESULT)

@@ -70,7 +70,9 @@ def judgements(exhibit: Exhibit, seen: Evidence) -> list[Judgement]:
 
     What follows from a script that did not run to its end is left out.
     """
-    found = [_ending(exhibit, seen), _rules(exhibit, seen)]
+    found = [_ending(exhibit, seen)]
+    if found[0].ok or alarms(seen.report):
+        found.append(_rules(exhibit, seen))
     if found[0].ok:
         found += [_training(exhibit, seen), _metric(exhibit, seen), _evaluation(exhibit, seen)]
     honesty = _honesty(seen)

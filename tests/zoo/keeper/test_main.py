@@ -147,12 +147,12 @@ class TestHint:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["04"], "cage 04, hint 1 of 3: Which labels are there?\nmore: python -m bugs hint 04 2\n"),
-            (["4", "2"], "cage 04, hint 2 of 3: How many outputs?\nmore: python -m bugs hint 04 3\n"),
+            (["04"], "cage 04, hint 1 of 3: Which labels are there?\nmore: python -m bugs hint 04\n"),
+            (["4", "2"], "cage 04, hint 2 of 3: How many outputs?\nmore: python -m bugs hint 04\n"),
             (
                 ["bug-04", "3"],
                 "cage 04, hint 3 of 3: num_labels is 2 if you say nothing.\n"
-                "the repair: nox -s fix-04, and solutions/04_wrong_label_count/why.md\n",
+                "the repair: python -m bugs diff 04\n",
             ),
         ],
     )

@@ -14,7 +14,9 @@ ONE_BATCH = """
 def _few(data):
     if hasattr(data, "select"):
         return data.select([0] * 16)
-    return data.take(1) if hasattr(data, "element_spec") else list(data)[:16] if not hasattr(data, "dataset") else [next(iter(data))]
+    if hasattr(data, "element_spec"):
+        return data.take(1)
+    return [next(iter(data))] if hasattr(data, "dataset") else list(data)[:16]
 if "trainer" in globals():
     trainer.train_dataset = _few(trainer.train_dataset)
 elif "train_loader" in globals():

@@ -42,7 +42,7 @@ def evidence(stdout: str = "eval_accuracy=0.75\n", stderr: str = "", code: int =
     parts = {name: changes.pop(name) for name in ("facts", "exam", "report", "text", "changed") if name in changes}
     outcome = judge(EXHIBIT, SCRIPT, Ending("exited", code, 12.0, 900.0, stdout, stderr))
     seen = Evidence("SEED = ZOO_SEED", outcome, REPORT, FACTS, EXAM)
-    return replace(seen, **{name: part for name, part in parts.items()})
+    return replace(seen, **parts)
 
 
 def wrong(seen: Evidence) -> list[tuple[str, str]]:
@@ -77,7 +77,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "rules",
-                    "diagnose run reports ragged-batch. The message of ragged-batch. The cage's script does not have "
+                    "diagnose run reports ragged-batch. The message of ragged-batch. The cage's script does not "
+                    "have "
                     "this one: your change has brought it in.",
                 )
             ],
@@ -90,7 +91,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "rules",
-                    "diagnose run could not judge labels-out-of-range: no labels. Something that the original does is "
+                    "diagnose run could not judge labels-out-of-range: no labels. Something that the original "
+                    "does is "
                     "no longer done; repair it, and leave the rest as it was.",
                 )
             ],
@@ -100,7 +102,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "Nothing was trained: no optimizer changed a weight. A repair trains the model; a number that is "
+                    "Nothing was trained: no optimizer changed a weight. A repair trains the model; a number "
+                    "that is "
                     "only printed is none.",
                 ),
                 ("evaluation", "There is no trained model to evaluate. Let the script train one."),
@@ -111,7 +114,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "563 updates of the weights, with 16 different rows; ours: 563 and 9,000. The model has seen too "
+                    "563 updates of the weights, with 16 different rows; ours: 563 and 9,000. The model has seen "
+                    "too "
                     "few rows. Train on all of the data; a part of it is easier and proves nothing.",
                 )
             ],
@@ -121,7 +125,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "5 models were trained. Train one, as the original does: the best of several is a choice and no "
+                    "5 models were trained. Train one, as the original does: the best of several is a choice and "
+                    "no "
                     "repair.",
                 )
             ],
@@ -131,7 +136,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "The script no longer takes its seed from ZOO_SEED. Put the line back: what works with one seed "
+                    "The script no longer takes its seed from ZOO_SEED. Put the line back: what works with one "
+                    "seed "
                     "only is luck.",
                 )
             ],
@@ -145,7 +151,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "We evaluated your model ourselves, and got eval_accuracy=0.34; recovered is >= 0.6. The number "
+                    "We evaluated your model ourselves, and got eval_accuracy=0.34; recovered is >= 0.6. The "
+                    "number "
                     "must come from what the model has learned.",
                 )
             ],
@@ -175,7 +182,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "The model was trained on 99% of the rows that are there to evaluate it. Train on the rows for "
+                    "The model was trained on 99% of the rows that are there to evaluate it. Train on the rows "
+                    "for "
                     "training only.",
                 )
             ],
@@ -215,7 +223,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "run",
-                    "The script ended its process before the check could look at what it had trained. Let it run to "
+                    "The script ended its process before the check could look at what it had trained. Let it run "
+                    "to "
                     "its last line: no os._exit, no exec, no kill.",
                 )
             ],

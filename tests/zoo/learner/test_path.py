@@ -37,5 +37,5 @@ def test_what_was_begun_comes_first() -> None:
 
 
 def test_at_the_end_there_is_a_mystery() -> None:
-    step = next_step(CATALOGUE, Progress({id: DONE for id in CATALOGUE}))
+    step = next_step(CATALOGUE, Progress(dict.fromkeys(CATALOGUE, DONE)))
     assert (step.exhibit, step.command) == (None, "python -m bugs mystery")

@@ -1,0 +1,148 @@
+"""A check of small scripts that really train: what is a repair, and what only looks like one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bugs.keeper.catalogue import Exhibit, load_catalogue
+from bugs.learner.check import Check, check
+
+TRAIN = '''\
+"""Learn which of two sums is larger.
+
+$ python bugs/12_never_zeroed/train.py
+"""
+
+import os
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+SEED = int(os.environ.get("ZOO_SEED", 0))
+torch.manual_seed(SEED)
+rows = torch.randn(1_000, 8)
+labels = (rows[:, :4].sum(dim=1) > rows[:, 4:].sum(dim=1)).long()
+train = DataLoader(TensorDataset(rows[:800], labels[:800]), 32, shuffle=True)
+model = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr={rate})
+
+for epoch in range(8):
+    model.train()
+    for x, y in train:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+model.eval()
+with torch.no_grad():
+    correct = model(rows[800:]).argmax(dim=1) == labels[800:]
+print(f"eval_accuracy={{correct.float().mean():.3f}}")
+'''
+BROKEN, SOLUTION = TRAIN.format(rate="0.0"), TRAIN.format(rate="0.5")
+PRINTED = 'import os\nSEED = int(os.environ.get("ZOO_SEED", 0))\nprint("eval_accuracy=0.95")\n'
+
+
+@pytest.fixture
+def cage(zoo: Any) -> Exhibit:
+    zoo.cage(
+        "12_never_zeroed",
+        broken=BROKEN,
+        repaired=SOLUTION,
+        symptom="silent",
+        stage="optimizer",
+        rules=["unchanged-parameters"],
+        signature={"metric": "eval_accuracy", "comparison": "<", "value": 0.8, "seen": "nothing is learned"},
+        recovery={"metric": "eval_accuracy", "comparison": ">=", "value": 0.85},
+        effort={"updates": 200, "rows": 800, "judged": []},
+        budget_s=60,
+        budget_mb=3000,
+    )
+    return load_catalogue(zoo.root)["12"]
+
+
+def checked(exhibit: Exhibit, text: str) -> tuple[Check, list[str]]:
+    """The check, and the names of what it found wrong."""
+    script = exhibit.root / "attempts" / exhibit.folder / "train.py"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(text)
+    made = check(exhibit, script)
+    return made, [judgement.name for judgement in made.judgements if not judgement.ok]
+
+
+def test_a_repair_passes_and_what_was_seen_is_told(cage: Exhibit) -> None:
+    made, wrong = checked(cage, SOLUTION)
+    assert wrong == [], made.judgements
+    said = {judgement.name: judgement.said for judgement in made.judgements}
+    assert said["training"] == "200 updates of the weights, with 800 different rows; ours: 200 and 800."
+    accuracy = made.outcome.metrics["eval_accuracy"]
+    assert said["evaluation"] == f"We evaluated your model ourselves, and got eval_accuracy={accuracy:g}."
+
+
+@pytest.mark.slow
+def test_a_printed_number_is_no_repair(cage: Exhibit) -> None:
+    made, wrong = checked(cage, PRINTED)
+    assert wrong == ["training", "evaluation"], made.judgements
+
+
+@pytest.mark.exhaustive
+class TestOtherRepairs:
+    def test_another_architecture(self, cage: Exhibit) -> None:
+        text = SOLUTION.replace(
+            "model = torch.nn.Linear(8, 2)",
+            "model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))",
+        )
+        made, wrong = checked(cage, text)
+        assert wrong == [], made.judgements
+
+    def test_a_training_in_a_function(self, cage: Exhibit) -> None:
+        lines = SOLUTION.split("for epoch")[1].split("\nmodel.eval()")[0].splitlines()
+        body = "\n".join(f"    {line}" for line in [f"for epoch{lines[0]}", *lines[1:]])
+        before, after = SOLUTION.split("for epoch")[0], SOLUTION.split("\nmodel.eval()")[1]
+        made, wrong = checked(cage, f"{before}\ndef main():\n{body}\n\nmain()\nmodel.eval(){after}")
+        assert wrong == [], made.judgements
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (BROKEN, {"rules", "metric", "evaluation"}),
+        (BROKEN + 'print("eval_accuracy=0.95")\n', {"rules", "evaluation"}),
+        (SOLUTION.replace("rows[800:]", "rows[:800]").replace("labels[800:]", "labels[:800]"), {"evaluation"}),
+        (SOLUTION.replace("rows[:800], labels[:800]", "rows[:8], labels[:8]"), {"training"}),
+        (SOLUTION.replace('int(os.environ.get("ZOO_SEED", 0))', "7"), {"training"}),
+        (
+            SOLUTION.replace("TensorDataset(rows[:800], labels[:800])", "TensorDataset(rows, labels)"),
+            {"evaluation"},
+        ),
+        (SOLUTION + "torch.Tensor.argmax = lambda self, dim: labels[800:]\n", {"honesty"}),
+        (PRINTED + "import sys\nsys.stdout.flush()\nos._exit(0)\n", {"run"}),
+        ("ZOO_SEED = 0\nmodel = (\n", {"run"}),
+    ],
+)
+def test_what_only_looks_like_one(cage: Exhibit, text: str, expected: set[str]) -> None:
+    made, wrong = checked(cage, text)
+    assert expected <= set(wrong), made.judgements
+
+
+@pytest.mark.exhaustive
+def test_the_loop_from_the_command_line(zoo: Any, cage: Exhibit) -> None:
+    zoo.bugs("try", "12")
+    failed = zoo.bugs("check", "12", COLUMNS="80")
+    assert failed.returncode == 1
+    assert failed.stdout.startswith("cage 12: not repaired yet ")
+    assert "✗ metric: " in failed.stdout
+    assert max(map(len, failed.stdout.splitlines())) <= 80
+    (Path(cage.root) / "attempts" / cage.folder / "train.py").write_text(SOLUTION)
+    passed = zoo.bugs("check", "12", "--json")
+    assert passed.returncode == 0
+    values = json.loads(passed.stdout)
+    assert values["passed"] is True
+    assert values["diff"] == []
+    cages = json.loads(zoo.bugs("progress", "--json").stdout)["cages"]
+    assert (cages["12"]["checks"], cages["12"]["state"]) == (2, "repaired")

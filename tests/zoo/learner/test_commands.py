@@ -1,0 +1,211 @@
+"""The learner's commands on a small zoo: what they write, what they say, and that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bugs.learner.attempts import Attempt
+from bugs.learner.display import reasons
+
+ATTEMPT = "attempts/04_wrong_label_count/train.py"
+
+
+def said(done: Any) -> dict[str, Any]:
+    """The one JSON object on standard output."""
+    assert done.stdout.count("\n") == 1
+    values = json.loads(done.stdout)
+    assert values.pop("version") == 1
+    return values
+
+
+def state(zoo: Any) -> dict[str, Any]:
+    return json.loads((zoo.root / "attempts" / "progress.json").read_text())["cages"]["04"]
+
+
+class TestTry:
+    def test_the_script_is_copied_and_the_copy_named(self, zoo: Any) -> None:
+        script = zoo.cage(broken='"""Train.\n\n$ python bugs/04_wrong_label_count/train.py\n"""\nprint(1)\n')
+        done = zoo.bugs("try", "4")
+        assert done.returncode == 0
+        assert (zoo.root / ATTEMPT).read_text() == f'"""Train.\n\n$ python {ATTEMPT}\n"""\nprint(1)\n'
+        assert done.stdout.splitlines() == [
+            "cage 04  Three labels, two outputs",
+            f"yours   {ATTEMPT}",
+            f"run it  python {ATTEMPT}",
+            "then    repair it, and python -m bugs check 04",
+            "stuck?  python -m bugs hint 04",
+        ]
+        assert script.read_text().count("attempts") == 0
+        assert state(zoo)["begun"]
+
+    def test_what_was_begun_is_not_overwritten(self, zoo: Any) -> None:
+        zoo.cage()
+        zoo.bugs("try", "04")
+        (zoo.root / ATTEMPT).write_text("mine\n")
+        done = zoo.bugs("try", "04")
+        assert "nothing was overwritten" in done.stdout
+        assert (zoo.root / ATTEMPT).read_text() == "mine\n"
+
+    def test_json(self, zoo: Any) -> None:
+        zoo.cage()
+        assert said(zoo.bugs("try", "04", "--json")) == {"exhibit": "04", "script": ATTEMPT, "new": True}
+
+    def test_an_attempt_survives_a_renamed_cage(self, zoo: Any) -> None:
+        zoo.cage("04_older_name")
+        zoo.bugs("try", "04")
+        for parent in ("bugs", "solutions"):
+            (zoo.root / parent / "04_older_name").rename(zoo.root / parent / "04_newer_name")
+        found = said(zoo.bugs("try", "04", "--json"))
+        assert found == {"exhibit": "04", "script": "attempts/04_older_name/train.py", "new": False}
+
+
+class TestReset:
+    def test_without_a_terminal_it_wants_to_be_told(self, zoo: Any) -> None:
+        zoo.cage()
+        zoo.bugs("try", "04")
+        done = zoo.bugs("reset", "04")
+        assert done.returncode == 2
+        assert done.stderr == "bugs: reset asks first, and here is nobody to ask: python -m bugs reset 04 --yes\n"
+
+    def test_the_old_one_is_kept(self, zoo: Any) -> None:
+        script = zoo.cage()
+        zoo.bugs("try", "04")
+        (zoo.root / ATTEMPT).write_text("mine\n")
+        values = said(zoo.bugs("reset", "04", "--yes", "--json"))
+        assert values["reset"] is True
+        assert (zoo.root / values["backup"] / "train.py").read_text() == "mine\n"
+        assert (zoo.root / ATTEMPT).read_text() == script.read_text()
+
+    def test_there_is_nothing_to_begin_anew(self, zoo: Any) -> None:
+        zoo.cage()
+        done = zoo.bugs("reset", "04", "--yes")
+        message = "bugs: there is no attempt at cage 04 to begin anew: python -m bugs try 04\n"
+        assert (done.returncode, done.stderr) == (2, message)
+
+
+class TestHint:
+    def test_each_says_more_and_the_number_is_remembered(self, zoo: Any) -> None:
+        zoo.cage()
+        hints = ["Which labels are there?", "How many outputs?", "num_labels is 2 if you say nothing."]
+        for number, hint in enumerate([*hints, hints[-1]], start=1):
+            number = min(number, 3)
+            assert said(zoo.bugs("hint", "04", "--json")) == {"exhibit": "04", "number": number, "hint": hint}
+            assert state(zoo)["hints"] == number
+
+    def test_one_that_is_asked_for_by_number(self, zoo: Any) -> None:
+        zoo.cage()
+        assert said(zoo.bugs("hint", "04", "3", "--json"))["number"] == 3
+        assert said(zoo.bugs("hint", "04", "1", "--json"))["number"] == 1
+        assert state(zoo)["hints"] == 3
+
+    def test_where_nothing_can_be_written_it_is_given_all_the_same(self, zoo: Any) -> None:
+        zoo.cage()
+        (zoo.root / "attempts").write_text("a file where the folder would be")
+        done = zoo.bugs("hint", "04")
+        assert done.stdout.startswith("cage 04, hint 1 of 3: Which labels are there?")
+        assert done.stderr.startswith("bugs: attempts/progress.json cannot be ")
+        assert done.returncode == 0
+
+
+class TestDiff:
+    def test_the_attempt_is_compared_with_our_solution(self, zoo: Any) -> None:
+        zoo.cage(broken="a = 1\nb = 2\nc = 3\n", repaired="a = 1\nb = 3\nc = 3\n")
+        why = zoo.root / "solutions" / "04_wrong_label_count" / "why.md"
+        why.write_text("# Why\n\n**What was wrong.** b.\n\n**Why this repair.** `b` is\n*three*.\n")
+        zoo.bugs("try", "04")
+        (zoo.root / ATTEMPT).write_text("a = 1\nb = 2.9\nc = 3\n")
+        values = said(zoo.bugs("diff", "04", "--json"))
+        assert values["diff"][2:] == ["@@ -1,3 +1,3 @@", " a = 1", "-b = 2.9", "+b = 3", " c = 3"]
+        assert values["diff"][0] == f"--- {ATTEMPT}"
+        assert values["why"] == "b is three."
+        assert state(zoo)["solution_seen"] is True
+
+    def test_without_a_reason_there_is_none(self) -> None:
+        assert reasons("# Why\n\n**What was wrong.** All.\n") == ""
+
+
+class TestProgress:
+    @pytest.fixture
+    def half_way(self, zoo: Any) -> Any:
+        for folder in ("01_first", "04_wrong_label_count", "05_third"):
+            zoo.cage(folder, title="A title of several words, so that it is long")
+        (zoo.root / "attempts").mkdir()
+        cages = {"04": {"begun": "x", "repaired": "y", "checks": 3, "hints": 1, "solution_seen": True}}
+        cages["01"] = {"begun": "x", "checks": 1, "wrong": "rules, training"}
+        (zoo.root / "attempts" / "progress.json").write_text(json.dumps({"version": 1, "cages": cages}))
+        return zoo
+
+    @pytest.mark.parametrize("columns", [40, 80, 120])
+    def test_it_fits_the_window_and_needs_no_colour(self, half_way: Any, columns: int) -> None:
+        done = half_way.bugs("progress", COLUMNS=str(columns))
+        lines = done.stdout.splitlines()
+        assert lines[0] == "1 of 3 cages repaired, 1 begun"
+        assert lines[1].endswith(" 33%")
+        assert max(map(len, lines)) <= columns
+        assert "\x1b" not in done.stdout
+        assert [line[:4] for line in lines if line[:1] in "✓…·" and line] == ["✓ 04", "… 01", "· 05"]
+        assert "wrong: rules, training" in " ".join(done.stdout.split())
+        assert done.stderr == ""
+
+    def test_json(self, half_way: Any) -> None:
+        cages = said(half_way.bugs("progress", "--json"))["cages"]
+        assert {id: cage["state"] for id, cage in cages.items()} == {"04": "repaired", "01": "begun", "05": "new"}
+
+    def test_a_damaged_file_is_told_once_and_nothing_fails(self, half_way: Any) -> None:
+        (half_way.root / "attempts" / "progress.json").write_text('{"version": 1, "cag')
+        done = half_way.bugs("progress")
+        assert done.returncode == 0
+        assert done.stderr.count("\n") == 1
+        assert "kept as attempts/progress.damaged-1.json" in done.stderr
+
+    def test_next_goes_on_with_what_was_begun(self, half_way: Any) -> None:
+        assert said(half_way.bugs("next", "--json"))["command"] == "python -m bugs check 01"
+
+
+class TestMystery:
+    def test_it_stays_until_a_new_one_is_wanted_and_the_old_is_kept(self, zoo: Any) -> None:
+        zoo.cage(broken='"""Train.\n"""\ntotal = 0\nprint(total)\n')
+        assert said(zoo.bugs("mystery", "--json"))["new"] is True
+        script = zoo.root / "attempts" / "mystery" / "train.py"
+        assert "04" not in script.read_text()
+        assert "total" not in script.read_text()
+        script.write_text("mine\n")
+        assert said(zoo.bugs("mystery", "--json"))["new"] is False
+        assert script.read_text() == "mine\n"
+        assert "04" not in (zoo.root / "attempts" / "progress.json").read_text().split('"mystery": ')[0]
+        assert said(zoo.bugs("mystery", "--new", "--json"))["new"] is True
+        (backup,) = (zoo.root / "attempts" / "backups").glob("mystery_*/train.py")
+        assert backup.read_text() == "mine\n"
+        assert said(zoo.bugs("hint", "mystery", "--json"))["exhibit"] == "mystery"
+
+    def test_none_was_dealt(self, zoo: Any) -> None:
+        zoo.cage()
+        done = zoo.bugs("check", "mystery")
+        assert (done.returncode, done.stderr) == (2, "bugs: no mystery was dealt yet: python -m bugs mystery\n")
+
+
+def test_a_check_of_nothing_says_how_to_begin(zoo: Any) -> None:
+    zoo.cage()
+    for command in ("check", "watch"):
+        done = zoo.bugs(command, "04")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"bugs: there is no {ATTEMPT} yet: python -m bugs try 04 makes it\n"
+
+
+def test_no_more_than_a_thousand_backups_of_one_second(zoo: Any, monkeypatch) -> None:
+    """Two resets within a second keep both."""
+    from bugs.keeper.catalogue import load_catalogue
+
+    zoo.cage()
+    attempt = Attempt(load_catalogue(zoo.root)["04"], "04_wrong_label_count")
+    monkeypatch.setattr("time.strftime", lambda *_: "now")
+    places = []
+    for number in range(3):
+        attempt.begin(f"{number}\n")
+        places.append(attempt.put_aside())
+    assert [place.name for place in places] == [f"04_wrong_label_count_now{end}" for end in ("", "_2", "_3")]
+    assert [(place / "train.py").read_text() for place in places] == ["0\n", "1\n", "2\n"]
+    assert attempt.put_aside() is None
