@@ -80,25 +80,21 @@ def judgements(exhibit: Exhibit, seen: Evidence) -> list[Judgement]:
 
 
 def _ending(exhibit: Exhibit, seen: Evidence) -> Judgement:
-    outcome, ending = seen.outcome, seen.outcome.ending
+    outcome, ending, reason = seen.outcome, seen.outcome.ending, seen.outcome.reason.rstrip(".")
     if outcome.verdict in ("too slow", "too big", "interrupted", "missing dependency"):
-        return Judgement(
-            "run", False, f"The script did not come to its end: {outcome.reason}.", _ROOM[outcome.verdict]
-        )
+        return Judgement("run", False, f"The script did not come to its end: {reason}.", _ROOM[outcome.verdict])
     if outcome.exception is not None:
         line = "" if outcome.called_from is None else f", from line {outcome.called_from.line} of your script"
         if fails_like(exhibit.signature, outcome.exception):
-            return Judgement(
-                "run", False, f"It fails as it did: {outcome.reason}{line}.", "The bug is still there."
-            )
+            return Judgement("run", False, f"It fails as it did: {reason}{line}.", "The bug is still there.")
         return Judgement(
             "run",
             False,
-            f"It fails in another way than the cage's script: {outcome.reason}{line}.",
+            f"It fails in another way than the cage's script: {reason}{line}.",
             "Your change has brought this one in; repair it, or undo that change.",
         )
     if ending.returncode or outcome.verdict == "another failure":
-        return Judgement("run", False, f"The script failed: {outcome.reason}.", "It must run to its end.")
+        return Judgement("run", False, f"The script failed: {reason}.", "It must run to its end.")
     if seen.facts is None:
         return Judgement(
             "run",
@@ -249,16 +245,16 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "Train on the rows for training only.",
         )
     value = float(exam["metrics"][wanted.metric])
+    printed = seen.outcome.metrics.get(wanted.metric, value)
     said = f"We evaluated your model ourselves, and got {wanted.metric}={value:g}"
     if not wanted.holds(value):
         return Judgement(
             "evaluation",
             False,
             f"{said}; recovered is {wanted.condition}.",
-            "The number must come from what the model has learned.",
+            "The number must come from what the model has learned." if wanted.holds(printed) else "",
         )
-    printed = seen.outcome.metrics.get(wanted.metric, value)
-    if exhibit.exam is None and abs(printed - value) > DISAGREEMENT:
+    if exhibit.exam is None and wanted.holds(printed) and abs(printed - value) > DISAGREEMENT:
         return Judgement(
             "evaluation",
             False,
