@@ -33,9 +33,8 @@ LAYOUTS = (
 )
 COMMANDS = {
     "nox -s bug-NN": "opens a cage",
-    "python -m bugs try NN": "copies its script, for you to repair",
-    "python -m bugs check NN": "says whether you have",
-    "python -m bugs next": "says where to go on",
+    "python -m bugs try NN": "to repair it",
+    "python -m bugs next": "where to go on",
 }
 MESSAGE_LINES = 6  # of an exception's message; the whole of it stands above, in the script's own output
 

@@ -262,7 +262,11 @@ class Learner:
             self._note(f"{FOLDER}/progress.json cannot be written, so this is not remembered: {error}")
 
     def _progress(self) -> Progress:
-        return self._tell(self._store.read())
+        try:
+            return self._tell(self._store.read())
+        except OSError as error:
+            self._note(f"{FOLDER}/progress.json cannot be read, so nothing is known of before: {error}")
+            return Progress()
 
     def _tell(self, progress: Progress) -> Progress:
         for note in progress.notes:

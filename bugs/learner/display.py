@@ -146,7 +146,7 @@ def show_progress(screen: Console, exhibits: Mapping[str, Exhibit], progress: Pr
             table.add_row(mark, title.append(f"\n{details}", "dim") if details else title)
         else:
             table.add_row(mark, title, details)
-    screen.print(table)
+    _print_grid(screen, table)
     if progress.solved:
         screen.print(f"\n{count_of(len(progress.solved), 'mystery', 'mysteries')} solved")
 
@@ -177,7 +177,7 @@ def _steps(screen: Console, rows: Iterable[tuple[str, str]]) -> None:
     grid.add_column(overflow="fold")
     for what, how in rows:
         grid.add_row(what, how)
-    screen.print(grid)
+    _print_grid(screen, grid)
 
 
 def _hanging(screen: Console, text: Text) -> None:
@@ -186,4 +186,15 @@ def _hanging(screen: Console, text: Text) -> None:
     grid.add_column(no_wrap=True, width=1)
     grid.add_column(overflow="fold")
     grid.add_row(text[:1], text[2:])
-    screen.print(grid)
+    _print_grid(screen, grid)
+
+
+def _print_grid(screen: Console, grid: Table) -> None:
+    """Print a grid, without the blanks at the ends of its lines where they would land in a file."""
+    if screen.is_terminal:
+        screen.print(grid)
+        return
+    with screen.capture() as captured:
+        screen.print(grid)
+    for line in captured.get().splitlines():
+        screen.print(line.rstrip(), soft_wrap=True)
