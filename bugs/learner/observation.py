@@ -66,8 +66,13 @@ class Observation:
 
     @property
     def models(self) -> int:
-        """How many models were trained."""
-        return len(self._trained_modules()) + sum(_iterations(model) > was for model, was in self._keras_models())
+        """How many models were trained. What shares weights or an optimizer is one."""
+        sets = [set(ids) for _, ids in self._optimizers.values()]
+        for module, _ in self._calls.values():
+            weights = {id(parameter) for parameter in module.parameters()}
+            if touched := [each for each in sets if each & weights]:
+                sets = [each for each in sets if not each & weights] + [weights.union(*touched)]
+        return len(sets) + sum(_iterations(model) > was for model, was in self._keras_models())
 
     def weights(self) -> dict[str, np.ndarray[Any, Any]] | None:
         """Return the weights of the model that was trained most, by name or, for Keras, by position; or None."""

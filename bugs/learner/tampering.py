@@ -59,22 +59,21 @@ def _replaced_in(module: ModuleType, file: str) -> Iterator[str]:
             continue
         if _is_theirs(value, file):
             yield name
-        elif isinstance(value, type) and value.__module__ == module.__name__:
+        elif issubclass(type(value), type) and value.__module__ == module.__name__:
             for part, inner in list(vars(value).items()):
                 if _is_theirs(inner, file):
                     yield f"{name}.{part}"
 
 
 def _is_theirs(value: Any, file: str) -> bool:
-    if isinstance(value, staticmethod | classmethod):
+    kind = type(value)  # `isinstance` would ask deprecated objects for their class, and they would warn
+    if kind in (staticmethod, classmethod):
         value = value.__func__
-    if isinstance(value, property):
+    elif kind is property:
         value = value.fget
-    if isinstance(value, FunctionType):
-        return value.__code__.co_filename == file
-    if isinstance(value, type):
-        return False  # imported from a script that is a module itself
-    return getattr(type(value), "__module__", "") in STAND_INS
+    if type(value) is FunctionType:
+        return bool(value.__code__.co_filename == file)
+    return not issubclass(kind, type) and kind.__module__ in STAND_INS
 
 
 def _words(value: Any) -> list[str]:
