@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,72 @@ BROKEN, SOLUTION = TRAIN.format(rate="0.0"), TRAIN.format(rate="0.5")
 PRINTED = 'import os\nSEED = int(os.environ.get("ZOO_SEED", 0))\nprint("eval_accuracy=0.95")\n'
 
 
+class TestWithoutTraining:
+    """What needs no framework."""
+
+    def test_the_same_failure_and_a_new_one(self, zoo: Any) -> None:
+        zoo.cage()
+        zoo.bugs("try", "04")
+        assert self.said(zoo) == (
+            "It fails as it did: ValueError: Target 2 is out of bounds, from line 5 of your script."
+        )
+        script = zoo.root / "attempts" / "04_wrong_label_count" / "train.py"
+        script.write_text("print(undefined)\n")
+        assert self.said(zoo) == (
+            "It fails in another way than the cage's script: NameError: name 'undefined' is not defined, from "
+            "line 1 of your script."
+        )
+
+    @staticmethod
+    def said(zoo: Any) -> str:
+        """The one thing that a check finds wrong."""
+        done = zoo.bugs("check", "04", "--json")
+        assert done.returncode == 1
+        (judgement,) = json.loads(done.stdout)["judgements"]
+        return judgement["said"]
+
+    def test_a_printed_number_is_no_repair(self, zoo: Any) -> None:
+        zoo.cage()
+        zoo.bugs("try", "04")
+        script = zoo.root / "attempts" / "04_wrong_label_count" / "train.py"
+        script.write_text(PRINTED)
+        values = json.loads(zoo.bugs("check", "04", "--json").stdout)
+        wrong = [each["name"] for each in values["judgements"] if not each["ok"]]
+        assert (values["passed"], wrong) == (False, ["training", "evaluation"])
+        assert values["metrics"] == {"eval_accuracy": 0.95}
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT")
+    def test_watch_checks_again_when_the_script_is_saved(self, zoo: Any) -> None:
+        zoo.cage()
+        zoo.bugs("try", "04")
+        script = zoo.root / "attempts" / "04_wrong_label_count" / "train.py"
+        watching = subprocess.Popen(
+            zoo.command("watch", "04", "--json"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=zoo.ENVIRONMENT,
+        )
+        assert watching.stdout is not None
+        first = json.loads(watching.stdout.readline())
+        assert first["judgements"][0]["said"].startswith("It fails as it did")
+        script.write_text(PRINTED)
+        second = json.loads(watching.stdout.readline())
+        assert second["metrics"] == {"eval_accuracy": 0.95}
+        watching.send_signal(signal.SIGINT)
+        _, stderr = watching.communicate(timeout=60)
+        assert (watching.returncode, stderr) == (130, b"bugs: interrupted; nothing is left running\n")
+
+    def test_a_new_version_of_the_cage_is_told(self, zoo: Any) -> None:
+        original = zoo.cage()
+        zoo.bugs("try", "04")
+        original.write_text("OUTPUTS = 2\n" + original.read_text())
+        notes = json.loads(zoo.bugs("check", "04", "--json").stdout)["notes"]
+        assert notes == [
+            "The cage's script has changed since you copied it. Yours was checked as it is; python -m bugs reset "
+            "04 copies the new one."
+        ]
+
+
 @pytest.fixture
 def cage(zoo: Any) -> Exhibit:
     zoo.cage(
@@ -74,6 +143,7 @@ def checked(exhibit: Exhibit, text: str) -> tuple[Check, list[str]]:
     return made, [judgement.name for judgement in made.judgements if not judgement.ok]
 
 
+@pytest.mark.slow
 def test_a_repair_passes_and_what_was_seen_is_told(cage: Exhibit) -> None:
     made, wrong = checked(cage, SOLUTION)
     assert wrong == [], made.judgements
@@ -81,12 +151,6 @@ def test_a_repair_passes_and_what_was_seen_is_told(cage: Exhibit) -> None:
     assert said["training"] == "200 updates of the weights, with 800 different rows; ours: 200 and 800."
     accuracy = made.outcome.metrics["eval_accuracy"]
     assert said["evaluation"] == f"We evaluated your model ourselves, and got eval_accuracy={accuracy:g}."
-
-
-@pytest.mark.slow
-def test_a_printed_number_is_no_repair(cage: Exhibit) -> None:
-    made, wrong = checked(cage, PRINTED)
-    assert wrong == ["training", "evaluation"], made.judgements
 
 
 @pytest.mark.exhaustive
