@@ -68,10 +68,10 @@ class TestWithoutTraining:
 
     @staticmethod
     def said(zoo: Any) -> str:
-        """The one thing that a check finds wrong."""
+        """What a check says of the run."""
         done = zoo.bugs("check", "04", "--json")
         assert done.returncode == 1
-        (judgement,) = json.loads(done.stdout)["judgements"]
+        judgement, *_ = json.loads(done.stdout)["judgements"]
         return judgement["said"]
 
     def test_a_printed_number_is_no_repair(self, zoo: Any) -> None:
