@@ -106,7 +106,7 @@ class Effort:
 
     updates: int  # of the weights
     rows: int  # different ones
-    judged: tuple[str, ...]  # those of the exhibit's rules that have their evidence when the solution runs
+    judged: tuple[str, ...]  # of the exhibit's rules: those that must have their evidence when a repair runs
 
 
 @dataclass(frozen=True)

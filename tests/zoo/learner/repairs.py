@@ -103,10 +103,10 @@ REPAIRS = (
     Repair("12", "zeroed afterwards", ((STEP, ZEROED_AFTERWARDS),)),
     Repair(
         "15",
-        "a GRU",
+        "another architecture",
         (
-            ("nn.LSTM", "nn.GRU"),
-            ("        nn.init.constant_(self.memory.bias_hh_l0[WIDTH : 2 * WIDTH], 3.0)\n", ""),
+            ("WIDTH, WIDTH, batch_first=True", "WIDTH, WIDTH, batch_first=True, bidirectional=True"),
+            ("nn.Linear(WIDTH, CAMPAIGNS)", "nn.Linear(2 * WIDTH, CAMPAIGNS)"),
         ),
     ),
 )
