@@ -217,6 +217,13 @@ def _metric(exhibit: Exhibit, seen: Evidence) -> Judgement:
 
 def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
     facts, exam, wanted = seen.facts or {}, seen.exam, exhibit.recovery
+    if facts["whole"] and not facts["evaluated"] and not wanted.metric.startswith("train_"):
+        return Judgement(
+            "evaluation",
+            False,
+            f"The script evaluates its model on nothing, so {wanted.metric} was not measured.",
+            "Leave the evaluation as the original has it.",
+        )
     if facts["evaluated"] >= FEWEST_EVALUATED and facts["evaluated_on_trained"] >= SAME_ROWS:
         return Judgement(
             "evaluation",

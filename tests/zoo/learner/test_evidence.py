@@ -178,6 +178,16 @@ def test_a_repair_is_told_what_was_seen() -> None:
             ],
         ),
         (
+            evidence(facts=FACTS | {"evaluated": 0, "evaluated_on_trained": 0.0}),
+            [
+                (
+                    "evaluation",
+                    "The script evaluates its model on nothing, so eval_accuracy was not measured. Leave the "
+                    "evaluation as the original has it.",
+                )
+            ],
+        ),
+        (
             evidence(exam=EXAM | {"on_trained": 0.99}),
             [
                 (
