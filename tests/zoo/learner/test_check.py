@@ -46,6 +46,26 @@ with torch.no_grad():
     correct = model(rows[800:]).argmax(dim=1) == labels[800:]
 print(f"eval_accuracy={{correct.float().mean():.3f}}")
 '''
+KERAS = """\
+import os
+
+import keras
+import numpy as np
+
+SEED = int(os.environ.get("ZOO_SEED", 0))
+keras.utils.set_random_seed(SEED)
+rows = np.random.default_rng(SEED).normal(size=(1_000, 8)).astype("float32")
+labels = (rows[:, :4].sum(axis=1) > rows[:, 4:].sum(axis=1)).astype("int64")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(2)])
+model.compile(
+    optimizer=keras.optimizers.SGD({rate}),
+    loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    metrics=["accuracy"],
+)
+model.fit(rows[:800], labels[:800], batch_size=32, epochs=8, verbose=0)
+metrics = model.evaluate(rows[800:], labels[800:], return_dict=True, verbose=0)
+print(f"eval_accuracy={{metrics['accuracy']:.3f}}")
+"""
 BROKEN, SOLUTION = TRAIN.format(rate="0.0"), TRAIN.format(rate="0.5")
 PRINTED = 'import os\nSEED = int(os.environ.get("ZOO_SEED", 0))\nprint("eval_accuracy=0.95")\n'
 
@@ -118,10 +138,14 @@ class TestWithoutTraining:
 
 @pytest.fixture
 def cage(zoo: Any) -> Exhibit:
+    return small_cage(zoo, BROKEN, SOLUTION)
+
+
+def small_cage(zoo: Any, broken: str, repaired: str) -> Exhibit:
     zoo.cage(
         "12_never_zeroed",
-        broken=BROKEN,
-        repaired=SOLUTION,
+        broken=broken,
+        repaired=repaired,
         symptom="silent",
         stage="optimizer",
         rules=["unchanged-parameters"],
@@ -151,6 +175,24 @@ def test_a_repair_passes_and_what_was_seen_is_told(cage: Exhibit) -> None:
     assert said["training"] == "200 updates of the weights, with 800 different rows; ours: 200 and 800."
     accuracy = made.outcome.metrics["eval_accuracy"]
     assert said["evaluation"] == f"We evaluated your model ourselves, and got eval_accuracy={accuracy:g}."
+
+
+@pytest.mark.exhaustive
+class TestKeras:
+    def test_a_repair_passes(self, zoo: Any) -> None:
+        solution = KERAS.format(rate=0.5)
+        made, wrong = checked(small_cage(zoo, KERAS.format(rate=0.0), solution), solution)
+        assert wrong == [], made.judgements
+        said = {judgement.name: judgement.said for judgement in made.judgements}
+        assert said["training"] == "200 updates of the weights, with 800 different rows; ours: 200 and 800."
+
+    def test_a_training_on_few_rows_with_a_printed_number_does_not(self, zoo: Any) -> None:
+        broken = KERAS.format(rate=0.0)
+        few = broken.replace("rows[:800], labels[:800]", "rows[:8], labels[:8]")
+        made, wrong = checked(
+            small_cage(zoo, broken, KERAS.format(rate=0.5)), few + 'print("eval_accuracy=0.95")\n'
+        )
+        assert {"training", "evaluation"} <= set(wrong), made.judgements
 
 
 @pytest.mark.exhaustive
