@@ -65,7 +65,7 @@ print(json.dumps([facts, seen.evaluated.share_in(seen.trained.digests), seen.who
     [
         (KERAS, [12, 1, 32, 32, 8], [[6, 2], [2]]),
         # A part of a model that is called by itself is no model of its own.
-        (TORCH, [12, 1, 32, 96, 8], [[4, 6], [4]]),
+        pytest.param(TORCH, [12, 1, 32, 96, 8], [[4, 6], [4]], marks=pytest.mark.exhaustive),
     ],
     ids=["keras", "torch"],
 )
