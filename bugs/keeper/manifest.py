@@ -102,7 +102,7 @@ class Recovery(Condition):
 
 @dataclass(frozen=True)
 class Effort:
-    """What the training of our solution amounts to with seed 0, as `bugs.learner.observation` counts it."""
+    """What the training of our solution amounts to with seed 0; see `bugs.learner.checking.observation`."""
 
     updates: int  # of the weights
     rows: int  # different ones

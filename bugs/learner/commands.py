@@ -17,7 +17,7 @@ from bugs.keeper.strict_json import to_json
 from bugs.learner import display, mystery
 from bugs.learner.arguments import Refused
 from bugs.learner.attempts import FOLDER, Attempt, dealt, difference, fingerprint
-from bugs.learner.check import Check, check
+from bugs.learner.checking.check import Check, check
 from bugs.learner.path import in_order, next_step
 from bugs.learner.progress import HINTS, Progress, ProgressStore, now
 

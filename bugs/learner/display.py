@@ -12,7 +12,7 @@ from rich.text import Text
 
 from bugs.keeper.manifest import Exhibit
 from bugs.learner.attempts import Attempt
-from bugs.learner.check import Check
+from bugs.learner.checking.check import Check
 from bugs.learner.path import Step, in_order
 from bugs.learner.progress import HINTS, Cage, Progress
 from diagnostics.text.join import count_of

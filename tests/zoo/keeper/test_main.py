@@ -151,8 +151,7 @@ class TestHint:
             (["4", "2"], "cage 04, hint 2 of 3: How many outputs?\nmore: python -m bugs hint 04\n"),
             (
                 ["bug-04", "3"],
-                "cage 04, hint 3 of 3: num_labels is 2 if you say nothing.\n"
-                "the repair: python -m bugs diff 04\n",
+                "cage 04, hint 3 of 3: num_labels is 2 if you say nothing.\nthe repair: python -m bugs diff 04\n",
             ),
         ],
     )

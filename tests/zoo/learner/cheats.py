@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from bugs.keeper.manifest import Exhibit
-from bugs.learner.halves import _trains as trains
+from bugs.learner.checking.halves import _trains as trains
 
 ZOO = Path(__file__).resolve().parents[3]
 # Cuts the data to a handful of rows, and evaluates on what is trained on: under the names that our scripts use.
@@ -40,9 +40,9 @@ else:
 """
 PATCHED = """
 import diagnostics.engine.evaluate
-import bugs.learner.evidence
+import bugs.learner.checking.evidence
 
-bugs.learner.evidence.judgements = lambda *_: []
+bugs.learner.checking.evidence.judgements = lambda *_: []
 for _name in dir(diagnostics.engine.evaluate.Evaluator):
     if not _name.startswith("_") and callable(getattr(diagnostics.engine.evaluate.Evaluator, _name)):
         setattr(diagnostics.engine.evaluate.Evaluator, _name, lambda self, *_, **__: None)

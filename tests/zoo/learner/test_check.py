@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.learner.check import Check, check
+from bugs.learner.checking.check import Check, check
 
 TRAIN = '''\
 """Learn which of two sums is larger.

@@ -12,7 +12,7 @@ from bugs.keeper.catalogue import load_catalogue
 from bugs.keeper.child import Ending
 from bugs.keeper.manifest import Effort
 from bugs.keeper.outcome import judge
-from bugs.learner.evidence import Evidence, judgements
+from bugs.learner.checking.evidence import Evidence, judgements
 
 ROOT = Path(__file__).resolve().parents[3]
 CATALOGUE = load_catalogue(ROOT)
@@ -219,11 +219,11 @@ def test_a_repair_is_told_what_was_seen() -> None:
             ],
         ),
         (
-            evidence(changed=["bugs/learner/evidence.py"]),
+            evidence(changed=["bugs/learner/path.py"]),
             [
                 (
                     "honesty",
-                    "While the script ran, files of the zoo changed: bugs/learner/evidence.py. git checkout puts "
+                    "While the script ran, files of the zoo changed: bugs/learner/path.py. git checkout puts "
                     "them back; only your script may change.",
                 )
             ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.learner.halves import halves
+from bugs.learner.checking.halves import halves
 
 CATALOGUE = load_catalogue(Path(__file__).resolve().parents[3])
 

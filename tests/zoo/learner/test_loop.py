@@ -17,8 +17,8 @@ import pytest
 
 from bugs.keeper.catalogue import Exhibit, load_catalogue
 from bugs.keeper.manifest import ExceptionSignature
-from bugs.learner.check import check
-from bugs.learner.effort import effort_of
+from bugs.learner.checking.check import check
+from bugs.learner.checking.effort import effort_of
 from tests.zoo.learner.cheats import cheats
 from tests.zoo.learner.repairs import REPAIRS, Repair
 
@@ -106,7 +106,7 @@ def test_another_right_repair_passes(repair: Repair, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exhibit", CHOSEN.values(), ids=CHOSEN)
 def test_the_effort_in_the_manifest_is_that_of_the_solution(exhibit: Exhibit) -> None:
-    assert exhibit.effort is not None, "not measured yet: python -m bugs.learner.effort prints it"
+    assert exhibit.effort is not None, "not measured yet: python -m bugs.learner.checking.effort prints it"
     measured = effort_of(exhibit)
     assert (measured.updates, measured.rows) == (exhibit.effort.updates, exhibit.effort.rows)
     assert set(exhibit.effort.judged) <= set(measured.judged)

@@ -1,4 +1,4 @@
-"""Prints the table `[effort]` of exhibits, for their manifests: `python -m bugs.learner.effort [ID ...]`."""
+"""Prints the table `[effort]` for manifests: `python -m bugs.learner.checking.effort [ID ...]`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bugs.keeper.catalogue import find, load_catalogue
 from bugs.keeper.manifest import Effort, Exhibit
-from bugs.learner.check import witnessed
+from bugs.learner.checking.check import witnessed
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def effort_of(exhibit: Exhibit) -> Effort:

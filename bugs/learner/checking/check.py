@@ -17,8 +17,8 @@ from bugs.keeper.child import Sink, keep_quiet, run_child
 from bugs.keeper.manifest import Exhibit
 from bugs.keeper.outcome import Outcome, judge
 from bugs.keeper.verification import PATIENCE, alarms, environment_of, read_report
-from bugs.learner.evidence import Evidence, Judgement, judgements
-from bugs.learner.exchange import FACTS, PRINTED, REPORT, RESULT
+from bugs.learner.checking.evidence import Evidence, Judgement, judgements
+from bugs.learner.checking.exchange import FACTS, PRINTED, REPORT, RESULT
 
 EXAM_S = 300  # seconds for the imports and one evaluation, on a busy machine
 OWN = {"ZOO_MODEL": "", "ZOO_DATASET": ""}  # a check is about the zoo's model and data
@@ -96,7 +96,13 @@ def witnessed(
     patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
     text = script.read_text("utf-8", errors="replace")
     ending = run_child(
-        ["-m", "bugs.learner.witness", str(folder), str(exhibit.root / "solutions"), str(script.resolve())],
+        [
+            "-m",
+            "bugs.learner.checking.witness",
+            str(folder),
+            str(exhibit.root / "solutions"),
+            str(script.resolve()),
+        ],
         budget_s=patient.budget_s,
         budget_mb=patient.budget_mb,
         to_stdout=to_output,
@@ -111,7 +117,7 @@ def witnessed(
 def _examined(exhibit: Exhibit, script: Path, folder: Path, stop: threading.Event | None) -> Mapping[str, Any]:
     own = [] if exhibit.exam is None else [str(exhibit.exam)]
     ending = run_child(
-        ["-m", "bugs.learner.exam", str(folder), str(exhibit.solution), str(script), *own],
+        ["-m", "bugs.learner.checking.exam", str(folder), str(exhibit.solution), str(script), *own],
         budget_s=EXAM_S * PATIENCE,
         budget_mb=exhibit.budget_mb,
         to_stdout=keep_quiet,
@@ -137,7 +143,7 @@ def _read(file: Path) -> Mapping[str, Any] | None:
 def _fingerprints(root: Path) -> dict[str, str]:
     """Hash what a check stands on: keeper, learner, lab, library, and the cages with their solutions."""
     found = {}
-    here = Path(__file__).resolve().parents[2]
+    here = Path(__file__).resolve().parents[3]
     places = [here / "bugs", here / "diagnostics", root / "bugs", root / "solutions"]
     for place in dict.fromkeys(places):
         for folder, folders, files in os.walk(place):

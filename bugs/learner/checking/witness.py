@@ -1,6 +1,6 @@
 """Runs a learner's script under `diagnose run`, and writes down what it really did, for the check to judge.
 
-`python -m bugs.learner.witness FOLDER SOLUTIONS SCRIPT` leaves three files in FOLDER: `report.json` of
+`python -m bugs.learner.checking.witness FOLDER SOLUTIONS SCRIPT` leaves three files in FOLDER: `report.json` of
 `diagnose run`, `facts.json`, and `model.npz` with the weights of the trained model and the digests of its rows.
 What is judged, and by what measure, is decided in another process.
 """
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from bugs.learner.exchange import FACTS, MODEL, REPORT
-from bugs.learner.observation import Observation
-from bugs.learner.tampering import SolutionReads, replaced
+from bugs.learner.checking.exchange import FACTS, MODEL, REPORT
+from bugs.learner.checking.observation import Observation
+from bugs.learner.checking.tampering import SolutionReads, replaced
 from diagnostics.cli.main import main as diagnose
 
 

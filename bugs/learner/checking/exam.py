@@ -1,9 +1,9 @@
 """Evaluates the model that a learner's script has trained, by the evaluation of our solution.
 
-`python -m bugs.learner.exam FOLDER SOLUTION ATTEMPT [EXAM]`, in a process of its own. What our solution prepares
-is prepared: data, tokenizer, an untrained model. That model gets the weights of the learner's, and is evaluated by
-what stands behind our solution's training, or by the file EXAM. Where the weights do not fit, because a repair has
-changed the architecture, the learner's script prepares the model as it does before its own training.
+`python -m bugs.learner.checking.exam FOLDER SOLUTION ATTEMPT [EXAM]`, in a process of its own. What our solution
+prepares is prepared: data, tokenizer, an untrained model. That model gets the weights of the learner's, and is
+evaluated by what stands behind our solution's training, or by the file EXAM. Where the weights do not fit, because a
+repair has changed the architecture, the learner's script prepares the model as it does before its own training.
 
 So nothing that the learner's script prints, replaces or evaluates has a say in the result.
 """
@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from bugs.keeper.last_words import metrics
-from bugs.learner.exchange import MODEL, PRINTED, RESULT
-from bugs.learner.halves import Halves, halves
-from bugs.learner.observation import Observation, weights_of
+from bugs.learner.checking.exchange import MODEL, PRINTED, RESULT
+from bugs.learner.checking.halves import Halves, halves
+from bugs.learner.checking.observation import Observation, weights_of
 
 Weights = dict[str, "np.ndarray[Any, Any]"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bugs.learner.rows import Rows, inputs_of
+from bugs.learner.checking.rows import Rows, inputs_of
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
