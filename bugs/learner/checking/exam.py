@@ -2,8 +2,8 @@
 
 `python -m bugs.learner.checking.exam FOLDER SOLUTION ATTEMPT [EXAM]`, in a process of its own. What our solution
 prepares is prepared: data, tokenizer, an untrained model. That model gets the weights of the learner's, and is
-evaluated by what stands behind our solution's training, or by the file EXAM. Where the weights do not fit, because a
-repair has changed the architecture, the learner's script prepares the model as it does before its own training.
+evaluated by what stands behind our solution's training, or by the file EXAM. Where the weights do not fit, because
+a repair has changed the architecture, the learner's script prepares the model as it does before its own training.
 
 So nothing that the learner's script prints, replaces or evaluates has a say in the result.
 """
