@@ -141,6 +141,8 @@ class WorkerFacts:
         workers: number of processes.
         persistent: whether they stay from one epoch to the next; else each epoch begins with new copies.
         generators: those of dataset and collator.
+        same_seed: the generator that `worker_init_fn` seeds with one number in every worker, such as
+            ``numpy.random``, if rows are drawn from it; empty otherwise.
     """
 
     described: ClassVar[str] = "a loader with worker processes"
@@ -148,6 +150,7 @@ class WorkerFacts:
     workers: int
     persistent: bool
     generators: tuple[HeldGenerator, ...] = ()
+    same_seed: str = ""
 
 
 @dataclass(frozen=True)

@@ -197,3 +197,21 @@ class RecurrenceFacts:
     described: ClassVar[str] = "a recurrent layer"
 
     layers: tuple[RecurrentLayer, ...]
+
+
+@dataclass(frozen=True)
+class BatchNormFacts:
+    """The layers of batch norm that have counted batches in training mode, and keep running statistics.
+
+    Attributes:
+        layers: names.
+        momentums: float64 (layers,), the weight of the latest batch in the statistics; NaN for a mean of all.
+        untouched: bool (layers,), whether the statistics are still those that a layer is made with, mean 0 and
+            variance 1.
+    """
+
+    described: ClassVar[str] = "a layer of batch norm, trained"
+
+    layers: tuple[str, ...]
+    momentums: Array
+    untouched: Array

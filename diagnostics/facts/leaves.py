@@ -18,6 +18,7 @@ class LeafFacts:
             the model keeps in a list, tuple or dict of Python's, where `parameters()` does not find them.
         other_models: scalars by class name of modules that give the model its input, are in training mode, and
             whose weights are as they were initialised.
+        heads: the same of modules that take the model's output, such as a loss with weights of its own.
         num_trained: scalars that the loss depends on and that an optimizer holds.
         vanished: scalars, in matrices, by class name of layers that the model makes within its forward pass and
             that exist no more when it is over.
@@ -29,3 +30,4 @@ class LeafFacts:
     other_models: Mapping[str, int]
     num_trained: int
     vanished: Mapping[str, int] = field(default_factory=dict)
+    heads: Mapping[str, int] = field(default_factory=dict)

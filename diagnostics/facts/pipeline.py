@@ -19,6 +19,7 @@ from .inputs import InputFacts
 from .layers import LayerFacts
 from .leaves import LeafFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
+from .written import SettingFacts
 
 Array = npt.NDArray[Any]
 
@@ -220,19 +221,21 @@ class LossInputFacts:
 
 @dataclass(frozen=True)
 class TracedDifference:
-    """A difference within the loss of a step that was traced, between an answer of the model and its target.
+    """A difference within a loss, between an answer of the model and its target.
 
     Only where the two have different ranks, so that each is compared with all others of the batch.
 
     Attributes:
         prediction: its shape: ``(None, 1)`` or ``(None,)``, None for the size of the batch if it is not fixed.
         target: its shape, the other one.
+        traced: whether it was read in a step that TensorFlow traced, and not in the graph of a step.
     """
 
     described: ClassVar[str] = "the shapes within a traced loss"
 
     prediction: tuple[int | None, ...]
     target: tuple[int | None, ...]
+    traced: bool = True
 
 
 @dataclass(frozen=True)
@@ -267,6 +270,7 @@ class OptimizerFacts:
         default_rate: the learning rate that this class has when none is given; None if it has none.
         frozen: number of this model's parameters that it holds and that require no gradient.
         unfrozen: how many of `missing` were frozen at the start, and have been given gradients since.
+        full_rate: the largest rate that a schedule is attached to, as before any factor of it; None without one.
     """
 
     described: ClassVar[str] = "the optimizer"
@@ -279,6 +283,7 @@ class OptimizerFacts:
     default_rate: float | None = None
     frozen: int = 0
     unfrozen: int = 0
+    full_rate: float | None = None
 
 
 Fact = (
@@ -288,6 +293,7 @@ Fact = (
     | SplitFacts
     | InputFacts
     | WorkerFacts
+    | SettingFacts
     | RowOrder
     | RereadFacts
     | BatchFacts

@@ -13,10 +13,19 @@ from typing import Any, ClassVar, Literal
 
 from .calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from .inputs import DrawnInputs, InputFacts
-from .layers import ActivityFacts, EqualUnitsFacts, RangeFacts, RecurrenceFacts, TrainModeFacts, UnderflowFacts
+from .layers import (
+    ActivityFacts,
+    BatchNormFacts,
+    EqualUnitsFacts,
+    RangeFacts,
+    RecurrenceFacts,
+    TrainModeFacts,
+    UnderflowFacts,
+)
 from .nonfinite import FrameFacts, OriginFacts
 from .pipeline import Array
 from .rounding import RoundingFacts
+from .written import SettingFacts
 
 
 @dataclass(frozen=True)
@@ -305,5 +314,7 @@ WATCHED = (
     RestoreFacts,
     RoundingFacts,
     StepOrderFacts,
+    SettingFacts,
+    BatchNormFacts,
 )
 """What a watched run gives."""

@@ -1,11 +1,13 @@
-"""What stands in the source of a script, and cannot be seen while it runs: names, and no framework."""
+"""What a script says and nothing does: in its source, or by attributes that nothing reads. No framework."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from .where import Where
+
+Holder = Literal["module", "parameter", "optimizer", "subset", "loader"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,23 @@ class ConstantArgmax:
 
 
 @dataclass(frozen=True)
+class ConstantSeed:
+    """A data set that seeds a global generator with one number for every row, and then draws from it.
+
+    Attributes:
+        generator: ``torch``, ``numpy.random`` or ``random``.
+        seed: as written: ``42``, ``self.seed``.
+        draw: the function that draws: ``torch.randn``.
+        where: the line that seeds.
+    """
+
+    generator: str
+    seed: str
+    draw: str
+    where: Where
+
+
+@dataclass(frozen=True)
 class WrittenFacts:
     """What stands in the script and the modules beside it that it has imported.
 
@@ -63,6 +82,7 @@ class WrittenFacts:
         kept: models kept by reference.
         unread: splits that are never read.
         argmaxes: those that are always 0.
+        seeds: those that are the same for every row.
     """
 
     described: ClassVar[str] = "the source of the script"
@@ -70,3 +90,40 @@ class WrittenFacts:
     kept: tuple[KeptModel, ...] = ()
     unread: tuple[UnreadSplit, ...] = ()
     argmaxes: tuple[ConstantArgmax, ...] = ()
+    seeds: tuple[ConstantSeed, ...] = ()
+
+
+@dataclass(frozen=True)
+class IdleSetting:
+    """One such attribute, where what it was to change is known to have stayed.
+
+    Attributes:
+        holder: what it was set on.
+        kind: the class of that: ``Linear``.
+        name: of the attribute: ``requires_grad``.
+        value: what it was set to, as Python writes it.
+        paths: of the modules or parameters, within the model; empty for the others.
+        instead: of an optimizer, the rates that it used; of a subset, the value that its data set has.
+        steps_on: the class of the optimizer that stepped on the parameters all the same; empty for the others.
+    """
+
+    holder: Holder
+    kind: str
+    name: str
+    value: str
+    paths: tuple[str, ...] = ()
+    instead: str = ""
+    steps_on: str = ""
+
+
+@dataclass(frozen=True)
+class SettingFacts:
+    """The attributes without effect that were found on a model, its optimizers, or its training data.
+
+    Attributes:
+        idle: each with its holder.
+    """
+
+    described: ClassVar[str] = "attributes set on modules, optimizers and loaders"
+
+    idle: tuple[IdleSetting, ...]

@@ -128,6 +128,52 @@ def test_not_known_where_workers_are_set_up_otherwise():
     assert found(Noisy(), num_workers=0) is None
 
 
+SEED = 42
+
+
+def seeds_alike(worker):
+    np.random.seed(SEED)
+    random.seed(42)
+
+
+def seeds_anew(worker):
+    np.random.seed()
+    random.seed()
+
+
+class NumpyNoise(Rows):
+    def __getitem__(self, index):
+        return super().__getitem__(index) + np.random.normal(size=3)
+
+
+class PythonNoise(Rows):
+    def __getitem__(self, index):
+        return super().__getitem__(index) * random.uniform(0.5, 2.0)
+
+
+def same_seed(dataset, function):
+    return worker_facts(DataLoader(dataset, num_workers=2, worker_init_fn=function)).same_seed
+
+
+@pytest.mark.parametrize(
+    ("dataset", "function", "generator"),
+    [
+        (NumpyNoise(), seeds_alike, "numpy.random"),
+        (Subset(PythonNoise(), [1]), seeds_alike, "random"),
+        (NumpyNoise(), lambda worker: np.random.seed(1), "numpy.random"),
+        (PythonNoise(), lambda worker: np.random.seed(1), ""),
+        (Rows(), seeds_alike, ""),
+        (Noisy(), seeds_alike, ""),
+        (NumpyNoise(), seeds_globals, ""),
+        (NumpyNoise(), seeds_anew, ""),
+        (NumpyNoise(), lambda worker: np.random.seed(SEED + worker), ""),
+        (NumpyNoise(), None, ""),
+    ],
+)
+def test_finds_one_seed_for_all_workers(dataset, function, generator):
+    assert same_seed(dataset, function) == generator
+
+
 def test_draws_nothing():
     data = Noisy()
     before = data.rng.bit_generator.state

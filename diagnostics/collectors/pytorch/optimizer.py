@@ -45,6 +45,7 @@ def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
         foreign=len(held - set(own)),
         default_rate=_default_rate(type(optimizer)),
         frozen=sum(key in held for key in own if key not in trainable),
+        full_rate=full_rate(optimizer) if any("initial_lr" in group for group in optimizer.param_groups) else None,
     )
 
 

@@ -6,6 +6,7 @@ dataset holds itself is copied with it, state and all, so that every worker draw
 
 from __future__ import annotations
 
+import dataclasses
 import dis
 import functools
 import random
@@ -48,6 +49,8 @@ GLOBAL_SEEDING = frozenset(
         *("time", "cuda", "manual_seed_all", "print", "int"),
     )
 )
+MODULES = {"numpy.random": {"np", "numpy"}, "random": {"random"}}
+SEEDS_ALIKE = frozenset(("np", "numpy", "random", "torch", "seed", "manual_seed"))
 MOST_FUNCTIONS = 64  # that one method calls
 FRAMEWORKS = (
     "transformers",
@@ -66,7 +69,9 @@ def worker_facts(loader: Any) -> WorkerFacts | None:
         or not _seeds_globals_only(loader.worker_init_fn)
     ):
         return None
-    return facts_of(loader.num_workers, loader.persistent_workers, loader.dataset, loader.collate_fn)
+    roots = loader.dataset, loader.collate_fn
+    facts = facts_of(loader.num_workers, loader.persistent_workers, *roots)
+    return dataclasses.replace(facts, same_seed=_same_seed(loader.worker_init_fn, *roots))
 
 
 def facts_of(workers: int, persistent: bool, *roots: Any) -> WorkerFacts:
@@ -82,9 +87,40 @@ def _seeds_globals_only(function: Any) -> bool:
         return True
     if not isinstance(function, FunctionType):
         return False
-    return all(GLOBAL_SEEDING.issuperset(code.co_names) for code in _codes(function.__code__)) and not (
-        function.__closure__
-    )
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    return names - _numbers(function).keys() <= GLOBAL_SEEDING and not function.__closure__
+
+
+def _numbers(function: FunctionType) -> dict[str, int]:
+    """Return the whole numbers among the globals that a function uses."""
+    return {name: one for name in _names(function) if type(one := function.__globals__.get(name)) is int}
+
+
+def _same_seed(function: Any, *roots: Any) -> str:
+    """Return the global generator that rows are drawn from, and that has one seed in all workers; else empty."""
+    if not isinstance(function, FunctionType) or function.__closure__ or is_library(function):
+        return ""
+    code = function.__code__
+    numbers = [*_numbers(function).values(), *(one for one in code.co_consts if type(one) is int)]
+    reads_its_number = any("LOAD_FAST" in step.opname for step in dis.get_instructions(code))
+    if not numbers or reads_its_number or len(list(_codes(code))) > 1:
+        return ""
+    if not _names(function) - _numbers(function).keys() <= SEEDS_ALIKE or "seed" not in code.co_names:
+        return ""
+    seeded = {generator for generator, names in MODULES.items() if names & _globals(function)}
+    for value in objects_within(*roots):
+        for _, drawing in () if is_generator(value) else _functions(value):
+            if _names(drawing) & DRAWS and not _names(drawing) & RESEEDS:
+                drawn = [one for one in MODULES if one in seeded and MODULES[one] & _globals(drawing)]
+                if drawn:
+                    return drawn[0]
+    return ""
+
+
+def _globals(function: FunctionType) -> set[str]:
+    """Return the names that a function reads as globals, not as attributes: not the `random` of `np.random`."""
+    steps = (step for code in _codes(function.__code__) for step in dis.get_instructions(code))
+    return {str(step.argval) for step in steps if step.opname == "LOAD_GLOBAL"}
 
 
 def _held(*roots: Any) -> Iterator[HeldGenerator]:

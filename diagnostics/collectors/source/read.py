@@ -9,9 +9,10 @@ from pathlib import Path
 
 from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantArgmax, KeptModel, UnreadSplit, WrittenFacts
+from diagnostics.facts.written import ConstantArgmax, ConstantSeed, KeptModel, UnreadSplit, WrittenFacts
 
 from .constant_argmax import argmaxes_of_answers
+from .constant_seeds import constant_seeds
 from .kept_models import kept_models
 from .unread_splits import unread_splits
 
@@ -29,6 +30,7 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
     kept: list[KeptModel] = []
     unread: list[UnreadSplit] = []
     argmaxes: list[ConstantArgmax] = []
+    seeds: list[ConstantSeed] = []
     for file in files:
         tree = _parsed(file)
         if tree is None:
@@ -38,10 +40,12 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
             kept.append(KeptModel(name, model, Where(shown, line, function)))
         for held_out, train, loader, line, function in unread_splits(tree):
             unread.append(UnreadSplit(held_out, train, loader, Where(shown, line, function)))
+        for generator, seed, draw, line, function in constant_seeds(tree):
+            seeds.append(ConstantSeed(generator, seed, draw, Where(shown, line, function)))
         if answers is not None and len(answers) == 2 and answers[1] == 1:
             for of, line, function in argmaxes_of_answers(tree):
                 argmaxes.append(ConstantArgmax(of, answers, Where(shown, line, function)))
-    return WrittenFacts(tuple(kept), tuple(unread), tuple(argmaxes))
+    return WrittenFacts(tuple(kept), tuple(unread), tuple(argmaxes), tuple(seeds))
 
 
 def files_of(script: str, folder: str | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.data import HeldGenerator, WorkerFacts
+from diagnostics.facts.written import WrittenFacts
 
 
 class RepeatedWorkerRandomness(Rule):
@@ -12,7 +13,9 @@ class RepeatedWorkerRandomness(Rule):
 
     ## What it does
     Looks for random generators of NumPy, Python or PyTorch that the dataset, a transform or the collator draws
-    from, and that a loader with worker processes copies into each of them. The code is read, and nothing is drawn.
+    from, and that a loader with worker processes copies into each of them. Also for a `worker_init_fn` that seeds
+    all workers alike, and for a `__getitem__` that seeds a global generator with one number for every row. The
+    code is read, and nothing is drawn.
 
     ## Why it is bad
     Each worker gets a copy of the dataset, and with it of the generator in its present state. So all workers draw
@@ -40,7 +43,10 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None. With a single worker it is a note, and only if it is not persistent: then the epochs repeat each other.
+    None. With a single worker it is a note, and only if it is not persistent: then the epochs repeat each other. A
+    `__getitem__` counts if it seeds with a constant, an attribute that only `__init__` sets, or a constant of the
+    module, under no condition, and then calls a function that draws noise; not if it permutes or projects by what
+    it draws, nor in a class that is named for evaluation.
 
     ## Known problems
     A generator is taken for copied unless its class, or `worker_init_fn`, is seen to seed it: by
@@ -63,9 +69,11 @@ class RepeatedWorkerRandomness(Rule):
 
     @check
     def from_workers(self, workers: WorkerFacts) -> Finding | None:
-        """Look for a generator that is copied."""
-        if not workers.generators or (workers.workers == 1 and workers.persistent):
+        """Look for a generator that is copied, or seeded alike."""
+        if workers.workers == 1 and workers.persistent:
             return None
+        if not workers.generators:
+            return self._seeded_alike(workers) if workers.same_seed else None
         held = workers.generators[0]
         again = "" if workers.persistent else " Each epoch starts new workers, with the same copies again."
         if workers.workers == 1:
@@ -86,6 +94,49 @@ class RepeatedWorkerRandomness(Rule):
                 "generators": [_called(one) for one in workers.generators],
             },
             severity="note" if workers.workers == 1 else None,
+        )
+
+    def _seeded_alike(self, workers: WorkerFacts) -> Finding:
+        alike = (
+            "the worker draws the same numbers in each epoch"
+            if workers.workers == 1
+            else f"all {workers.workers} workers draw the same numbers"
+        )
+        again = "" if workers.persistent or workers.workers == 1 else ", in each epoch from the start"
+        return self.found(
+            f"`worker_init_fn` seeds {workers.same_seed} with one number that depends neither on the worker nor "
+            f"on the epoch, and the rows are drawn from it: {alike}{again}. The random augmentations repeat each "
+            "other.",
+            fix=(
+                "without worker_init_fn PyTorch seeds torch, random and numpy.random in each worker differently",
+                "np.random.seed(torch.initial_seed() % 2**32)  # differs by worker and by epoch",
+            ),
+            evidence={
+                "workers": workers.workers,
+                "persistent": workers.persistent,
+                "seeded": workers.same_seed,
+            },
+            severity="note" if workers.workers == 1 else None,
+        )
+
+    @check
+    def from_source(self, written: WrittenFacts) -> Finding | None:
+        """Look for a seed that is the same for every row."""
+        if not written.seeds:
+            return None
+        seed = written.seeds[0]
+        return self.found(
+            f"{seed.where.function} seeds {seed.generator} with {seed.seed} for every row, and then calls "
+            f"{seed.draw}: it returns the same numbers for each row, in each epoch. What is added to the rows as "
+            "noise is one constant. In the main process everything else that draws from that generator, shuffling "
+            "and dropout too, begins anew with each row.",
+            fix=(
+                "seed once, before the data set is made",
+                "a generator for each row: torch.Generator().manual_seed(index), or "
+                "np.random.default_rng((seed, epoch, index))",
+            ),
+            evidence={"generator": seed.generator, "seed": seed.seed, "draw": seed.draw},
+            where=seed.where,
         )
 
 

@@ -15,6 +15,7 @@ from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_ru
 from diagnostics.rules.shared.learnable import is_learnable
 
 STEPS = 100  # of a watched run
+WARM_UP_STEPS = 50  # of a run that is judged though its rate still rises: fewer are a test of the script
 
 
 class LearningRateTooLow(Rule):
@@ -52,6 +53,10 @@ class LearningRateTooLow(Rule):
     together could move the weights by less than 10% of their norm, a rate at least 10 times as large passes that
     trial, and a linear or radial fit shows that there is something to learn.
 
+    A run of at least 50 steps whose rate never fell and still rose at its end, by 5% or more in its last third, is
+    reported if it ended no better than a constant answer, within 3%, and all its steps together could move the
+    weights by less than 10% of their norm.
+
     The same two limits apply to a watched run, after 100 steps, if its rate has stopped rising. Even the largest
     update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 raises no alarm. So
     must the median update of the fastest third of the layers: if these change, the others are held back by their
@@ -59,8 +64,8 @@ class LearningRateTooLow(Rule):
     chance level; otherwise a note, because the model may already have converged.
 
     ## Known problems
-    Between this limit and a good rate lies a wide range of rates that are merely slow; they are not reported. Not
-    applicable if the rate warms up or may do so, or if the best constant prediction is not known.
+    Between this limit and a good rate lies a wide range of rates that are merely slow; they are not reported. The
+    trial is not applicable if the rate warms up or may do so, or if the best constant prediction is not known.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
@@ -133,6 +138,55 @@ class LearningRateTooLow(Rule):
             evidence={
                 "learning_rate": trial.learning_rate,
                 "better_rate": trial.better_rate,
+                "steps": steps.total_steps,
+                "moved": moved,
+                "ended": ended,
+                "constant_loss": constant,
+            },
+        )
+
+    @check
+    def from_warm_up(
+        self,
+        steps: StepHistory,
+        losses: LossHistory,
+        updates: UpdateHistory,
+        targets: TargetHistory,
+        verdicts: Verdicts,
+        optimizer: OptimizerFacts | None = None,
+    ) -> Finding | None:
+        """Look for a run that was over before its warm-up was, and learned nothing."""
+        update_size.check_measured(updates)
+        if steps.total_steps < WARM_UP_STEPS or not verdicts.complete or not verdicts.alone:
+            raise NotApplicable(
+                f"needs a whole run of {WARM_UP_STEPS} steps that no other is trained in turn with"
+            )
+        rates = update_size.top_rates(steps)
+        moved = update_size.moved(steps, updates)
+        if not update_size.warms_up(steps) or (np.diff(rates) < 0).any() or moved is None:
+            return None
+        constant, ended = float(targets.constant_losses.mean()), whole_run.late_loss(losses, steps.total_steps)
+        if moved >= lr_trial.MOVED or not ended >= whole_run.NO_BETTER * constant > 0:
+            return None
+        full = None if optimizer is None else optimizer.full_rate
+        share = f", {rates[-1] / full:.2g} of its full {full:.3g}" if full and rates[-1] < full else ""
+        tenth = max(1, steps.total_steps // 10)
+        return self.found(
+            f"The run was over before its warm-up: in {steps.total_steps:,} steps the learning rate rose from "
+            f"{rates[0]:.3g} to {rates[-1]:.3g}{share}. All steps together moved the weights by at most "
+            f"{moved:.2%} of their norm, and the loss ended at {ended:.4g}, where a constant prediction would "
+            f"score {constant:.4g}.",
+            fix={
+                "torch": (
+                    f"a warm-up of {tenth:,} steps: a tenth of the run",
+                    "step the schedule after each batch, if it counts batches",
+                ),
+                "transformers": f"TrainingArguments(warmup_steps={tenth})  # a tenth of the run",
+            },
+            evidence={
+                "first_rate": float(rates[0]),
+                "last_rate": float(rates[-1]),
+                "full_rate": full,
                 "steps": steps.total_steps,
                 "moved": moved,
                 "ended": ended,

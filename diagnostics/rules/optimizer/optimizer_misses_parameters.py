@@ -23,8 +23,8 @@ class OptimizerMissesParameters(MessageRule):
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient. In a
     script that runs under `diagnose run`, compares what all optimizers hold with the parameters that the first
     loss depends on, also those that the model does not register or makes anew in its forward pass, and those of
-    another model that feeds it. At the end of a watched run it looks for parameters that were frozen at the start
-    and get gradients since.
+    another model that feeds it, or of a head or a loss that takes its output. At the end of a watched run it looks
+    for parameters that were frozen at the start and get gradients since.
 
     ## Why it is bad
     An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
@@ -55,8 +55,9 @@ class OptimizerMissesParameters(MessageRule):
     which also saves the memory of their gradients. Foreign tensors alone are not reported, because several
     models, or a loss with parameters, may share an optimizer.
 
-    Another model counts only if it feeds this one, is in training mode, and still has the weights it was made
-    with: a pretrained extractor that nobody froze is not reported, a random one is.
+    Another model counts only if it feeds this one or takes its output, is in training mode, and
+    still has the weights it was made with: a pretrained extractor that nobody froze is not reported, a random one
+    is.
 
     ## Sources
     PyTorch's documentation of `torch.optim`, "Constructing it", and of `torch.nn.ModuleList`;
@@ -134,13 +135,15 @@ class OptimizerMissesParameters(MessageRule):
     @check
     def from_leaves(self, leaves: LeafFacts, optimizer: OptimizerFacts) -> Finding | None:
         """Look for parameters that the loss depends on and that nobody trains."""
-        lost = {**leaves.unregistered, **leaves.vanished, **leaves.other_models}
+        lost = {**leaves.unregistered, **leaves.vanished, **leaves.other_models, **leaves.heads}
         scalars = sum(lost.values())
         if not lost or scalars < WORTH_A_WARNING * (scalars + leaves.num_trained):
             return None
         evidence = {"unregistered": dict(leaves.unregistered), "other_models": dict(leaves.other_models)}
         if leaves.vanished:
             evidence["vanished"] = dict(leaves.vanished)
+        if leaves.heads:
+            evidence["heads"] = dict(leaves.heads)
         share = scalars / (scalars + leaves.num_trained)
         if leaves.unregistered:
             count = len(leaves.unregistered)
@@ -165,6 +168,19 @@ class OptimizerMissesParameters(MessageRule):
                 fix=(
                     "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
                     "if it is meant to be random: layer.requires_grad_(False)",
+                ),
+                evidence=evidence,
+                severity="warning",
+            )
+        if not leaves.other_models:
+            return self.found(
+                f"The loss depends on {listed(leaves.heads)}, which takes the model's output, gets gradients and "
+                f"is in training mode, and no optimizer holds any of its parameters: {scalars:,} scalars, "
+                f"{100 * share:.3g} % of those that the loss depends on. They have the random values that they "
+                "were made with, and keep them.",
+                fix=(
+                    f"optimizer = {optimizer.name}([*model.parameters(), *criterion.parameters()], ...)",
+                    "if it should stay frozen: module.requires_grad_(False)",
                 ),
                 evidence=evidence,
                 severity="warning",

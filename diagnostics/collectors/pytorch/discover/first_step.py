@@ -20,6 +20,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tens
 
 from .batch_source import BatchSource, RememberedLoader
 from .first_step_pipeline import FirstPass
+from .graph_shapes import stretched_operands
 from .inner_calls import InnerCalls
 from .loss_calls import LossCall, LossCalls
 
@@ -156,7 +157,8 @@ class FirstStepRecorder:
                 self._done[module] = None
                 seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
                 seen.leaves, seen.made = reached, call.made
-                seen.feeding = _feeding(call, trained)
+                seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
+                seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
                 if seen.loader is not None:
                     self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)
@@ -175,6 +177,7 @@ class FirstStepRecorder:
             versions=first.versions,
             leaves=first.leaves,
             feeding=first.feeding,
+            following=first.following,
             made=first.made,
         )
 
@@ -288,6 +291,12 @@ def _feeding(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
     """Return the modules that were called before, if they may have given a module its inputs."""
     earlier = trained[: trained.index(call)] if call.fed else []
     return tuple(module for other in earlier if (module := other.module()) is not None)
+
+
+def _following(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
+    """Return the modules that were called after a module, if they may have got its results."""
+    later = [other for other in trained[trained.index(call) + 1 :] if other.fed]
+    return tuple(module for other in later if (module := other.module()) is not None)
 
 
 def _is_scaled(call: LossCall, loss: Tensor) -> bool:

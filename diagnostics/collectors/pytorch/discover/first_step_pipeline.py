@@ -17,6 +17,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, W
 from diagnostics.collectors.pytorch.activations import last_activation, output_facts
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, private, sample_rows
+from diagnostics.collectors.pytorch.idle_settings import of_loader
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
 from diagnostics.collectors.pytorch.model import describe_model, uncompiled
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
@@ -29,6 +30,7 @@ from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import Array, BatchFacts, Fact, LossFacts
 
+from .graph_shapes import difference_of
 from .leaves import leaf_facts
 from .loss_calls import LossCall
 
@@ -54,6 +56,8 @@ class FirstPass:
         batch: what the loader returned.
         leaves: of the graph of the loss, by identity.
         feeding: modules that were called before, if the inputs depend on parameters.
+        following: modules that were called later, with inputs that depend on parameters.
+        stretched: shapes of what a difference with a constant stretched to a square, within the loss.
         made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
@@ -72,6 +76,8 @@ class FirstPass:
     batch: Any = None
     leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
     feeding: tuple[nn.Module, ...] = ()
+    following: tuple[nn.Module, ...] = ()
+    stretched: tuple[tuple[int, ...], ...] = ()
     made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
@@ -134,6 +140,8 @@ class FirstStepPipeline(Pipeline):
         loader = self._seen.loader
         if (workers := worker_facts(self._seen.latest_loader if loader is None else loader)) is not None:
             yield workers
+        if (settings := of_loader(loader)) is not None:
+            yield settings
         if loader is None:
             raise CannotJudge("the DataLoader of this batch is not known")
         shuffled = is_shuffled(loader)
@@ -193,12 +201,17 @@ class FirstStepPipeline(Pipeline):
         )
         if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
             yield seen.call.inputs()
+        if seen.stretched and seen.batch is not None and not found.broadcast:
+            given = difference_of(seen.stretched, seen.prediction, split_batch(seen.batch)[1])
+            if given is not None:
+                yield given
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
         yield facts_together(self._optimizers, self._model)
         if self._seen.leaves:
-            yield leaf_facts(self._model, self._seen.leaves, self._held, self._seen.feeding, self._seen.made)
+            seen = self._seen
+            yield leaf_facts(self._model, seen.leaves, self._held, seen.feeding, seen.made, seen.following)
 
     def _recognise(self) -> None:
         """Recognise the loss and its target."""

@@ -22,6 +22,7 @@ def leaf_facts(
     held: Collection[int],
     feeding: Iterable[nn.Module],
     made: Iterable[tuple[str, weakref.ref[Tensor]]] = (),
+    following: Iterable[nn.Module] = (),
 ) -> LeafFacts:
     """Compare the leaves of a loss with what optimizers hold.
 
@@ -31,6 +32,7 @@ def leaf_facts(
         held: identities of the parameters of all optimizers.
         feeding: modules whose results are inputs of the model.
         made: matrices of layers that ended with the forward pass, each with its layer's class.
+        following: modules of which the model's results are inputs.
     """
     registered = {id(parameter) for parameter in model.parameters()}
     lost = {
@@ -39,18 +41,22 @@ def leaf_facts(
         if isinstance(leaf, nn.Parameter) and identity not in held and identity not in registered
     }
     unregistered = {name: lost[id(p)].numel() for name, p in _in_containers(model) if id(p) in lost}
-    others: dict[str, int] = {}
-    for module in feeding if lost else ():
-        parameters = [p for p in module.parameters() if p.requires_grad]
-        if module.training and all(id(p) in lost for p in parameters) and _is_fresh(parameters):
-            others[type(module).__name__] = sum(p.numel() for p in parameters)
+    others, heads = (dict(_untrained(modules, lost)) for modules in (feeding, following))
     vanished: dict[str, int] = {}
     for name, reference in made:
         matrix = reference()  # the graph keeps it until the backward pass is over
         if matrix is not None and id(matrix) in lost:
             vanished[name] = vanished.get(name, 0) + matrix.numel()
     trained = sum(leaf.numel() for identity, leaf in leaves.items() if identity in held)
-    return LeafFacts(unregistered, others, trained, vanished)
+    return LeafFacts(unregistered, others, trained, vanished, heads)
+
+
+def _untrained(modules: Iterable[nn.Module], lost: Collection[int]) -> Iterator[tuple[str, int]]:
+    """Yield the class and the scalars of modules of which nothing is trained, and that are as they were made."""
+    for module in modules if lost else ():
+        parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        if module.training and all(id(p) in lost for p in parameters) and _is_fresh(parameters):
+            yield type(module).__name__, sum(parameter.numel() for parameter in parameters)
 
 
 def _in_containers(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.pytorch.idle_settings import IdleSettings
 from diagnostics.collectors.pytorch.optimizer import replaced_since
 from diagnostics.collectors.pytorch.watch.metrics.equal_units import EqualUnits
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
@@ -15,6 +16,7 @@ from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
 from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import RoundedUpdates
+from diagnostics.collectors.pytorch.watch.metrics.running_statistics import batch_norm_facts
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
 from diagnostics.collectors.pytorch.watch.metrics.targets import Targets
 from diagnostics.collectors.pytorch.watch.metrics.train_mode import TrainModes
@@ -63,6 +65,7 @@ class Measurements:
         self._graphs = LiveGraphs()
         self._equal_units = EqualUnits()
         self._rounding = RoundedUpdates(layers, optimizers, held)
+        self._held, self._settings = held, IdleSettings(model)
         self._known = {id(parameter) for parameter in model.parameters()}
         still = [p for p in model.parameters() if not p.requires_grad and not p.is_inference()]
         self._frozen = {id(parameter): parameter._version for parameter in still}
@@ -111,6 +114,8 @@ class Measurements:
     def step_begins(self, step: int, number: int) -> None:
         """Look at the weights before a sampled step of an optimizer, given by its number."""
         self._safely("rounding", self._rounding.look, step, number)
+        stepped_on = [parameter for _, parameter in self._held[number]]
+        self._safely("settings", self._settings.look, number, self._optimizers[number], stepped_on)
 
     def gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
         """Look at the gradients of a sampled step; `which`: the numbers of their parameters."""
@@ -156,12 +161,14 @@ class Measurements:
             self._modes.facts(),
             self._graphs.facts(),
             self._rounding.facts(),
+            self._settings.facts(),
             self._replaced,
         ]
         fits = predictions is not None and _is_poor(predictions)  # the reason may be wanted
         self._safely("targets", lambda: found.append(self._targets.facts(losses(), fits)))
         self._safely("targets", lambda: found.append(self._targets.drawn()))
         self._safely("equal units", lambda: found.append(self._equal_units.facts()))
+        self._safely("batch norm", lambda: found.append(batch_norm_facts(self._model)))
         return tuple(facts for facts in (*found, *self.activations.facts()) if facts is not None)
 
     def _look_for_replaced(self, step: int) -> None:

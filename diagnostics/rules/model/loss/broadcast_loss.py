@@ -38,7 +38,8 @@ class BroadcastLoss(MessageRule):
 
     ## What it does
     Compares the shapes of prediction and target where the value of the loss shows that they were broadcast
-    against each other. After a crash it names the shapes that could not be broadcast.
+    against each other, or its graph holds their difference. After a crash it names the shapes that could not be
+    broadcast.
 
     ## Why it is bad
     A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every
@@ -62,7 +63,8 @@ class BroadcastLoss(MessageRule):
     None: the loss has the value of the broadcast shapes, and not that of matching ones.
 
     ## Known problems
-    Found only for losses that can be recognised by computing them again; `"other"` losses are not judged. One
+    Found only for losses that can be recognised by computing them again, and for differences in the graph of one
+    column of answers with the row of targets that the loader gave, or the other way round. One
     target that many predictions share on purpose is reported too: expand it to the full shape. Keras' own
     losses reshape (n, 1) and (n,) to match; in Keras the bug needs a custom loss or a longer axis, such as that
     of the steps where a last recurrent layer returns its sequence, or of an image that no layer flattens.
@@ -115,13 +117,17 @@ class BroadcastLoss(MessageRule):
         """Report a difference of a column and a row, which no loss of whole batches means."""
         size = str(seen.target[0] or "n")
         column, row = f"({size}, 1)", f"({size},)"
-        prediction, target = (column, row) if len(seen.prediction) == 2 else (row, column)
+        step = "In the step that TensorFlow traced," if seen.traced else "In the first step"
+        is_column = len(seen.prediction) == 2
+        prediction, target = (column, row) if is_column else (row, column)
+        own = "prediction.squeeze(-1)" if is_column else "target.squeeze(-1)"
+        traced = "tf.squeeze(y_pred, -1)" if is_column else "tf.squeeze(y_true, -1)"
         return self.found(
-            f"In the step that TensorFlow traced, the loss subtracts a target of shape {target} and a prediction "
+            f"{step} the loss subtracts a target of shape {target} and a prediction "
             f"of shape {prediction} from each other, where {size} is the size of the batch. That is a matrix of "
             f"{size} by {size}: every prediction is compared with every target. The constant prediction that "
             "minimises this loss is the mean, and that is what the model will learn.",
-            fix="tf.squeeze(y_pred, -1)" if len(seen.prediction) == 2 else "tf.squeeze(y_true, -1)",
+            fix=traced if seen.traced else own,
             evidence={"prediction_shape": list(seen.prediction), "target_shape": list(seen.target)},
         )
 

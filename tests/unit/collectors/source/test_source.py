@@ -6,6 +6,7 @@ from textwrap import dedent
 import pytest
 
 from diagnostics.collectors.source.constant_argmax import argmaxes_of_answers
+from diagnostics.collectors.source.constant_seeds import constant_seeds
 from diagnostics.collectors.source.kept_models import kept_models
 from diagnostics.collectors.source.read import written_facts
 from diagnostics.collectors.source.unread_splits import unread_splits
@@ -182,3 +183,70 @@ class TestArgmaxesOfAnswers:
         assert [found.of for found in written_facts([str(script)], (16, 1)).argmaxes] == ["model(x)"]
         for answers in (None, (16, 2), (16,), (16, 9, 1)):
             assert written_facts([str(script)], answers).argmaxes == ()
+
+
+def seeds(source):
+    return [
+        (generator, seed, draw, where)
+        for generator, seed, draw, _, where in constant_seeds(ast.parse(dedent(source)))
+    ]
+
+
+class TestConstantSeeds:
+    def test_a_seed_for_each_row(self):
+        source = """
+            class Denoising(Dataset):
+                def __getitem__(self, index):
+                    torch.manual_seed(42)
+                    return self.clean[index] + torch.randn(64)
+        """
+        assert seeds(source) == [("torch", "42", "torch.randn", "Denoising.__getitem__")]
+
+    def test_an_attribute_that_nobody_changes_in_a_method_that_is_called(self):
+        source = """
+            class Crops(Dataset):
+                def __init__(self, seed=0):
+                    self.seed = seed
+                def __getitem__(self, index):
+                    return self.crop(self.images[index])
+                def crop(self, image):
+                    np.random.seed(self.seed)
+                    top = np.random.randint(0, 8)
+                    return image[top:]
+        """
+        assert seeds(source) == [("numpy.random", "self.seed", "np.random.randint", "Crops.crop")]
+
+    def test_a_constant_of_the_module(self):
+        source = """
+            SEED = 7
+            class Jitter(Dataset):
+                def __getitem__(self, index):
+                    random.seed(SEED)
+                    return self.rows[index] * random.uniform(0.9, 1.1)
+        """
+        assert seeds(source) == [("random", "SEED", "random.uniform", "Jitter.__getitem__")]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "torch.manual_seed(index)\n    return self.x[index] + torch.randn(3)",
+            "torch.manual_seed(self.epoch)\n    return self.x[index] + torch.randn(3)",
+            "if self.fixed:\n        torch.manual_seed(0)\n    return self.x[index] + torch.randn(3)",
+            "torch.manual_seed(0)\n    return self.x[index] @ torch.randn(3, 3)",
+            "np.random.seed(0)\n    return self.x[index][np.random.permutation(9)]",
+            "np.random.seed(0)\n    return self.x[index] + torch.randn(3)",
+            "noise = torch.randn(3)\n    torch.manual_seed(0)\n    return self.x[index] + noise",
+            "torch.manual_seed(0)\n    torch.manual_seed(index)\n    return self.x[index] + torch.randn(3)",
+            "seed = np.random.randint(99)\n    torch.manual_seed(seed)\n    return self.x[index] + torch.rand(3)",
+        ],
+        ids=["row", "epoch", "condition", "projection", "order", "other", "before", "again", "drawn"],
+    )
+    def test_silent_on_other_seeds(self, body):
+        source = "class Rows(Dataset):\n  def __getitem__(self, index):\n    " + body
+        source += "\n\n  def set_epoch(self, epoch):\n    self.epoch = epoch\n"
+        assert seeds(source) == []
+
+    def test_silent_on_rows_for_evaluation(self):
+        body = "  def __getitem__(self, i):\n    torch.manual_seed(0)\n    return self.x[i] + torch.randn(3)\n"
+        assert seeds("class ValSet(Dataset):\n" + body) == []
+        assert seeds("class Values(Dataset):\n" + body) != []

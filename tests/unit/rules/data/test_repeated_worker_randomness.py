@@ -1,6 +1,8 @@
 import pytest
 
 from diagnostics.facts.data import HeldGenerator, WorkerFacts
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import ConstantSeed, WrittenFacts
 from diagnostics.rules.data.repeated_worker_randomness import RepeatedWorkerRandomness
 
 RULE = RepeatedWorkerRandomness()
@@ -43,3 +45,27 @@ def test_names_a_variable_by_its_name():
 @pytest.mark.parametrize("workers", [WorkerFacts(4, False), WorkerFacts(1, True, (HELD,))])
 def test_silent_where_nothing_repeats(workers):
     assert RULE.from_workers(workers) is None
+
+
+def test_fires_on_workers_that_are_seeded_alike():
+    finding = RULE.from_workers(WorkerFacts(4, False, same_seed="numpy.random"))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "`worker_init_fn` seeds numpy.random with one number that depends neither on the worker nor on the epoch, "
+        "and the rows are drawn from it: all 4 workers draw the same numbers, in each epoch from the start. The "
+        "random augmentations repeat each other."
+    )
+    assert RULE.from_workers(WorkerFacts(1, False, same_seed="random")).severity == "note"
+
+
+def test_fires_on_a_seed_for_every_row():
+    where = Where("train.py", 20, "Denoising.__getitem__")
+    finding = RULE.from_source(WrittenFacts(seeds=(ConstantSeed("torch", "42", "torch.randn", where),)))
+    assert (finding.severity, finding.where) == ("warning", where)
+    assert finding.message == (
+        "Denoising.__getitem__ seeds torch with 42 for every row, and then calls torch.randn: it returns the same "
+        "numbers for each row, in each epoch. What is added to the rows as noise is one constant. In the main "
+        "process everything else that draws from that generator, shuffling and dropout too, begins anew with each "
+        "row."
+    )
+    assert RULE.from_source(WrittenFacts()) is None

@@ -57,6 +57,47 @@ class TestFiresOnAnEndedRun:
         assert ended(**other) is None
 
 
+def warming(rates=None, update=1e-5, late=1.0, full=5e-4, complete=True, steps=90):
+    rates = np.linspace(5e-8, 4.5e-6, steps) if rates is None else rates
+    at = np.arange(0, steps, 20)
+    values = np.linspace(1.4, late, steps)
+    targets = TargetHistory("cross_entropy", at, values[at], np.full(len(at), 1.0), 320, 4)
+    adam = OptimizerFacts("AdamW", (0.0,), {}, 4, 0, full_rate=full)
+    verdicts = Verdicts(frozenset(), frozenset(), complete)
+    return judge(RULE.from_warm_up, history(values, rates=rates, update=update), targets, adam, verdicts)
+
+
+class TestFiresOnAWarmUpLongerThanTheRun:
+    def test_that_learned_nothing(self):
+        finding = warming()
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The run was over before its warm-up: in 90 steps the learning rate rose from 5e-08 to 4.5e-06, 0.009 "
+            "of its full 0.0005. All steps together moved the weights by at most 0.09% of their norm, and the "
+            "loss ended at 1.065, where a constant prediction would score 1."
+        )
+        assert finding.fix == "a warm-up of 9 steps: a tenth of the run"
+        assert ", 0.009" not in warming(full=None).message
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"rates": np.geomspace(1e-6, 10, 90), "update": 0.2},
+            {"rates": np.concatenate([np.linspace(0, 1e-3, 30), np.full(60, 1e-3)])},
+            {"rates": np.concatenate([np.linspace(0, 1e-5, 80), np.linspace(1e-5, 0, 10)])},
+            {"late": 0.4},
+        ],
+        ids=["a test of rates", "over in time", "falls", "learned"],
+    )
+    def test_but_not_where_one_of_these_is_otherwise(self, other):
+        assert warming(**other) is None
+
+    @pytest.mark.parametrize("other", [{"complete": False}, {"steps": 40}])
+    def test_nor_in_a_run_that_was_cut_off_or_is_a_test(self, other):
+        with pytest.raises(NotApplicable, match="needs a whole run of 50 steps"):
+            warming(**other)
+
+
 class TestFires:
     def test_where_ten_thousand_steps_would_lead_nowhere(self):
         # Measured: SGD at 1e-6 on an MLP of 784, 128 and 10 units.

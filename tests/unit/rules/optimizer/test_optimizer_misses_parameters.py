@@ -98,9 +98,9 @@ def test_not_applicable_to_a_model_that_is_frozen():
         judge({}, held=0, foreign=4)
 
 
-def judge_leaves(unregistered=None, other_models=None, trained=900, vanished=None):
+def judge_leaves(unregistered=None, other_models=None, trained=900, vanished=None, heads=None):
     optimizer = OptimizerFacts("Adam", (1e-3,), {}, 2, 0)
-    leaves = LeafFacts(unregistered or {}, other_models or {}, trained, vanished or {})
+    leaves = LeafFacts(unregistered or {}, other_models or {}, trained, vanished or {}, heads or {})
     return OptimizerMissesParameters().from_leaves(leaves, optimizer)
 
 
@@ -123,6 +123,17 @@ class TestLeaves:
             "mode, and no optimizer holds any of its parameters: 900 scalars, 50 % of those that the loss depends "
             "on. They have the random values that they were made with, and keep them."
         )
+
+    def test_a_loss_with_weights_that_no_optimizer_holds_is_a_warning(self):
+        finding = judge_leaves(heads={"SplitCrossEntropy": 100})
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The loss depends on SplitCrossEntropy, which takes the model's output, gets gradients and is in "
+            "training mode, and no optimizer holds any of its parameters: 100 scalars, 10 % of those that the "
+            "loss depends on. They have the random values that they were made with, and keep them."
+        )
+        assert finding.fix == "optimizer = Adam([*model.parameters(), *criterion.parameters()], ...)"
+        assert finding.evidence["heads"] == {"SplitCrossEntropy": 100}
 
     def test_a_layer_that_is_made_in_forward_is_a_warning(self):
         finding = judge_leaves(vanished={"Linear": 100})

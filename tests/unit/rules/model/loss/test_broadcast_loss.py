@@ -77,6 +77,16 @@ class TestFromLoss:
         assert finding.fix == "tf.squeeze(y_pred, -1)"
         assert "by 32: every" in RULE.from_trace(TracedDifference((32,), (32, 1))).message
 
+    def test_names_the_shapes_in_the_graph_of_a_loss_written_by_hand(self):
+        finding = RULE.from_trace(TracedDifference((32, 1), (32,), traced=False))
+        assert finding.message.startswith(
+            "In the first step the loss subtracts a target of shape (32,) and a prediction of shape (32, 1) from "
+            "each other, where 32 is the size of the batch. That is a matrix of 32 by 32"
+        )
+        assert finding.fix == "prediction.squeeze(-1)"
+        flat = RULE.from_trace(TracedDifference((32,), (32, 1), traced=False))
+        assert flat.fix == "target.squeeze(-1)"
+
     def test_words_the_fix_for_keras(self):
         assert found((32, 1), (32,)).for_library("keras").fix == "keras.ops.squeeze(y_pred, -1)"
         assert found((32,), (32, 1)).for_library("keras").fix == "keras.ops.squeeze(y_true, -1)"

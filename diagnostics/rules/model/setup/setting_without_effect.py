@@ -1,0 +1,143 @@
+"""See `SettingWithoutEffect`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.written import IdleSetting, SettingFacts
+from diagnostics.text.join import count_of, listed
+
+SHOWN = 3  # modules or parameters named in the message; the evidence holds them all
+
+
+class SettingWithoutEffect(Rule):
+    """The script sets an attribute that nothing reads, and what it was to change goes on as before.
+
+    ## What it does
+    Looks for attributes that look like a setting and are none: `requires_grad` of a module, `require_grad` of a
+    parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Of a module or a
+    parameter just before a step of the optimizer, of an optimizer in all sampled steps.
+
+    ## Why it is bad
+    Python lets a script set an attribute of any name on any object, and raises no error. PyTorch never reads it:
+    the layers that were to be frozen are trained, the rate stays where it was, the images are not augmented.
+
+    ## Example
+    ```python
+    model.backbone.requires_grad = False          # a module has no such setting
+    for parameter in model.backbone.parameters():
+        parameter.require_grad = False            # requires_grad
+    optimizer.lr = 1e-4
+    ```
+
+    ## Instead
+    ```python
+    model.backbone.requires_grad_(False)
+    for group in optimizer.param_groups:
+        group["lr"] = 1e-4
+    ```
+
+    ## Thresholds
+    None. A module counts only if all its parameters require gradients, have one, and are about to be changed by
+    the optimizer, and no class in the model uses the name. An optimizer counts if it is one of PyTorch's own and
+    its rates never changed while the attribute differs from all of them. A subset counts if the data set beneath
+    has an attribute of that name, with another value.
+
+    ## Known problems
+    A script that reads the attribute itself, elsewhere than in the model, in order to do something about it, is
+    reported wrongly if the parameters are trained all the same. What is set and undone between two sampled steps
+    is not seen.
+
+    ## Sources
+    PyTorch's documentation of `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
+    udacity/deep-learning-v2-pytorch, issue 12; pyg-team/pytorch_geometric, issue 8557.
+    """
+
+    severity = "warning"
+    causes = ("evaluation-mismatch", "unscaled-inputs", "sorted-by-label")
+
+    @check
+    def from_settings(self, settings: SettingFacts) -> Finding | None:
+        """Take the first attribute without effect."""
+        if not settings.idle:
+            return None
+        first, *others = settings.idle
+        message, fix = _TOLD[first.holder](first)
+        more = [f"{one.name} of {one.kind}" for one in others]
+        return self.found(
+            message + (f" The same holds for {listed(more)}." if more else ""),
+            fix=fix,
+            evidence={
+                "holder": first.holder,
+                "name": first.name,
+                "value": first.value,
+                "paths": list(first.paths),
+                "others": more,
+            },
+        )
+
+
+def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
+    one = len(idle.paths) == 1
+    path = idle.paths[0]
+    return (
+        f"The script sets `{idle.name} = False` on {'a module' if one else count_of(len(idle.paths), 'module')}: "
+        f"{_named(idle)}. A module has no such setting, and PyTorch does not read it: the parameters of "
+        f"{'this ' if one else 'these '}{idle.kind} still require gradients, and {idle.steps_on} steps on all of "
+        "them.",
+        (f"model.{path}.requires_grad_(False)" if path else "model.requires_grad_(False)"),
+    )
+
+
+def _of_parameter(idle: IdleSetting) -> tuple[str, Fix]:
+    return (
+        f"The script sets `{idle.name} = False` on {count_of(len(idle.paths), 'parameter')}: {_named(idle)}. "
+        f"PyTorch reads `requires_grad`, and no other name: {'it' if len(idle.paths) == 1 else 'they'} still "
+        f"require{'s' if len(idle.paths) == 1 else ''} gradients, and {idle.steps_on} steps on "
+        f"{'it' if len(idle.paths) == 1 else 'them'}.",
+        "parameter.requires_grad = False",
+    )
+
+
+def _of_optimizer(idle: IdleSetting) -> tuple[str, Fix]:
+    return (
+        f"The script sets `{idle.name} = {idle.value}` on the optimizer ({idle.kind}), which reads the rates of "
+        f"its parameter groups and not this attribute: in every step looked at it used {idle.instead}.",
+        (
+            f'for group in optimizer.param_groups: group["lr"] = {idle.value}',
+            "a scheduler of torch.optim.lr_scheduler, which sets all groups",
+        ),
+    )
+
+
+def _of_subset(idle: IdleSetting) -> tuple[str, Fix]:
+    return (
+        f"The script sets `{idle.name}` on a Subset, to {idle.value}. A Subset has no such setting: its rows come "
+        f"from the {idle.kind} beneath, whose own `{idle.name}` is {idle.instead}. So {idle.value} is never "
+        "called.",
+        (
+            f"a Dataset of your own around the subset, whose __getitem__ calls {idle.value}",
+            f"two {idle.kind}, each with a transform of its own, and Subset(dataset, indices) of both",
+        ),
+    )
+
+
+def _of_loader(idle: IdleSetting) -> tuple[str, Fix]:
+    return (
+        "The script sets `shuffle = True` on a DataLoader that was made without it. The sampler was chosen when "
+        "it was made, and gives the rows in their order.",
+        "DataLoader(dataset, ..., shuffle=True)",
+    )
+
+
+def _named(idle: IdleSetting) -> str:
+    return listed([path or "the model" for path in idle.paths], most=SHOWN)
+
+
+_TOLD = {
+    "module": _of_module,
+    "parameter": _of_parameter,
+    "optimizer": _of_optimizer,
+    "subset": _of_subset,
+    "loader": _of_loader,
+}

@@ -1,0 +1,154 @@
+"""See `WrongBatchNormMomentum`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.layers import BatchNormFacts
+from diagnostics.facts.training import NoGradHistory, PredictionFacts, StepHistory
+from diagnostics.text.join import count_of, listed
+
+STEPS = 20  # of a run: the statistics of a shorter one are far from those of the data in any case
+LATEST = 0.9  # from which on a batch outweighs all before it: PyTorch's default is 0.1
+EXAMPLES = 100  # of an evaluation, and of sampled training batches
+GAP = 0.15  # of right answers between training and evaluation, with two standard errors
+OTHERWISE = 0.4  # of the answers: other classes than late in training; chance and other rows make less
+SHOWN = 3  # layers named in the message
+
+
+class WrongBatchNormMomentum(Rule):
+    """The momentum of batch norm keeps its running statistics from standing for the data.
+
+    ## What it does
+    Looks at the momentum of each batch norm that was in training mode, and whether its running mean and variance
+    have ever moved. Compares the answers in training with those in evaluation.
+
+    ## Why it is bad
+    In training, batch norm takes mean and variance of the batch; in evaluation, the running ones. PyTorch's
+    momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum * batch`. TensorFlow,
+    Keras and Caffe count the other way round. So `momentum=0.99`, copied from there, keeps hardly more than the
+    latest batch, and `momentum=0` keeps mean 0 and variance 1 for good. The training loss falls, and the
+    evaluation is that of another network.
+
+    ## Example
+    ```python
+    nn.BatchNorm2d(64, momentum=0.99)     # TensorFlow's default
+    ```
+
+    ## Instead
+    ```python
+    nn.BatchNorm2d(64, momentum=0.01)     # PyTorch's is 1 - TensorFlow's
+    ```
+
+    ## Thresholds
+    At least 20 steps. A momentum of exactly 0 is reported if the statistics are those that a layer is made with,
+    and one of 0.9 or more: as a warning if, of 100 examples or more on both sides, the share of right answers in
+    evaluation is 15 points lower than in the second half of the training, beyond two standard errors, or if 40% of
+    the answers are other classes than in training; else as a note. The numbers are ours.
+
+    ## Known problems
+    Overfitting makes such a gap, too. What is no classifier gets a note.
+
+    ## Sources
+    The documentation of `torch.nn.BatchNorm2d` (the note on momentum); pytorch/vision, issue 8250;
+    Cadene/pretrained-models.pytorch, issue 5.
+    """
+
+    severity = "warning"
+    causes = ("evaluation-at-chance", "evaluation-mismatch", "overfitting")
+
+    @check
+    def from_layers(
+        self,
+        norms: BatchNormFacts,
+        steps: StepHistory,
+        no_grad: NoGradHistory | None = None,
+        answers: PredictionFacts | None = None,
+    ) -> Finding | None:
+        """Look for statistics that never moved, and for those of a single batch."""
+        if steps.total_steps < STEPS:
+            raise NotApplicable(f"needs {STEPS} steps")
+        still = norms.untouched & (norms.momentums == 0)
+        if still.any():
+            return self._still(_of(norms, still), no_grad, answers)
+        latest = norms.momentums >= LATEST
+        return self._latest(_of(norms, latest), norms, answers) if latest.any() else None
+
+    def _still(self, layers: list[str], no_grad: NoGradHistory | None, answers: PredictionFacts | None) -> Finding:
+        evaluated = no_grad is not None and no_grad.passes_in_training_mode < no_grad.passes
+        shares = None if answers is None else _shares(answers)
+        proved = evaluated and answers is not None and (_is_worse(shares) or _answers_differ(answers))
+        return self.found(
+            f"{count_of(len(layers), 'layer')} of batch norm ({listed(layers, most=SHOWN)}) have momentum 0: "
+            "their running statistics never move from mean 0 and variance 1. In training they normalise by the "
+            "batch, in evaluation by these numbers, so the network that is evaluated is another one."
+            f"{_told(shares)}",
+            fix=(
+                "nn.BatchNorm2d(channels)  # momentum 0.1: the weight of the new batch",
+                "to normalise by the batch in evaluation, too: track_running_stats=False",
+            ),
+            evidence={"layers": layers, "momentum": 0.0},
+            severity=None if proved else "note",
+        )
+
+    def _latest(self, layers: list[str], norms: BatchNormFacts, answers: PredictionFacts | None) -> Finding:
+        momentum = float(np.nanmax(norms.momentums))
+        shares = None if answers is None else _shares(answers)
+        proved = answers is not None and (_is_worse(shares) or _answers_differ(answers))
+        return self.found(
+            f"{count_of(len(layers), 'layer')} of batch norm ({listed(layers, most=SHOWN)}) have a momentum of "
+            f"{momentum:.4g}. PyTorch's is the weight of the new batch, 1 minus that of TensorFlow and Keras: the "
+            f"statistics that evaluation uses are {momentum:.0%} those of the last training batch.{_told(shares)}",
+            fix=(
+                f"nn.BatchNorm2d(channels, momentum={1 - momentum:.4g})",
+                "nn.BatchNorm2d(channels)  # momentum 0.1",
+            ),
+            evidence={
+                "layers": layers,
+                "momentum": momentum,
+                "training_accuracy": None if shares is None else shares[0],
+                "evaluation_accuracy": None if shares is None else shares[1],
+            },
+            severity=None if proved else "note",
+        )
+
+
+def _of(norms: BatchNormFacts, chosen: np.ndarray) -> list[str]:
+    return [name or "the model" for name, it in zip(norms.layers, chosen, strict=True) if it]
+
+
+def _shares(answers: PredictionFacts) -> tuple[float, float, float] | None:
+    """Return the shares of right answers, late in training and in the last evaluation, and two standard errors."""
+    right = answers.evaluation_right
+    if right is None or not len(right) or not len(answers.steps):
+        return None
+    late = answers.steps >= answers.steps[-1] / 2
+    seen, asked = int(answers.labels[late].sum()), int(answers.evaluation_labels[-1].sum())
+    if seen < EXAMPLES or asked < EXAMPLES:
+        return None
+    training, evaluation = float(answers.right[late].sum()) / seen, float(right[-1]) / asked
+    error = np.sqrt(training * (1 - training) / seen + evaluation * (1 - evaluation) / asked)
+    return training, evaluation, 2 * float(error)
+
+
+def _is_worse(shares: tuple[float, float, float] | None) -> bool:
+    return shares is not None and shares[0] - shares[1] >= GAP + shares[2]
+
+
+def _told(shares: tuple[float, float, float] | None) -> str:
+    if shares is None:
+        return ""
+    return f" In training {shares[0]:.0%} of the answers are right, in evaluation {shares[1]:.0%}."
+
+
+def _answers_differ(answers: PredictionFacts) -> bool:
+    """Whether the classes are answered in other shares than late in training, whatever the labels are."""
+    if not len(answers.steps) or not len(answers.evaluation_steps):
+        return False
+    late = answers.answers[answers.steps >= answers.steps[-1] / 2].sum(axis=0)
+    asked = answers.evaluation_answers[-1]
+    if min(late.sum(), asked.sum()) < EXAMPLES:
+        return False
+    return bool(np.abs(late / late.sum() - asked / asked.sum()).sum() / 2 >= OTHERWISE)

@@ -1,0 +1,77 @@
+"""See `NegativeLearningRate`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.engine.causality import TOO_LARGE_STEPS
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.training import StepHistory
+
+
+class NegativeLearningRate(Rule):
+    """The schedule brings the learning rate below 0.
+
+    ## What it does
+    Looks at the learning rates of all steps, in each parameter group.
+
+    ## Why it is bad
+    A step at a rate below 0 goes up the gradient: the loss rises, the faster the longer. No optimizer accepts such
+    a rate when it is made, but a schedule may set any. Nearly always a linear factor, `1 - step / length`, has no
+    lower bound, and counts on beyond its length: the schedule is stepped for each batch where an epoch was meant.
+
+    ## Example
+    ```python
+    scheduler = LambdaLR(optimizer, lambda epoch: 1 - epoch / 20)
+    for batch in loader:
+        ...
+        scheduler.step()        # once a batch: below 0 after 20 of them
+    ```
+
+    ## Instead
+    ```python
+    scheduler = LambdaLR(optimizer, lambda epoch: max(0.0, 1 - epoch / 20))
+    for epoch in range(20):
+        for batch in loader:
+            ...
+        scheduler.step()
+    ```
+
+    ## Thresholds
+    None.
+
+    ## Known problems
+    A script that climbs the gradient on purpose by such a rate, and not by the sign of its loss, is reported too.
+
+    ## Sources
+    ziqi-jin/finetune-anything, issue 57; the documentation of `torch.optim.lr_scheduler.LambdaLR`.
+    """
+
+    severity = "error"
+    causes = ("learning-rate-too-high", *TOO_LARGE_STEPS)
+    FIXES = {
+        "torch": (
+            "LambdaLR(optimizer, lambda step: max(0.0, 1 - step / length))",
+            "call scheduler.step() once an epoch, if its length is in epochs",
+        ),
+        "keras": "tf.maximum(rate, 0.0) in the schedule, and its length in batches",
+    }
+
+    @check
+    def from_steps(self, steps: StepHistory) -> Finding | None:
+        """Find the first step at a rate below 0."""
+        rates = steps.learning_rates
+        if not np.isfinite(rates).any():
+            raise NotApplicable("needs the learning rates of the steps")
+        below = np.flatnonzero((rates < 0).any(axis=1))
+        if not len(below):
+            return None
+        first, lowest = int(steps.steps[below[0]]), float(np.nanmin(rates))
+        return self.found(
+            f"The learning rate is below 0 from step {first:,} of {steps.total_steps:,} on, and falls to "
+            f"{lowest:.3g}. A step at such a rate goes up the gradient, and the loss rises. A factor of the "
+            "schedule, such as 1 - step / length, counts on beyond its length.",
+            evidence={"first_step": first, "lowest_rate": lowest, "total_steps": steps.total_steps},
+            step=first,
+        )
