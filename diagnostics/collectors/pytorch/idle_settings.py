@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from numbers import Real
 from types import CodeType
 from typing import Any
 
@@ -98,7 +97,7 @@ def _rate(optimizer: Any, rates: tuple[float, ...]) -> IdleSetting | None:
         return None
     for name in RATES:
         value = vars(optimizer).get(name)
-        if not isinstance(value, Real) or isinstance(value, bool):
+        if not isinstance(value, int | float) or isinstance(value, bool):
             continue
         if all(abs(float(value) - rate) > CLOSE * abs(rate) for rate in rates):
             used = " and ".join(f"{rate:.3g}" for rate in dict.fromkeys(rates))
@@ -127,7 +126,7 @@ def _called(value: Any) -> str:
 
 
 def _number(rate: Any) -> float:
-    return float(rate) if isinstance(rate, Real) else math.nan  # reading a tensor would wait for the device
+    return float(rate) if isinstance(rate, int | float) else math.nan  # reading a tensor would wait for the device
 
 
 def _mentions(kind: type, name: str) -> bool:

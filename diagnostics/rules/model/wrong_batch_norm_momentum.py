@@ -44,9 +44,9 @@ class WrongBatchNormMomentum(Rule):
 
     ## Thresholds
     At least 20 steps. A momentum of exactly 0 is reported if the statistics are those that a layer is made with,
-    and one of 0.9 or more: as a warning if, of 100 examples or more on both sides, the share of right answers in
-    evaluation is 15 points lower than in the second half of the training, beyond two standard errors, or if 40% of
-    the answers are other classes than in training; else as a note. The numbers are ours.
+    and one of 0.9 or more: as a warning if, in the second half of the run and of 100 examples or more on both
+    sides, the share of right answers in evaluation is 15 points lower than in training, beyond two standard
+    errors, or if 40% of the answers are other classes than in training; else as a note. The numbers are ours.
 
     ## Known problems
     Overfitting makes such a gap, too. What is no classifier gets a note.
@@ -120,15 +120,16 @@ def _of(norms: BatchNormFacts, chosen: np.ndarray) -> list[str]:
 
 
 def _shares(answers: PredictionFacts) -> tuple[float, float, float] | None:
-    """Return the shares of right answers, late in training and in the last evaluation, and two standard errors."""
+    """Return the shares of right answers, in the second half of the run, and two standard errors."""
     right = answers.evaluation_right
     if right is None or not len(right) or not len(answers.steps):
         return None
     late = answers.steps >= answers.steps[-1] / 2
-    seen, asked = int(answers.labels[late].sum()), int(answers.evaluation_labels[-1].sum())
+    lately = answers.evaluation_steps >= answers.steps[-1] / 2
+    seen, asked = int(answers.labels[late].sum()), int(answers.evaluation_labels[lately].sum())
     if seen < EXAMPLES or asked < EXAMPLES:
         return None
-    training, evaluation = float(answers.right[late].sum()) / seen, float(right[-1]) / asked
+    training, evaluation = float(answers.right[late].sum()) / seen, float(right[lately].sum()) / asked
     error = np.sqrt(training * (1 - training) / seen + evaluation * (1 - evaluation) / asked)
     return training, evaluation, 2 * float(error)
 
@@ -148,7 +149,7 @@ def _answers_differ(answers: PredictionFacts) -> bool:
     if not len(answers.steps) or not len(answers.evaluation_steps):
         return False
     late = answers.answers[answers.steps >= answers.steps[-1] / 2].sum(axis=0)
-    asked = answers.evaluation_answers[-1]
+    asked = answers.evaluation_answers[answers.evaluation_steps >= answers.steps[-1] / 2].sum(axis=0)
     if min(late.sum(), asked.sum()) < EXAMPLES:
         return False
     return bool(np.abs(late / late.sum() - asked / asked.sum()).sum() / 2 >= OTHERWISE)
