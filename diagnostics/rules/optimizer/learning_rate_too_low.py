@@ -15,6 +15,7 @@ from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_ru
 from diagnostics.rules.shared.learnable import is_learnable
 
 STEPS = 100  # of a watched run
+REACHED = 0.5  # of the full rate, at the end of a run that was over before its warm-up
 WARM_UP_STEPS = 50  # of a run that is judged though its rate still rises: fewer are a test of the script
 
 
@@ -54,8 +55,8 @@ class LearningRateTooLow(Rule):
     trial, and a linear or radial fit shows that there is something to learn.
 
     A run of at least 50 steps whose rate never fell and still rose at its end, by 5% or more in its last third, is
-    reported if it ended no better than a constant answer, within 3%, and all its steps together could move the
-    weights by less than 10% of their norm.
+    reported if it got to half of the schedule's full rate at most, ended no better than a constant answer, within
+    3%, and even steps as large as its largest could together move the weights by less than 10% of their norm.
 
     The same two limits apply to a watched run, after 100 steps, if its rate has stopped rising. Even the largest
     update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 raises no alarm. So
@@ -161,21 +162,22 @@ class LearningRateTooLow(Rule):
             raise NotApplicable(
                 f"needs a whole run of {WARM_UP_STEPS} steps that no other is trained in turn with"
             )
+        full = None if optimizer is None else optimizer.full_rate
+        if full is None:
+            raise NotApplicable("needs a schedule whose full rate is known")
         rates = update_size.top_rates(steps)
-        moved = update_size.moved(steps, updates)
-        if not update_size.warms_up(steps) or (np.diff(rates) < 0).any() or moved is None:
+        if not update_size.warms_up(steps) or (np.diff(rates) < 0).any() or rates[-1] > REACHED * full:
             return None
+        moved = update_size.largest_update(updates) * steps.total_steps  # a test of rates ends with large ones
         constant, ended = float(targets.constant_losses.mean()), whole_run.late_loss(losses, steps.total_steps)
         if moved >= lr_trial.MOVED or not ended >= whole_run.NO_BETTER * constant > 0:
             return None
-        full = None if optimizer is None else optimizer.full_rate
-        share = f", {rates[-1] / full:.2g} of its full {full:.3g}" if full and rates[-1] < full else ""
         tenth = max(1, steps.total_steps // 10)
         return self.found(
             f"The run was over before its warm-up: in {steps.total_steps:,} steps the learning rate rose from "
-            f"{rates[0]:.3g} to {rates[-1]:.3g}{share}. All steps together moved the weights by at most "
-            f"{moved:.2%} of their norm, and the loss ended at {ended:.4g}, where a constant prediction would "
-            f"score {constant:.4g}.",
+            f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} of its full {full:.3g}. All steps "
+            f"together moved the weights by at most {moved:.2%} of their norm, and the loss ended at "
+            f"{ended:.4g}, where a constant prediction would score {constant:.4g}.",
             fix={
                 "torch": (
                     f"a warm-up of {tenth:,} steps: a tenth of the run",
