@@ -118,8 +118,10 @@ class RunSession:
             ending = self._script.run(self._limits.was_reached)
         fails = False
         if not ending.forked:  # a forked child of the script writes no report
-            termination.set_aside()
-            fails = self._conclude(ending)
+            if not ending.exit_code:
+                termination.set_aside()  # the second look is given up at once
+            with termination.postponed():
+                fails = self._conclude(ending)
         if ending.interrupted:
             end_by_interrupt()
         return ending.exit_code or (FOUND if fails and self._options.rank is None else 0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _current_handler: Callable[[int], Any] = vars(signal)["_signal"].getsignal  # as it is, not as an enum
@@ -60,6 +61,33 @@ class Termination:
         if self._set_aside:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
+    @contextlib.contextmanager
+    def postponed(self) -> Iterator[None]:
+        """Let SIGTERM wait until the report of a failure is written, unless the script has a handler of its own.
+
+        A launcher sends it to all ranks within moments after one has failed.
+        """
+        if not _in_main_thread() or _current_handler(signal.SIGTERM) is not self._handler:
+            yield
+            return
+        arrived = []
+
+        def note(number: int, _frame: object) -> None:
+            arrived.append(number)
+            if len(arrived) == 1:
+                _end_later(number)
+            else:
+                signal.signal(number, signal.SIG_DFL)
+                os.kill(os.getpid(), number)
+
+        _set_handler(signal.SIGTERM, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            if arrived:
+                os.kill(os.getpid(), signal.SIGTERM)
+
     def _take_up(self) -> None:
         if self._set_aside:
             _set_handler(signal.SIGTERM, self._handler)
@@ -67,12 +95,16 @@ class Termination:
     def _terminated(self, number: int) -> None:
         signal.signal(number, signal.SIG_DFL)
         if os.getpid() == self._process:
-            # The script may hold a lock that the report waits for.
-            late = threading.Timer(GRACE_S, os.kill, (os.getpid(), number))
-            late.daemon = True
-            late.start()
+            _end_later(number)
             self._before_it(number)
         os.kill(os.getpid(), number)
+
+
+def _end_later(number: int) -> None:
+    """End this process by a signal in a while: the script may hold a lock that the report waits for."""
+    late = threading.Timer(GRACE_S, os.kill, (os.getpid(), number))
+    late.daemon = True
+    late.start()
 
 
 def _in_main_thread() -> bool:

@@ -137,6 +137,30 @@ class TestSignals:
         plain, observed = both(text)
         assert observed == plain
 
+    def test_a_launcher_that_ends_the_other_ranks_does_not_cost_the_report_of_a_failure(self, tmp_path):
+        (tmp_path / "train.py").write_text(
+            textwrap.dedent("""
+                import os, signal
+
+                class Lost(RuntimeError):
+                    asked = 0
+
+                    def __str__(self):
+                        self.asked += 1
+                        if self.asked > 1:  # Python has printed it; now the report is being written
+                            os.kill(os.getpid(), signal.SIGTERM)
+                        return "expected scalar type Float but found Double"
+
+                raise Lost
+                """)
+        )
+        ended = subprocess.run(
+            [sys.executable, "-m", "diagnostics", "run", "train.py"],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert "error: dtype-mismatch" in ended.stderr
+        assert ended.returncode == -signal.SIGTERM
+
     def test_an_interrupt_while_threads_are_waited_for_costs_no_exit_code(self, tmp_path):
         (tmp_path / "train.py").write_text(
             textwrap.dedent("""
