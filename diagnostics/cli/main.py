@@ -24,6 +24,7 @@ QUICK = (
     "gpu",
     "notebook",
     "network",
+    "join",
 )  # commands that need nothing of `run`, which takes as long to import as they take
 
 
@@ -97,6 +98,10 @@ def _parser(with_run: bool) -> argparse.ArgumentParser:
     from .network import add_to as add_network
 
     add_network(commands)
+
+    from .join import add_to as add_join
+
+    add_join(commands).set_defaults(command=_join)
     return parser
 
 
@@ -129,6 +134,12 @@ def _notebook(options: argparse.Namespace) -> int:
     from diagnostics.api.notebook import check_notebook
 
     return _shown(check_notebook(options.file), options)
+
+
+def _join(options: argparse.Namespace) -> int:
+    from diagnostics.report.join import join_reports
+
+    return _shown(join_reports(options.folder), options)
 
 
 def _shown(report: Report, options: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.layers import RangeFacts
     from diagnostics.facts.nonfinite import OriginFacts
     from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms
+    from diagnostics.facts.ranks.notes import RankNotes
     from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
 
@@ -63,6 +64,7 @@ class Report:
         exit_code: of that script.
         ignored: rule to reason, of ignored rules that had a finding.
         ignored_in_vain: ignored rules without a finding.
+        rank: what this rank noted, for `diagnose join`; None if it trained alone.
         history: of a watched run, step by step; not in the JSON report, and neither are the following.
         origin: where its first NaN or inf came from.
         ranges: of its activations.
@@ -85,6 +87,7 @@ class Report:
     exit_code: int | None = None
     ignored: Mapping[str, str] = field(default_factory=dict)
     ignored_in_vain: tuple[str, ...] = ()
+    rank: RankNotes | None = None
     # Not compared: arrays have no one answer to whether they are equal.
     history: TrainingHistory | None = field(default=None, compare=False)
     origin: OriginFacts | None = field(default=None, compare=False)
@@ -161,6 +164,7 @@ class Report:
             "faults": list(self.faults),
             "ignored": dict(self.ignored),
             "ignored_in_vain": list(self.ignored_in_vain),
+            "rank": None if self.rank is None else self.rank.as_dict(),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

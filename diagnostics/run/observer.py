@@ -49,7 +49,7 @@ class ScriptObserver:
         keep_batches: bool = False,
         first_batches: Path | None = None,
         looks_again: bool = False,
-        of_ranks: bool = False,
+        ranks: int = 1,
     ) -> None:
         """Start to observe.
 
@@ -58,14 +58,14 @@ class ScriptObserver:
             keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
             first_batches: a file of `save_batches`, whose batches the first loader yields first.
             looks_again: whether to keep what `look_again` needs.
-            of_ranks: whether other ranks may train the same model, see `ReplicaObserver`.
+            ranks: number of ranks that may train the same model, see `ReplicaObserver`.
         """
         self._second = SecondLook() if looks_again else None
         self._trainings = Trainings(on_examined, self._second)
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
-        self.replicas = ReplicaObserver(self._at_close) if of_ranks else None
+        self.replicas = ReplicaObserver(self._at_close, ranks) if ranks > 1 else None
         self._loops = LoopObserver(
             self._trainings,
             self._at_close,

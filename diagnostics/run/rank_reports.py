@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
+from diagnostics.report.ranks import report_of
 from diagnostics.report.report import Report, StageResult
 from diagnostics.text.join import count_of
-
-
-def report_of(facts: Any, title: str = "", stages: Iterable[StageResult] = ()) -> Report:
-    """Return what the rules say of facts about ranks; not grouped by cause yet."""
-    from diagnostics.report.build import evaluated, new_evaluator
-
-    evaluator = new_evaluator()
-    findings = [*evaluator.add(facts), *evaluator.close_phase()]
-    return evaluated(title, evaluator, findings, [type(facts)], stages=tuple(stages))
 
 
 def stall_report(facts: StallFacts) -> Report:
     """Return where each rank stands, and what the rules say of it; not grouped by cause yet."""
     stages = [StageResult(f"rank {rank.number}", "stopped", _described(rank)) for rank in facts.ranks]
-    return report_of(facts, f"no step ends on {count_of(len(facts.ranks), 'rank')} of {facts.world}", stages)
+    title = f"no step ends on {count_of(len(facts.ranks), 'rank')} of {facts.world}"
+    return report_of(facts, title=title, stages=stages)
 
 
 def joined(explained: Report | None, of_ranks: Report) -> Report:

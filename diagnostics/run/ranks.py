@@ -15,11 +15,11 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diagnostics.facts.ranks.replicas import ReplicaFacts, Sample
+from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
 
@@ -60,10 +60,10 @@ class Exchange:
 
     Attributes:
         folder: of the exchange; it exists once something was written.
-        replicas: what all ranks of the host had, once the last of them has left; None before, and without any.
+        notes: of all ranks of the host, once the last of them has left; empty before, and on other ranks.
     """
 
-    replicas: ReplicaFacts | None = None
+    notes: tuple[RankNotes, ...] = ()
 
     def __init__(self, rank: Rank, folder: Path | None = None) -> None:
         """Remove files of an earlier launch.
@@ -93,12 +93,12 @@ class Exchange:
             pass
         return True
 
-    def leave(self, report: Report, samples: tuple[str, Mapping[int, Sample]] | None = None) -> list[str]:
+    def leave(self, report: Report, notes: RankNotes | None = None) -> list[str]:
         """Write this rank's findings for the others; if this is the last to end, return the lines to print.
 
         Args:
             report: of this rank.
-            samples: class and samples of the model that it shares with the others; None if there is none.
+            notes: of this rank, to be compared with those of the others; None if there are none.
         """
         messages = {
             finding.rule: f"{finding.severity}: {finding.rule}: {finding.message.partition(chr(10))[0]}"
@@ -108,8 +108,8 @@ class Exchange:
         known = [one.rule for finding in report.findings for one in (finding, *finding.consequences)]
         try:
             self.open()
-            kept = None if samples is None else [samples[0], {n: asdict(one) for n, one in samples[1].items()}]
-            write_whole(self._file, json.dumps({"messages": messages, "known": known, "samples": kept}))
+            kept = None if notes is None else notes.as_dict()
+            write_whole(self._file, json.dumps({"messages": messages, "known": known, "notes": kept}))
             left = {int(file.stem): json.loads(file.read_text("utf-8")) for file in self.folder.glob("*.json")}
             if len(left) < self._rank.local_world:
                 return []
@@ -120,7 +120,7 @@ class Exchange:
             number = self._rank.number
             return [f"rank {number}: {message}" for message in messages.values()] if number > 0 else []
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.replicas = _replicas(left)
+        self.notes = tuple(RankNotes.from_dict(one["notes"]) for _, one in sorted(left.items()) if one["notes"])
         return list(_beyond_rank_0(left))
 
     def open(self) -> None:
@@ -141,23 +141,6 @@ def _folder() -> Path:
     launch = [str(os.getppid()), *(os.environ.get(name, "") for name in _OF_THE_LAUNCH)]
     name = hashlib.sha256("\0".join(launch).encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"diagnose-{name}"
-
-
-def _replicas(left: Mapping[int, Mapping[str, Any]]) -> ReplicaFacts | None:
-    """Return what all ranks had, if all share one model."""
-    given = {rank: one.get("samples") for rank, one in left.items()}
-    names = {None if samples is None else samples[0] for samples in given.values()}
-    if len(names) != 1 or None in names or len(given) < 2:
-        return None
-    ranks = {
-        rank: {
-            int(number): Sample(one["rows"], {name: tuple(values) for name, values in one["weights"].items()})
-            for number, one in samples[1].items()
-        }
-        for rank, samples in given.items()
-        if samples is not None
-    }
-    return ReplicaFacts(str(names.pop()), ranks)
 
 
 def _beyond_rank_0(left: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,13 @@ from pathlib import Path
 
 from diagnostics.api.explain import explanation_of
 from diagnostics.collectors.source.read import files_of, written_facts
-from diagnostics.errors import message_of
+from diagnostics.errors import message_of, typed_message
+from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.report.build import extended, finished
 from diagnostics.report.merge import TrainingReports, merged
+from diagnostics.report.ranks import compared, report_of
 from diagnostics.report.report import Report, StageResult
 from diagnostics.report.whole_file import write_whole
 from diagnostics.rules.registry import all_rules, causality_of
@@ -24,9 +27,10 @@ from diagnostics.text.join import count_of
 from .cpu_rerun import run_again
 from .limits import Limits
 from .observer import ScriptObserver
+from .observers.replicas import ReplicaObserver
 from .output import STANDARD_OUTPUT, print_out, rehearse, say
 from .own_modules import OwnModules
-from .rank_reports import joined, report_of, stall_report
+from .rank_reports import joined, stall_report
 from .ranks import Exchange, Rank
 from .script import Ending, Script, end_by_interrupt
 from .second_look import budget
@@ -37,6 +41,7 @@ FAIL_ON = ("error", "warning", "never")
 FOUND = 1
 BUSY_S = 2.0  # of processor time in child processes: to import PyTorch takes as long
 PATIENCE_S, SLOWER = 60, 10  # time limit of a run on the CPU: a minute plus ten times the first run
+MOST_OF_ERROR = 300  # characters of its first line that a rank's notes keep
 NOTHING_TRAINED = StageResult(
     "training",
     "not judged",
@@ -108,7 +113,7 @@ class RunSession:
             keep_batches=self._options.replay_on_cpu,
             first_batches=self._options.first_batches,
             looks_again=alone and self._options.second_look != 0,
-            of_ranks=not alone,
+            ranks=1 if self._options.rank is None else self._options.rank.world,
         )
         self._stall = self._stall_watch()
         termination = Termination(self._terminated)
@@ -131,7 +136,8 @@ class RunSession:
         rank, limit = self._options.rank, self._options.stall_timeout
         if rank is None or self._ranks is None or rank.world == 1 or limit == 0:
             return None
-        watch = StallWatch(rank, self._ranks, LIMIT_S if limit is None else limit, self._tell_stall)
+        epochs = None if self._run.replicas is None else self._run.replicas.epochs
+        watch = StallWatch(rank, self._ranks, LIMIT_S if limit is None else limit, self._tell_stall, epochs)
         watch.start()
         return watch
 
@@ -193,10 +199,13 @@ class RunSession:
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
         if stalled is not None and ending.exit_code:  # not a stall that passed
             explained = joined(explained, stall_report(stalled))
-        if self._run.replicas is not None:
-            if (wrapper := self._run.replicas.facts()) is not None:
-                made = None if self._stall is None else self._stall.made
-                explained = joined(explained, report_of(dataclasses.replace(wrapper, collectives=made)))
+        notes = None
+        if self._run.replicas is not None and self._options.rank is not None:
+            notes = self._notes(self._run.replicas, self._options.rank, ending, stalled)
+            wrapper, made = self._run.replicas.facts(), None if self._stall is None else self._stall.made
+            facts = [] if wrapper is None else [dataclasses.replace(wrapper, collectives=made)]
+            if wrapper is not None or notes.iterations:
+                explained = joined(explained, report_of(*facts, notes))
             faults += [] if self._run.replicas.fault is None else [self._run.replicas.fault]
         report = merged(
             self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
@@ -215,7 +224,25 @@ class RunSession:
             script=self._script.name,
             exit_code=ending.exit_code,
             verbose=self._options.verbose,
+            rank=notes,
         )
+
+    def _notes(
+        self, replicas: ReplicaObserver, rank: Rank, ending: Ending, stalled: StallFacts | None
+    ) -> RankNotes:
+        """Return what this rank noted for a comparison with the others."""
+        error = "" if ending.error is None else typed_message(ending.error).strip().partition("\n")[0]
+        ranks = () if stalled is None or not ending.exit_code else stalled.ranks
+        plain = RankNotes(
+            number=rank.number,
+            world=rank.world,
+            host=socket.gethostname(),
+            backward_passes=self._run.backward_passes,
+            exit_code=ending.exit_code,
+            error=error[:MOST_OF_ERROR],
+            stalled=next((one for one in ranks if one.number == rank.number), None),
+        )
+        return replicas.filled(plain)
 
     def _with_source(self, trainings: list[TrainingReports], faults: list[str]) -> list[TrainingReports]:
         """Evaluate the rules on what stands in the script's source, for the last training of those watched."""
@@ -266,11 +293,10 @@ class RunSession:
                 say(report)
         if self._ranks is None:
             return
-        samples = None if self._run.replicas is None else self._run.replicas.samples()
-        for line in self._ranks.leave(report, samples):
+        for line in self._ranks.leave(report, report.rank):
             say(f"diagnose: {line}")
-        if self._ranks.replicas is not None:
-            self._tell(report_of(self._ranks.replicas, "compared the ranks"), self._told_by(report))
+        if len(self._ranks.notes) > 1:
+            self._tell(compared(self._ranks.notes), self._told_by(report))
 
     def _print(self, report: Report) -> None:
         output, kind = self._options.output, self._options.kind

@@ -16,7 +16,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +28,6 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.system.threads import other_threads, position, stand
 from diagnostics.errors import message_of
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
-from diagnostics.facts.where import Where
 from diagnostics.report.whole_file import write_whole
 
 from .ranks import Exchange, Rank
@@ -50,7 +49,12 @@ class StallWatch:
     """
 
     def __init__(
-        self, rank: Rank, exchange: Exchange, limit: float, on_stall: Callable[[StallFacts], object]
+        self,
+        rank: Rank,
+        exchange: Exchange,
+        limit: float,
+        on_stall: Callable[[StallFacts], object],
+        epochs: Callable[[], tuple[tuple[int, ...], int]] | None = None,
     ) -> None:
         """Prepare.
 
@@ -59,7 +63,9 @@ class StallWatch:
             exchange: of the ranks of the host; the notes lie in its folder.
             limit: seconds.
             on_stall: called in a thread of this library, on one rank, once all have stood for the limit.
+            epochs: returns `StalledRank.epochs` and `drawn`; None if they are not known.
         """
+        self._epochs = epochs
         self._rank, self._exchange, self._limit, self._on_stall = rank, exchange, limit, on_stall
         self._folder = exchange.folder
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
@@ -159,6 +165,7 @@ class StallWatch:
         found, me = stand(self._main), threading.get_ident()
         running = None if self._calls is None else self._calls.current(self._main)
         name, shapes, group = ("", (), ()) if running is None else running
+        epochs, drawn = ((), 0) if self._epochs is None else self._epochs()
         if found is not None and running is None and "_engine_run_backward" in found.functions:
             name = "backward"
         return StalledRank(
@@ -175,6 +182,8 @@ class StallWatch:
             code="" if found is None else found.code,
             inside="" if found is None else found.inside,
             threads=other_threads(self._main, me),
+            epochs=epochs,
+            drawn=drawn,
         )
 
     def _compare(self) -> None:
@@ -206,15 +215,8 @@ def stall_facts(folder: Path, limit: float) -> StallFacts | None:
     for file in sorted(folder.glob(f"*{SUFFIX}")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             note = json.loads(file.read_text("utf-8"))
-            notes.append((int(note["world"]), stalled_rank(note["rank"])))
+            notes.append((int(note["world"]), StalledRank.from_dict(note["rank"])))
     if not notes:
         return None
     ranks = sorted((rank for _, rank in notes), key=lambda rank: rank.number)
     return StallFacts(max(world for world, _ in notes), tuple(ranks), limit)
-
-
-def stalled_rank(note: Mapping[str, Any]) -> StalledRank:
-    """Return a rank from JSON values."""
-    where = note["where"]
-    listed = {name: tuple(note[name]) for name in ("group", "shapes", "threads")}
-    return StalledRank(**{**note, **listed, "where": None if where is None else Where(**where)})

@@ -1,7 +1,8 @@
 """How many bugs `diagnose run` names, and how many healthy programs it alarms.
 
 Each program in broken/ names in a comment the rules that would be right; those in healthy/ must get no error
-and no warning. Write them as other people write theirs: nothing here is tuned to a rule.
+and no warning. Write them as other people write theirs: nothing here is tuned to a rule. A program for several
+processes says so in a comment: torchrun starts it, and what `diagnose join` says of its ranks counts.
 
 $ python tests/recall/measure.py                          # all of them
 $ python tests/recall/measure.py --record                 # and keep the result for the book
@@ -26,18 +27,21 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
-MARK = "# names: "
+MARK, RANKS = "# names: ", "# ranks: "
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
 RECORD = FOLDER / "measured.json"
 LIMIT_S = 300  # of one program
+ENDS_S = 40  # for a launcher that is told to end, which gives its processes 30 seconds
+STALL_S = 20  # a collective of a program that hangs gives up after 40 seconds
 
 
 @dataclass(frozen=True)
 class Program:
-    """A script, and the rules of which any is a right answer; none for a healthy one."""
+    """A script, the rules of which any is a right answer, none for a healthy one, and its number of processes."""
 
     path: Path
     rules: tuple[str, ...]
+    ranks: int = 1
 
     @property
     def is_healthy(self) -> bool:
@@ -96,31 +100,72 @@ def programs(only: str | None = None) -> list[Program]:
     """
     found = []
     for path in sorted((FOLDER / "broken").glob("*.py")):
-        marked = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(MARK)]
+        marked = _marked(path, MARK)
         if len(marked) != 1:
             sys.exit(f"{path}: one line must name the right rules: {MARK}a-rule, another-rule")
-        found.append(Program(path, tuple(marked[0].removeprefix(MARK).split(", "))))
+        found.append(Program(path, tuple(marked[0].split(", ")), _ranks(path)))
     if only is not None:
         return [program for program in found if only in program.rules]
-    return [*found, *(Program(path, ()) for path in sorted((FOLDER / "healthy").glob("*.py")))]
+    healthy = sorted((FOLDER / "healthy").glob("*.py"))
+    return [*found, *(Program(path, (), _ranks(path)) for path in healthy)]
+
+
+def _marked(path: Path, mark: str) -> list[str]:
+    """Return the rest of the lines that begin with a mark."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix(mark) for line in lines if line.startswith(mark)]
+
+
+def _ranks(path: Path) -> int:
+    return int((_marked(path, RANKS) or ["1"])[0])
 
 
 def run(program: Program) -> Outcome:
     """Run one program under `diagnose run`, in a folder of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "diagnostics", "run", "--output", "report.json", str(program.path)]
         try:
-            ended = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S
-            )
+            report, errors = (_report if program.ranks == 1 else _joined_report)(program, folder, environment)
         except subprocess.TimeoutExpired:
             return Outcome(program, failure=f"not over after {LIMIT_S} seconds")
-        report = Path(folder, "report.json")
-        if not report.is_file():
-            return Outcome(program, failure=ended.stderr.strip().rpartition("\n")[2])
-        said = json.loads(report.read_text(encoding="utf-8"))
+    if not report:
+        return Outcome(program, failure=errors.strip().rpartition("\n")[2])
+    said = json.loads(report)
     return Outcome(program, tuple(_flat(said["findings"])), "; ".join(said["faults"]))
+
+
+def _report(program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
+    """Return the JSON report of one process, empty if there is none, and its standard error."""
+    command = [sys.executable, "-m", "diagnostics", "run", "--output", "report.json", str(program.path)]
+    ended = _ended(command, folder, environment)
+    report = Path(folder, "report.json")
+    return report.read_text(encoding="utf-8") if report.is_file() else "", ended.stderr
+
+
+def _joined_report(program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
+    """Return the joined JSON report of several processes, empty if there is none, and its standard error."""
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(program.ranks)]
+    observed = ["-m", "diagnostics", "run", "--stall-timeout", str(STALL_S), "--output", "report.json"]
+    ended = _ended([sys.executable, *launch, *observed, str(program.path)], folder, environment)
+    joined = _ended([sys.executable, "-m", "diagnostics", "join", "--format", "json", "."], folder, environment)
+    return joined.stdout, ended.stderr + joined.stderr
+
+
+def _ended(command: list[str], folder: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; at its time limit a launcher gets the time to end its processes."""
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            out, errors = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            try:
+                process.communicate(timeout=ENDS_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 
 def _flat(findings: list[dict]) -> list[tuple[str, str]]:

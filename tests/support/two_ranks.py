@@ -1,10 +1,34 @@
 """Runs a script on two ranks of this host, as a launcher would start them."""
 
+import json
 import os
+import signal
 import socket
-import subprocess
-import sys
+from contextlib import suppress
 from typing import NamedTuple
+
+MOST_S = 240  # on a busy machine
+DIAGNOSE = "import sys; from diagnostics.cli.main import main; sys.exit(main())"
+PLAIN = "import runpy; runpy.run_path('train.py', run_name='__main__')"
+# A launcher: PyTorch is imported before it begins, so its two ranks need not import it. Both have one parent.
+_LAUNCHER = """
+import json, os, sys
+
+_given = json.loads(os.environ.pop("TWO_RANKS"))
+_children = []
+for _rank in range(2):
+    if (_child := os.fork()) == 0:
+        break
+    _children.append(_child)
+else:
+    print(*_children, flush=True)
+    print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in _children), flush=True)
+    os._exit(0)
+for _number, _name in ((1, "out"), (2, "err")):
+    os.dup2(os.open(f"{_given['streams']}/{_name}{_rank}", os.O_WRONLY | os.O_CREAT), _number)
+os.environ.update(RANK=str(_rank), LOCAL_RANK=str(_rank))
+exec(compile(_given["program"], sys.argv[0], "exec"), {"__name__": "__main__"})
+"""
 
 
 class Ended(NamedTuple):
@@ -21,30 +45,35 @@ def free_port():
         return free.getsockname()[1]
 
 
-def run_two_ranks(folder, text, *options, observed=True, most_s=240):
-    """Run `text` as train.py under `diagnose run`, or plain; all processes have ended afterwards."""
+def run_two_ranks(forks, folder, text, *options, observed=True):
+    """Run `text` as train.py under `diagnose run`, or plain; all processes have ended afterwards.
+
+    Args:
+        forks: of `torch_forks`.
+        folder: the working directory.
+        text: Python.
+        options: of `diagnose run`.
+        observed: whether under `diagnose run`.
+    """
     (folder / "train.py").write_text(text)
-    temporary = folder / "temporary"
-    temporary.mkdir(exist_ok=True)
-    command = ["-m", "diagnostics", "run", *options] if observed else []
+    temporary, streams = folder / "temporary", folder / "streams"
+    for made in (temporary, streams):
+        made.mkdir(exist_ok=True)
+    for old in streams.iterdir():
+        old.unlink()
     place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    place |= {"TMPDIR": str(temporary), "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
-    started = [
-        subprocess.Popen(
-            [sys.executable, *command, "train.py"],
-            cwd=folder,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **place, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-        )
-        for rank in range(2)
-    ]
-    try:
-        told = [process.communicate(timeout=most_s) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    return Ended([process.returncode for process in started], [out for out, _ in told], [err for _, err in told])
+    place |= {"TMPDIR": str(temporary), "COLUMNS": "100"}
+    given = {"program": DIAGNOSE if observed else PLAIN, "streams": str(streams)}
+    arguments = ["diagnose", "run", *options, "train.py"] if observed else ["train.py"]
+    with forks.start(_LAUNCHER, *arguments, folder=folder, TWO_RANKS=json.dumps(given), **place) as launcher:
+        launcher.wait_for("\n")
+        children = [int(number) for number in launcher.said().splitlines()[0].split()]
+        try:
+            codes = launcher.end(MOST_S).stdout.splitlines()[1].split()
+        except BaseException:
+            for child in children:
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            raise
+    told = [[(streams / f"{name}{rank}").read_text() for rank in range(2)] for name in ("out", "err")]
+    return Ended([int(code) for code in codes], *told)

@@ -2,13 +2,15 @@
 
 No collective is made, and nothing is read but at few forward passes: the first one after optimizer step 0, 1, 2,
 4, 8 and so on. Steps are counted, because one rank may evaluate by itself. A sample holds `VALUES` values of
-`PARAMETERS` parameters, and a checksum.
+`PARAMETERS` parameters, a checksum of the batch, and one of each random generator that the script draws from until
+its next forward pass.
 """
 
 from __future__ import annotations
 
 import weakref
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,12 +24,14 @@ from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.facts.ranks.replicas import Sample, WrapperFacts
 
+from .generator_states import generator_states
 from .watch.record.calls.script_line import script_line
 
 PARAMETERS, VALUES = 32, 16
 ROWS = 4_096  # values of a tensor that the checksum covers
 TENSORS = 8  # of the inputs of one call
 FEWEST_ROWS = 8  # values, below which two ranks can have the same by chance
+LOCAL_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 class _Wrapped:
@@ -44,6 +48,10 @@ class _Wrapped:
         self.where: Any = None
         self.comparable = True
         self.samples: dict[int, Sample] = {}
+        self.rows: int | None = None
+        self.local_norms: tuple[str, ...] = ()
+        self.sampled = False  # the forward pass that runs
+        self.drawn: tuple[int, dict[str, int]] | None = None  # states at the end of the sample after so many steps
 
 
 class ReplicaNotes:
@@ -77,12 +85,16 @@ class ReplicaNotes:
             self._steps.remove()
 
     def _observed(self, plain: Any) -> Any:
-        is_compiling, forward = torch.compiler.is_compiling, self._forward
+        is_compiling, forward, returned = torch.compiler.is_compiling, self._forward, self._returned
 
         def observed(wrapper: Any, *arguments: Any, **options: Any) -> Any:
-            if not is_compiling():
-                forward(wrapper, arguments, options)
-            return plain(wrapper, *arguments, **options)
+            if is_compiling():
+                return plain(wrapper, *arguments, **options)
+            wrapped = forward(wrapper, arguments, options)
+            result = plain(wrapper, *arguments, **options)
+            if wrapped is not None and wrapped.sampled:
+                returned(wrapped)
+            return result
 
         return observed
 
@@ -99,16 +111,40 @@ class ReplicaNotes:
         self._all.append(wrapped)
         self._inside[wrapper.module] = self._of_wrapper[wrapper] = wrapped
 
-    def _forward(self, wrapper: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        if self.fault is None and torch.is_grad_enabled():
-            wrapped = self._of_wrapper.get(wrapper)
-            if wrapped is not None and not is_own_run():
-                wrapped.passes += 1
-                wrapped.computed = True
-                if wrapper._join_config.enable:  # for uneven inputs: a rank may soon be an epoch ahead
-                    wrapped.comparable = False
-                if _is_sampled(wrapped.steps) and wrapped.steps not in wrapped.samples and wrapped.comparable:
-                    self._guard.attempt(self._keep, wrapped, wrapper, (*arguments, *options.values()))
+    def _forward(self, wrapper: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> _Wrapped | None:
+        """Take note of a forward pass with gradients, and return its model."""
+        if self.fault is not None or not torch.is_grad_enabled():
+            return None
+        wrapped = self._of_wrapper.get(wrapper)
+        if wrapped is None or is_own_run():
+            return None
+        wrapped.passes += 1
+        wrapped.computed = True
+        if wrapper._join_config.enable:  # for uneven inputs: a rank may soon be an epoch ahead
+            wrapped.comparable = False
+        if wrapped.drawn is not None:
+            self._guard.attempt(self._compare_drawn, wrapped)
+        if _is_sampled(wrapped.steps) and wrapped.steps not in wrapped.samples and wrapped.comparable:
+            self._guard.attempt(self._keep, wrapped, wrapper, (*arguments, *options.values()))
+        return wrapped
+
+    def _returned(self, wrapped: _Wrapped) -> None:
+        wrapped.sampled = False
+        if self.fault is None:
+            self._guard.attempt(self._keep_drawn, wrapped)
+
+    @staticmethod
+    def _keep_drawn(wrapped: _Wrapped) -> None:
+        wrapped.drawn = wrapped.steps, generator_states()
+
+    @staticmethod
+    def _compare_drawn(wrapped: _Wrapped) -> None:
+        """Add to the last sample which generators were drawn from since that forward pass."""
+        assert wrapped.drawn is not None
+        (step, before), wrapped.drawn = wrapped.drawn, None
+        now = generator_states()
+        drawn = {name: (state, now[name]) for name, state in before.items() if now.get(name, state) != state}
+        wrapped.samples[step] = replace(wrapped.samples[step], drawn=drawn)
 
     def _stepped(self, optimizer: Optimizer, *_: Any) -> None:
         if self.fault is None and not is_own_run():
@@ -155,14 +191,37 @@ class ReplicaNotes:
         )
         with torch.no_grad():
             weights = {name: tuple(_some(one, VALUES).cpu().double().tolist()) for name, one in kept}
-        wrapped.samples[wrapped.steps] = Sample(_checksum(inputs), weights)
+        given = _tensors(inputs)
+        wrapped.samples[wrapped.steps] = Sample(_checksum(given), weights)
+        wrapped.sampled = True
+        sizes = [len(one) for one in given if one.dim() > 1]
+        wrapped.rows = max([*sizes[:1], *([] if wrapped.rows is None else [wrapped.rows])], default=None)
+        if wrapped.steps <= 1:  # thawed later, a layer is no longer looked for
+            wrapped.local_norms = tuple(
+                name for name, one in wrapper.module.named_modules() if type(one) in LOCAL_NORMS and one.training
+            )
 
     def facts(self) -> WrapperFacts | None:
         """Return how the model that was called most was called; None if no model was wrapped."""
         if not self._all:
             return None
         one = max(self._all, key=lambda one: one.passes + one.bare)
-        return WrapperFacts(one.name, one.world, one.passes, one.bare, one.steps, one.added, one.where)
+        return WrapperFacts(
+            one.name,
+            one.world,
+            one.passes,
+            one.bare,
+            one.steps,
+            one.added,
+            one.where,
+            rows=one.rows,
+            local_norms=one.local_norms,
+        )
+
+    @property
+    def joined(self) -> bool:
+        """Whether a wrapper was called within `join()`."""
+        return any(not one.comparable for one in self._all)
 
     def samples(self) -> tuple[str, dict[int, Sample]] | None:
         """Return class and samples of the first model that was compared; None if there is none.
@@ -187,11 +246,8 @@ def _some(tensor: Tensor, count: int) -> Tensor:
     return flat[:: max(1, flat.numel() // count)][:count]
 
 
-def _checksum(inputs: tuple[Any, ...]) -> int | None:
-    """Return a checksum of the tensors among a model's inputs.
-
-    Of all of them: masks alone are the same on two ranks wherever no row is padded.
-    """
+def _tensors(inputs: tuple[Any, ...]) -> list[Tensor]:
+    """Return the tensors among a model's inputs."""
     parts = [
         part
         for given in inputs
@@ -199,8 +255,16 @@ def _checksum(inputs: tuple[Any, ...]) -> int | None:
             given.values() if isinstance(given, dict) else given if isinstance(given, list | tuple) else [given]
         )
     ]
+    return [part for part in parts if _is_plain(part)]
+
+
+def _checksum(inputs: list[Tensor]) -> int | None:
+    """Return a checksum of a model's inputs.
+
+    Of all of them: masks alone are the same on two ranks wherever no row is padded.
+    """
     found = None
-    for part in [part for part in parts if _is_plain(part) and part.numel() >= FEWEST_ROWS][:TENSORS]:
+    for part in [part for part in inputs if part.numel() >= FEWEST_ROWS][:TENSORS]:
         values = _some(part, ROWS).to("cpu", copy=True).contiguous()
         found = zlib.crc32(values.view(torch.uint8).numpy().tobytes(), part.numel() if found is None else found)
     return found

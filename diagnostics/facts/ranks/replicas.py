@@ -22,6 +22,8 @@ class WrapperFacts:
         added: names of parameters that an optimizer trains, and that the module did not have when it was wrapped.
         where: a line that called the module by itself; None if none did.
         collectives: that the script has made, other than the wrapper's; None if they were not counted.
+        rows: of a batch on one rank, the most that were seen; None if it is not known.
+        local_norms: names of the batch norm layers that use the statistics of one rank's rows in training.
     """
 
     described: ClassVar[str] = "a model in DistributedDataParallel on several ranks"
@@ -34,6 +36,8 @@ class WrapperFacts:
     added: tuple[str, ...] = ()
     where: Where | None = None
     collectives: int | None = None
+    rows: int | None = None
+    local_norms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,14 @@ class Sample:
     Attributes:
         rows: checksum of the tensors of the input; None if there are none, or they hold too little to compare.
         weights: by parameter, some of its values, the same places on every rank.
+        drawn: by random generator (``torch``, ``cuda``, ``numpy``, ``random``), checksums of its state at the end
+        of
+            this forward pass and at the start of the next, where random numbers were drawn between the two.
     """
 
     rows: int | None
     weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    drawn: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from diagnostics.facts.where import Where
 
@@ -27,6 +29,8 @@ class StalledRank:
         code: of that line.
         inside: the innermost function that runs there: ``torch/serialization.py:944 in save``.
         threads: the innermost lines of other threads, as ``name: file:line in function``.
+        epochs: batches of each iteration over a loader that has ended, and in which it trained.
+        drawn: batches of the iteration that it is in; 0 if in none.
     """
 
     number: int
@@ -42,6 +46,19 @@ class StalledRank:
     code: str = ""
     inside: str = ""
     threads: tuple[str, ...] = ()
+    epochs: tuple[int, ...] = ()
+    drawn: int = 0
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> StalledRank:
+        """Read what `dataclasses.asdict` has returned, also after a way through JSON.
+
+        Raises:
+            KeyError, TypeError: it is something else.
+        """
+        where = written["where"]
+        listed = {name: tuple(written[name]) for name in ("group", "shapes", "threads", "epochs")}
+        return cls(**{**written, **listed, "where": None if where is None else Where(**where)})
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,71 @@
-"""Observes the models that a script shares between its ranks, by DistributedDataParallel."""
+"""Observes what a rank may have in common with the others: a shared model, its loaders, sharded gradients."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import message_of
-from diagnostics.facts.ranks.replicas import Sample, WrapperFacts
+from diagnostics.facts.ranks.notes import RankNotes
+from diagnostics.facts.ranks.replicas import WrapperFacts
 
 if TYPE_CHECKING:
+    from diagnostics.collectors.pytorch.rank_loaders import LoaderNotes
     from diagnostics.collectors.pytorch.replicas import ReplicaNotes
+    from diagnostics.collectors.pytorch.sharded_clips import ShardedClips
 
 
 class ReplicaObserver:
     """Observes from its creation on, once PyTorch is imported."""
 
-    def __init__(self, at_close: contextlib.ExitStack) -> None:
+    def __init__(self, at_close: contextlib.ExitStack, world: int) -> None:
+        """Prepare.
+
+        Args:
+            at_close: takes what is to be undone.
+            world: number of ranks.
+        """
         self._notes: ReplicaNotes | None = None
-        self._patches, self._at_close = Patches(), at_close
+        self._loaders: LoaderNotes | None = None
+        self._clips: ShardedClips | None = None
+        self._patches, self._at_close, self._world = Patches(), at_close, world
         self._fault: Exception | None = None
         at_close.callback(self._patches.undo)
-        at_close.callback(after_import("torch.nn.parallel.distributed", self._with_torch))
+        at_close.callback(after_import("torch.nn.parallel.distributed", self._with_wrapper))
+        at_close.callback(after_import("torch", self._with_torch))
+        at_close.callback(after_import("torch.distributed.fsdp.fully_sharded_data_parallel", self._with_sharding))
 
-    def _with_torch(self, module: ModuleType) -> None:
+    def _with_wrapper(self, module: ModuleType) -> None:
         self._kind = module.DistributedDataParallel
         self._patches.after(module.DistributedDataParallel, "__init__", self._made)
+
+    def _with_torch(self, torch: ModuleType) -> None:
+        if not hasattr(torch, "nn"):
+            return  # the script has its own `torch.py`
+        try:
+            from diagnostics.collectors.pytorch.rank_loaders import LoaderNotes
+
+            self._loaders = LoaderNotes(self._world)
+            self._at_close.callback(self._loaders.close)
+            self._loaders.attach(self._patches)
+        except Exception as fault:
+            self._fault = fault
+
+    def _with_sharding(self, module: ModuleType) -> None:
+        try:
+            from diagnostics.collectors.pytorch.sharded_clips import ShardedClips
+
+            if self._loaders is not None:
+                patches = Patches()  # over those of other observers, so it is undone before them
+                self._at_close.callback(patches.undo)
+                self._clips = ShardedClips(self._loaders)
+                self._clips.attach(module.FullyShardedDataParallel, patches)
+        except Exception as fault:
+            self._fault = fault
 
     def _made(self, wrapper: Any, *_: Any, result: Any = None, **__: Any) -> None:
         """Begin with the first wrapper: a script without one imports nothing more."""
@@ -45,7 +83,11 @@ class ReplicaObserver:
     @property
     def fault(self) -> str | None:
         """What ended the comparison, if this library failed."""
-        fault = self._fault or (None if self._notes is None else self._notes.fault)
+        faults = [
+            self._fault,
+            *(one.fault for one in (self._notes, self._loaders, self._clips) if one is not None),
+        ]
+        fault = next((one for one in faults if one is not None), None)
         return None if fault is None else f"comparing ranks ended: {type(fault).__name__}: {message_of(fault)}"
 
     def called(self, module: Any) -> None:
@@ -57,6 +99,18 @@ class ReplicaObserver:
         """Return how the script calls its wrapped model; None if it has none."""
         return None if self._notes is None else self._notes.facts()
 
-    def samples(self) -> tuple[str, dict[int, Sample]] | None:
-        """Return class and samples of the wrapped model; None if there is none."""
-        return None if self._notes is None else self._notes.samples()
+    def epochs(self) -> tuple[tuple[int, ...], int]:
+        """Return how many batches each iteration over a loader gave, see `LoaderNotes.epochs`."""
+        if self._loaders is None or (self._notes is not None and self._notes.joined):
+            return (), 0
+        return self._loaders.epochs()
+
+    def filled(self, notes: RankNotes) -> RankNotes:
+        """Return the notes of this rank, with what was observed."""
+        if self._notes is not None:
+            model, samples = self._notes.samples() or ("", {})
+            notes = dataclasses.replace(notes, model=model, samples=samples, joined=self._notes.joined)
+        if self._loaders is not None:
+            iterations, batches = self._loaders.iterations(), self._loaders.batches
+            notes = dataclasses.replace(notes, iterations=iterations, batches=batches)
+        return notes if self._clips is None else dataclasses.replace(notes, clipped=self._clips.clipped)

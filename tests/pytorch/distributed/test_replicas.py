@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from tests.support.two_ranks import run_two_ranks
-
 HEALTHY = """\
 import torch
 import torch.distributed as dist
@@ -105,10 +103,10 @@ def rules(report):
 
 @pytest.mark.slow
 class TestHealthy:
-    def test_is_silent_and_trains_to_the_same_bits(self, tmp_path):
-        codes, outputs, errors = run_two_ranks(tmp_path, HEALTHY, "--output", "r.json")
+    def test_is_silent_and_trains_to_the_same_bits(self, two_ranks, tmp_path):
+        codes, outputs, errors = two_ranks(HEALTHY, "--output", "r.json")
         assert codes == [0, 0], errors
-        assert run_two_ranks(tmp_path, HEALTHY, observed=False).outputs == outputs
+        assert two_ranks(HEALTHY, observed=False).outputs == outputs
         assert [line for line in "".join(errors).splitlines() if "report is in" not in line] == []
         for name in ("r.json", "r.rank1.json"):
             report = json.loads((tmp_path / name).read_text())
@@ -116,8 +114,8 @@ class TestHealthy:
         assert list((tmp_path / "temporary").iterdir()) == []
 
     @pytest.mark.parametrize("text", [ACCUMULATED, UNEVEN, SHARDED], ids=["accumulation", "join", "FSDP2"])
-    def test_another_healthy_program_is_silent(self, tmp_path, text):
-        codes, _, errors = run_two_ranks(tmp_path, text)
+    def test_another_healthy_program_is_silent(self, two_ranks, text):
+        codes, _, errors = two_ranks(text)
         assert codes == [0, 0], errors
         assert "Nothing found." in errors[0]
         assert "compared the ranks" not in "".join(errors)
@@ -126,8 +124,8 @@ class TestHealthy:
 
 @pytest.mark.slow
 class TestBroken:
-    def test_a_wrapper_that_is_not_called(self, tmp_path):
-        codes, _, errors = run_two_ranks(tmp_path, BYPASSED, "--output", "r.json")
+    def test_a_wrapper_that_is_not_called(self, two_ranks, tmp_path):
+        codes, _, errors = two_ranks(BYPASSED, "--output", "r.json")
         assert codes == [0, 0], errors
         report = json.loads((tmp_path / "r.json").read_text())
         (finding,) = report["findings"]
@@ -137,21 +135,21 @@ class TestBroken:
             "        loss = nn.functional.cross_entropy(net(x), y)"
         )
 
-    def test_steps_on_gradients_that_were_not_averaged(self, tmp_path):
-        codes, _, errors = run_two_ranks(tmp_path, STEP_WITHIN_NO_SYNC)
+    def test_steps_on_gradients_that_were_not_averaged(self, two_ranks, tmp_path):
+        codes, _, errors = two_ranks(STEP_WITHIN_NO_SYNC)
         assert codes == [0, 0], errors
         (told,) = (err for err in errors if "error: diverged-replicas" in err)
         said = " ".join(told.split())
         assert "The replicas of Sequential differ since a step after step 0: after step 1, " in said
 
-    def test_ranks_that_are_fed_the_same_rows(self, tmp_path):
-        codes, _, errors = run_two_ranks(tmp_path, SAME_ROWS)
+    def test_ranks_that_are_fed_the_same_rows(self, two_ranks, tmp_path):
+        codes, _, errors = two_ranks(SAME_ROWS)
         assert codes == [0, 0], errors
         (told,) = (err for err in errors if "warning: ranks-share-rows" in err)
         assert "Ranks 0 and 1 were fed the same batch" in " ".join(told.split())
 
-    def test_a_layer_that_is_added_after_wrapping(self, tmp_path):
-        codes, _, errors = run_two_ranks(tmp_path, GROWN, "--output", "r.json")
+    def test_a_layer_that_is_added_after_wrapping(self, two_ranks, tmp_path):
+        codes, _, errors = two_ranks(GROWN, "--output", "r.json")
         assert codes == [0, 0], errors
         report = json.loads((tmp_path / "r.json").read_text())
         assert "bypassed-wrapper" in rules(report)

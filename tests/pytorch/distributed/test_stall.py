@@ -6,8 +6,6 @@ import textwrap
 
 import pytest
 
-from tests.support.two_ranks import run_two_ranks
-
 TRAIN = """\
 import time
 from datetime import timedelta
@@ -51,11 +49,16 @@ LATE = """
 """
 
 
-def both(folder, here, *options, limit=100, **how):
-    text = TRAIN.replace("LIMIT", str(limit))
-    return run_two_ranks(
-        folder, text.replace("    # HERE\n", textwrap.indent(textwrap.dedent(here), "    ")), *options, **how
-    )
+@pytest.fixture
+def both(two_ranks):
+    """Run `TRAIN` with lines in place of its comment, on both ranks."""
+
+    def run(here, *options, limit=100, **how):
+        text = TRAIN.replace("LIMIT", str(limit))
+        lines = textwrap.indent(textwrap.dedent(here), "    ")
+        return two_ranks(text.replace("    # HERE\n", lines), *options, **how)
+
+    return run
 
 
 def line_of(folder, text):
@@ -68,8 +71,8 @@ def joined(text):
 
 @pytest.mark.slow
 class TestStall:
-    def test_names_the_two_calls_while_it_lasts_and_after_the_library_gave_up(self, tmp_path):
-        codes, _, errors = both(tmp_path, BRANCH, "--stall-timeout", "1.5", "--output", "r.json", limit=8)
+    def test_names_the_two_calls_while_it_lasts_and_after_the_library_gave_up(self, both, tmp_path):
+        codes, _, errors = both(BRANCH, "--stall-timeout", "1.5", "--output", "r.json", limit=8)
         assert codes == [1, 1]
         told = [err for err in errors if "error: mismatched-collective" in err]
         assert len(told) == 1, errors  # one rank for both
@@ -83,19 +86,19 @@ class TestStall:
             assert report["faults"] == []
         assert list((tmp_path / "temporary").iterdir()) == []
 
-    def test_names_the_rank_that_does_not_come(self, tmp_path):
+    def test_names_the_rank_that_does_not_come(self, both, tmp_path):
         here = LATE.replace("SLEEP", "12")
-        codes, _, errors = both(tmp_path, here, "--stall-timeout", "1.5", limit=8)
+        codes, _, errors = both(here, "--stall-timeout", "1.5", limit=8)
         assert codes[0] == 1
         (told,) = (err for err in errors if "no step ends on 2 ranks of 2" in err)
         place = f"train.py:{line_of(tmp_path, 'time.sleep')}"
         assert f"Rank 1 stands at {place} (time.sleep(12)), and rank 0 waits in all_reduce" in joined(told)
 
-    def test_a_pause_is_not_told_and_nothing_changes(self, tmp_path):
+    def test_a_pause_is_not_told_and_nothing_changes(self, both, tmp_path):
         here = LATE.replace("SLEEP", "4")  # a note is written after 3 seconds
-        codes, outputs, errors = both(tmp_path, here, "--stall-timeout", "12")
+        codes, outputs, errors = both(here, "--stall-timeout", "12")
         assert codes == [0, 0], errors
         assert "no step ends" not in "".join(errors)
         assert "Nothing found." in errors[0]
         assert list((tmp_path / "temporary").iterdir()) == []
-        assert both(tmp_path, here.replace("(4)", "(0)"), observed=False).outputs == outputs
+        assert both(here.replace("(4)", "(0)"), observed=False).outputs == outputs

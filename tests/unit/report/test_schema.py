@@ -12,6 +12,7 @@ import diagnostics
 from diagnostics import Finding, Report
 from diagnostics.engine.finding import SEVERITIES, STAGES
 from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.where import Where
 from diagnostics.report.report import StageResult, Status
 
@@ -25,7 +26,7 @@ CRASH = CrashFacts("ValueError", "no", (FrameFacts("train.py", 3, "main"),), liv
 WHOLE = Report(
     "ran train.py", (FINDING,), (StageResult("batch", "passed", "seen"),), {"future-leak": "needs more"},
     crash=CRASH, faults=("failed",), script="train.py", exit_code=1, ignored={"dead-units": "on purpose"},
-    ignored_in_vain=("future-leak",),
+    ignored_in_vain=("future-leak",), rank=RankNotes(1, 2, "node"),
 )  # fmt: skip
 
 

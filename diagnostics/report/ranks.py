@@ -1,0 +1,46 @@
+"""Reports on what several ranks have in common, from the notes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from diagnostics.facts.ranks.notes import JoinedNotes, RankNotes
+from diagnostics.facts.ranks.replicas import ReplicaFacts
+from diagnostics.facts.ranks.stall import StallFacts
+
+from .build import evaluated, new_evaluator
+from .report import Report, StageResult
+
+
+def report_of(*facts: Any, title: str = "", stages: Iterable[StageResult] = ()) -> Report:
+    """Return what the rules say of facts about ranks; not grouped by cause yet."""
+    evaluator = new_evaluator()
+    findings = [*evaluator.add(*facts), *evaluator.close_phase()]
+    return evaluated(title, evaluator, findings, [type(fact) for fact in facts], stages=tuple(stages))
+
+
+def compared(notes: Sequence[RankNotes], *, with_stalls: bool = False) -> Report:
+    """Return what the rules say of ranks side by side; not grouped by cause yet.
+
+    Args:
+        notes: of different ranks.
+        with_stalls: whether to compare where they stood, too, which ranks of one host do while they run.
+    """
+    facts: list[Any] = [JoinedNotes({one.number: one for one in notes})]
+    if (replicas := _replicas(notes)) is not None:
+        facts.append(replicas)
+    stalled = tuple(one.stalled for one in notes if one.stalled is not None)
+    if with_stalls and stalled:
+        limit = min(one.idle for one in stalled)
+        facts.append(StallFacts(max(one.world for one in notes), stalled, limit))
+    return report_of(*facts, title="compared the ranks")
+
+
+def _replicas(notes: Sequence[RankNotes]) -> ReplicaFacts | None:
+    """Return what all ranks had, if all share one model."""
+    ranks = {one.number: one.samples for one in notes}
+    models = {one.model for one in notes}
+    if len(models) != 1 or "" in models or len(ranks) < 2:
+        return None
+    return ReplicaFacts(models.pop(), ranks)

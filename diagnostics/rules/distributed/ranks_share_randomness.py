@@ -1,0 +1,89 @@
+"""See `RanksShareRandomness`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.ranks.notes import JoinedNotes, RankNotes
+from diagnostics.text.join import listed
+
+FEWEST_STEPS = 3
+FEWEST_BATCHES = 4  # of an epoch: at its start a loader draws a seed, which would look the same
+GENERATORS = {"torch": "torch", "cuda": "torch.cuda", "numpy": "numpy.random", "random": "random"}
+
+
+class RanksShareRandomness(Rule):
+    """The ranks draw the same random numbers for different rows.
+
+    ## What it does
+    Under `diagnose run` of several processes, each rank keeps checksums of the global random generators, at the
+    end of the forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, and at the start of the next. Where
+    numbers were drawn between the two, as for noise, diffusion time steps, mixup or augmentation, the ranks are
+    compared.
+
+    ## Why it is bad
+    All ranks add the same noise, and crop and flip alike. The average of their gradients is over that many rows,
+    and over one draw of the noise: its variance is that of one rank. Diffusion models suffer most, where all ranks
+    train at the same time steps.
+
+    ## Example
+    ```python
+    torch.manual_seed(42)                       # on every rank
+    noisy = inputs + torch.randn_like(inputs)
+    ```
+
+    ## Instead
+    ```python
+    torch.manual_seed(42 + dist.get_rank())     # after the model was made
+    noisy = inputs + torch.randn_like(inputs)
+    ```
+
+    ## Thresholds
+    In at least three compared steps, and in each of them, all ranks drew from the same state; the rows differed.
+
+    ## Known problems
+    A note, for it may be meant so. Numbers that the workers of a loader draw are not compared, and neither is
+    dropout, which is drawn within the forward pass.
+
+    ## Sources
+    github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation of
+    `accelerate.utils.set_seed` (device_specific).
+    """
+
+    severity = "note"
+
+    @check
+    def from_ranks(self, joined: JoinedNotes) -> Finding | None:
+        """Compare the generators' states."""
+        ranks = [notes for _, notes in sorted(joined.ranks.items()) if notes.samples]
+        steps = sorted(set.intersection(*(set(notes.samples) for notes in ranks))) if ranks else []
+        drawn = [step for step in steps if all(notes.samples[step].drawn for notes in ranks)]
+        if len(ranks) < 2 or len(drawn) < FEWEST_STEPS or any(_is_short(notes) for notes in ranks):
+            raise NotApplicable(
+                "needs two ranks that share a model, and that draw random numbers between its passes"
+            )
+        rows = [tuple(notes.samples[step].rows for step in drawn) for notes in ranks]
+        same = [name for name in GENERATORS if all(_is_same(ranks, step, name) for step in drawn)]
+        if not same or len(set(rows)) < len(rows):
+            return None
+        named = [GENERATORS[name] for name in same]
+        return self.found(
+            f"Ranks {listed(notes.number for notes in ranks)} were fed different rows, and drew the same random "
+            f"numbers from {listed(named)} between their forward passes, in each of the {len(drawn)} steps "
+            "compared: noise, time steps or augmentation are the same on every rank.",
+            fix=(
+                "torch.manual_seed(SEED + dist.get_rank()) once the model is made; Accelerate: "
+                "set_seed(SEED, device_specific=True)",
+                "nothing, if it is meant so",
+            ),
+            evidence={"generators": named, "steps": drawn, "ranks": [notes.number for notes in ranks]},
+        )
+
+
+def _is_short(notes: RankNotes) -> bool:
+    return any(one.batches < FEWEST_BATCHES for one in notes.iterations if one.ended)
+
+
+def _is_same(ranks: list[RankNotes], step: int, name: str) -> bool:
+    states = {notes.samples[step].drawn.get(name) for notes in ranks}
+    return len(states) == 1 and None not in states

@@ -1,0 +1,105 @@
+"""See `RanksShuffleApart`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.ranks.notes import Iteration, JoinedNotes
+from diagnostics.text.join import listed
+
+MAX_NAMED = 6  # ranks in the message
+
+
+class RanksShuffleApart(Rule):
+    """Each rank takes its share from an order or a split of its own.
+
+    ## What it does
+    Under `diagnose run` of several processes, notes of each loader that is iterated over for training, and that
+    gives each rank a share of the rows, the seed and the epoch of its `DistributedSampler`, and a checksum of the
+    indices of a `Subset`, as `random_split` makes it. When the ranks have ended, these are compared.
+
+    ## Why it is bad
+    The ranks' shares are disjoint only if all take them from the same order. With seeds of their own, some rows
+    are drawn twice in an epoch, and others not at all. With splits of their own, the rows that one rank holds out
+    are trained on by another: the model has seen what it is evaluated on, and the score is too good.
+
+    ## Example
+    ```python
+    torch.manual_seed(42 + rank)
+    train, held_out = random_split(dataset, [0.8, 0.2])         # another split on every rank
+    sampler = DistributedSampler(train)
+    ```
+
+    ## Instead
+    ```python
+    train, held_out = random_split(dataset, [0.8, 0.2], generator=torch.Generator().manual_seed(42))
+    sampler = DistributedSampler(train)
+    ```
+
+    ## Thresholds
+    None: one difference is enough, in the same iteration, over datasets of the same length.
+
+    ## Known problems
+    Splits other than a `Subset` are not compared, such as that of `Dataset.train_test_split` without a seed.
+
+    ## Sources
+    The documentation of `DistributedSampler` (seed: "identical across all processes");
+    github.com/Lightning-AI/pytorch-lightning/issues/7728, github.com/huggingface/accelerate/issues/2393.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_ranks(self, joined: JoinedNotes) -> Finding | None:
+        """Compare the iterations one by one."""
+        ranks = {number: notes.iterations for number, notes in sorted(joined.ranks.items()) if notes.iterations}
+        if len(ranks) < 2:
+            raise NotApplicable("needs the loaders of two ranks that train")
+        compared = False
+        for turn, at_once in enumerate(zip(*ranks.values(), strict=False)):
+            if len({one.size for one in at_once}) > 1 or at_once[0].size is None:
+                continue
+            parts, orders = [one.part for one in at_once], [one.shuffled for one in at_once]
+            compared |= None not in parts or None not in orders
+            if None not in parts and len(set(parts)) > 1:
+                return self._split(list(ranks), at_once, turn)
+            if None not in orders and len(set(orders)) > 1:
+                return self._shuffled(list(ranks), at_once, turn)
+        if not compared:
+            raise NotApplicable("needs a DistributedSampler that shuffles, or a subset that is shared out")
+        return None
+
+    def _split(self, ranks: list[int], at_once: tuple[Iteration, ...], turn: int) -> Finding:
+        return self.found(
+            f"Ranks {listed(ranks, most=MAX_NAMED)} hold different subsets of {at_once[0].size:,} training rows, "
+            "and each takes its share of its own: they were split by different random numbers. Rows that one rank "
+            "holds out for evaluation are trained on by another.",
+            fix=(
+                "random_split(dataset, lengths, generator=torch.Generator().manual_seed(42)), alike on all ranks",
+                "split on one rank, write the indices to a file, and read it on all",
+            ),
+            evidence={"ranks": ranks, "size": at_once[0].size, "iteration": turn},
+        )
+
+    def _shuffled(self, ranks: list[int], at_once: tuple[Iteration, ...], turn: int) -> Finding:
+        orders = {rank: one.shuffled for rank, one in zip(ranks, at_once, strict=True)}
+        told = listed(
+            (f"{seed} and {epoch} on rank {rank}" for rank, (seed, epoch) in _known(orders).items()),
+            most=MAX_NAMED,
+        )
+        return self.found(
+            f"The DistributedSamplers of the ranks shuffle differently: seed and epoch are {told}. The ranks' "
+            "shares then overlap: some rows are drawn several times in an epoch, and others not at all.",
+            fix=(
+                "DistributedSampler(dataset, seed=SEED) and set_epoch(epoch) with the same numbers on every rank",
+                "different seeds for augmentation only: torch.manual_seed(SEED + rank)",
+            ),
+            evidence={
+                "orders": {str(rank): list(order) for rank, order in _known(orders).items()},
+                "iteration": turn,
+            },
+        )
+
+
+def _known(orders: dict[int, tuple[int, int] | None]) -> dict[int, tuple[int, int]]:
+    return {rank: order for rank, order in orders.items() if order is not None}

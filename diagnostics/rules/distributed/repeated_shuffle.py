@@ -1,0 +1,78 @@
+"""See `RepeatedShuffle`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.ranks.notes import Iteration, RankNotes
+from diagnostics.text.join import count_of
+
+FEWEST_BATCHES = 2  # of an epoch: one batch holds the same rows in any order
+
+
+class RepeatedShuffle(Rule):
+    """A DistributedSampler shuffles every epoch into the same order: `set_epoch` was not called.
+
+    ## What it does
+    Under `diagnose run` of several processes, notes seed and epoch of a `DistributedSampler(shuffle=True)` each
+    time its loader is iterated over for training. The order depends on these two alone.
+
+    ## Why it is bad
+    Every epoch gives the same batches in the same order, and each rank sees the same share of the rows for the
+    whole training: the gradient noise that shuffling is for is the same each time, and no rank ever sees the rows
+    of another. The loss still falls, so nothing shows it.
+
+    ## Example
+    ```python
+    for epoch in range(EPOCHS):
+        for inputs, targets in loader:
+    ```
+
+    ## Instead
+    ```python
+    for epoch in range(EPOCHS):
+        sampler.set_epoch(epoch)
+        for inputs, targets in loader:
+    ```
+
+    ## Thresholds
+    All iterations over a dataset with one optimizer, at least two, had the same order, of at least two batches.
+
+    ## Known problems
+    A sampler with an `__iter__` of its own is not looked at. Neither is an order that is meant to stay the same,
+    without `shuffle`.
+
+    ## Sources
+    The documentation of `torch.utils.data.distributed.DistributedSampler` (warning on `set_epoch`).
+    """
+
+    severity = "warning"
+
+    @check
+    def from_notes(self, notes: RankNotes) -> Finding | None:
+        """Compare the orders of the iterations over each dataset."""
+        groups: dict[tuple[int, int], list[Iteration]] = {}
+        for one in notes.iterations:
+            if one.shuffled is not None and one.batches >= FEWEST_BATCHES:
+                groups.setdefault((one.dataset, one.optimizer), []).append(one)
+        repeated = [group for group in groups.values() if len(group) > 1]
+        if not repeated:
+            raise NotApplicable(
+                "needs two iterations for training over a loader with a shuffling DistributedSampler"
+            )
+        same = next((group for group in repeated if len({one.shuffled for one in group}) == 1), None)
+        if same is None or same[0].shuffled is None:
+            return None
+        seed, epoch = same[0].shuffled
+        return self.found(
+            f"{count_of(len(same), 'iteration')} over the training rows had the same order: the "
+            f"DistributedSampler shuffles by its seed and its epoch, which were {seed} and {epoch} each time. "
+            "Without set_epoch every epoch has the same batches, and this rank never sees the rows of another.",
+            fix="sampler.set_epoch(epoch) at the start of each epoch, before the loop over the loader",
+            evidence={
+                "iterations": len(same),
+                "seed": seed,
+                "epoch": epoch,
+                "batches": [one.batches for one in same],
+            },
+        )

@@ -1,0 +1,139 @@
+"""See `UnevenBatches`."""
+
+from __future__ import annotations
+
+import re
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.ranks.notes import JoinedNotes, RankNotes
+from diagnostics.facts.ranks.stall import StalledRank, StallFacts
+from diagnostics.rules.shared.stall import by_call, call, duration, elsewhere, waiting
+from diagnostics.text.join import count_of
+
+LOST = re.compile(
+    r"closed by peer|reset by peer|broken pipe|connection refused|remote process exited|timed? ?out|aborted|"
+    r"failed to (?:recv|send|connect)|store gone|no longer alive",
+    re.IGNORECASE,
+)
+"""In the messages of gloo, NCCL and PyTorch's store, where the other side is gone."""
+
+
+class UnevenBatches(Rule):
+    """The ranks have different numbers of batches, and the one with more waits for ranks that are done.
+
+    ## What it does
+    Under `diagnose run` of several processes, each rank counts the batches that a DataLoader gives while it
+    trains, and its backward passes. It compares them when no rank moves any more, and when a rank ended by itself
+    while another failed because the connection to it was gone.
+
+    ## Why it is bad
+    Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
+    must make it. A rank with one more batch waits in it, until the time limit ends the job. In every epoch but the
+    last, its extra step meets the first step of the others' next epoch, and nobody notices.
+
+    ## Example
+    ```python
+    mine = rows[rank::world]                        # 13 rows on rank 0, 12 on rank 1
+    loader = DataLoader(mine, batch_size=4)         # 4 batches, and 3
+    ```
+
+    ## Instead
+    ```python
+    loader = DataLoader(rows, batch_size=4, sampler=DistributedSampler(rows))       # pads to equal shares
+    ```
+
+    ## Thresholds
+    None: one batch more is enough. It is found only with the hang or the failure that follows.
+
+    ## Known problems
+    Within `model.join()` ranks may have different numbers of batches, and nothing is said. Batches that come from
+    no DataLoader are counted by their backward passes alone, once a rank has ended.
+
+    ## Sources
+    The documentation of `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed Training
+    with Uneven Inputs Using the Join Context Manager".
+    """
+
+    severity = "error"
+    causes = ("mismatched-collective", "stalled-rank", "collective-timeout")
+
+    @check
+    def from_stall(self, stall: StallFacts) -> Finding | None:
+        """Compare the batches of ranks that stand still in different places."""
+        waits = waiting(stall)
+        known = [rank for rank in stall.ranks if rank.epochs or rank.drawn]
+        if not waits or len(known) < 2:
+            raise NotApplicable("needs the batches of two ranks, one of which waits in a collective")
+        if len(by_call(waits)) < 2 and not elsewhere(stall):
+            return None  # all wait in the same call: nobody has left
+        for less in known:
+            for more in known:
+                epoch = _further(less, more)
+                if epoch is None or not more.collective:
+                    continue
+                return self._found(
+                    f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has moved. In iteration "
+                    f"{epoch + 1} over its training loader rank {less.number} got "
+                    f"{count_of(less.epochs[epoch], 'batch', 'batches')}, and rank {more.number} more; rank "
+                    f"{more.number} waits in {call(more)} for a rank that is done.",
+                    {str(rank.number): [*rank.epochs, *([rank.drawn] if rank.drawn else [])] for rank in known},
+                    more,
+                )
+        return None
+
+    @check
+    def from_ranks(self, joined: JoinedNotes) -> Finding | None:
+        """Compare a rank that ended by itself with one that lost the connection."""
+        done = [rank for rank in joined.ranks.values() if rank.exit_code == 0 and not rank.error]
+        lost = [rank for rank in joined.ranks.values() if rank.exit_code and LOST.search(rank.error)]
+        if not done or not lost or any(rank.joined for rank in joined.ranks.values()):
+            raise NotApplicable("needs a rank that ended by itself, and one that lost the connection to it")
+        for less in done:
+            for more in lost:
+                if (counted := _counted(less, more)) is None:
+                    continue
+                kind, fewer, further = counted
+                return self._found(
+                    f"Rank {less.number} ended after {count_of(fewer, *kind)}, and rank {more.number} failed in "
+                    f"number {further:,}: it waited for a rank that was done ({more.error}).",
+                    {
+                        str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
+                        for rank in joined.ranks.values()
+                    },
+                    None,
+                )
+        return None
+
+    def _found(self, message: str, batches: dict[str, object], rank: StalledRank | None) -> Finding:
+        return self.found(
+            f"{message} Every step is a collective, so all ranks must make equally many.",
+            fix=FIX,
+            evidence={"batches": batches},
+            where=None if rank is None else rank.where,
+        )
+
+
+FIX: Fix = (
+    "DistributedSampler(dataset), which gives every rank equally many rows, and drop_last=True for the loader",
+    "with model.join(): around the epoch, which answers for the ranks that are done",
+    "of a stream: the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), and "
+    "islice(loader, count)",
+)
+
+
+def _further(less: StalledRank, more: StalledRank) -> int | None:
+    """Return the first iteration in which one rank got fewer batches than the other; None if there is none."""
+    theirs = [*more.epochs, more.drawn]
+    return next((n for n, ended in enumerate(less.epochs) if n < len(theirs) and ended < theirs[n]), None)
+
+
+def _counted(less: RankNotes, more: RankNotes) -> tuple[tuple[str, str], int, int] | None:
+    """Return what one rank had fewer of, and how many each had; None if neither is so."""
+    kinds = {
+        ("batch", "batches"): (less.batches, more.batches),
+        ("backward pass", "backward passes"): (less.backward_passes, more.backward_passes),
+    }
+    if any(fewer > further for fewer, further in kinds.values()):
+        return None
+    return next(((kind, *pair) for kind, pair in kinds.items() if 0 < pair[0] < pair[1]), None)

@@ -1,0 +1,77 @@
+"""See `ClippedByLocalNorm`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.ranks.notes import JoinedNotes
+from diagnostics.text.join import listed
+
+DIFFERENT = 0.01
+"""Relative difference of two ranks' norms. The norm over all shards is one number, up to rounding (about 1e-6)."""
+MAX_NAMED = 6
+
+
+class ClippedByLocalNorm(Rule):
+    """Sharded gradients are clipped by the norm of one rank's shard.
+
+    ## What it does
+    Under `diagnose run` of several processes, keeps the norms that `torch.nn.utils.clip_grad_norm_` finds on
+    parameters of FullyShardedDataParallel, at optimizer steps 0, 1, 2, 4, 8 and so on. When the ranks have ended,
+    these are compared.
+
+    ## Why it is bad
+    Each rank holds a shard of every gradient, and the function knows nothing of the others. The norm is too small,
+    and each rank scales its shard by another factor: the step points elsewhere than the gradient, and by how much
+    depends on the number of ranks.
+
+    ## Example
+    ```python
+    model = FullyShardedDataParallel(net)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    ```
+
+    ## Instead
+    ```python
+    model = FullyShardedDataParallel(net)
+    model.clip_grad_norm_(1.0)
+    ```
+
+    ## Thresholds
+    The norms of two ranks differ by more than 1% at the same step, and one of them is above the limit.
+
+    ## Known problems
+    Only FullyShardedDataParallel is looked at. With `fully_shard` the function finds the norm over all ranks by
+    itself; a norm of local tensors that a script computes by hand is not seen.
+
+    ## Sources
+    The documentation of `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_ranks(self, joined: JoinedNotes) -> Finding | None:
+        """Compare the norms of the ranks at the same steps."""
+        ranks = {number: notes.clipped for number, notes in sorted(joined.ranks.items()) if notes.clipped}
+        steps = sorted(set.intersection(*map(set, ranks.values()))) if ranks else []
+        if len(ranks) < 2 or not steps:
+            raise NotApplicable("needs clip_grad_norm_ on sharded gradients, on two ranks at the same step")
+        for step in steps:
+            norms = {number: clipped[step].norm for number, clipped in ranks.items()}
+            low, high = min(norms.values()), max(norms.values())
+            limit = min(clipped[step].limit for clipped in ranks.values())
+            if high > limit and high - low > DIFFERENT * high:
+                told = listed((f"{norm:.3g} on rank {rank}" for rank, norm in norms.items()), most=MAX_NAMED)
+                return self.found(
+                    f"Before optimizer step {step}, clip_grad_norm_ found a norm of {told}, with a limit of "
+                    f"{limit:.3g}: the gradients are sharded by FullyShardedDataParallel, and each rank scaled "
+                    "its shard by the norm of that shard alone.",
+                    fix=(
+                        "model.clip_grad_norm_(LIMIT), the method of the FSDP module",
+                        "accelerator.clip_grad_norm_(model.parameters(), LIMIT) under Accelerate",
+                    ),
+                    evidence={"norms": {str(rank): norm for rank, norm in norms.items()}, "limit": limit},
+                    step=step,
+                )
+        return None
