@@ -43,4 +43,4 @@ def _replicas(notes: Sequence[RankNotes]) -> ReplicaFacts | None:
     models = {one.model for one in notes}
     if len(models) != 1 or "" in models or len(ranks) < 2:
         return None
-    return ReplicaFacts(models.pop(), ranks)
+    return ReplicaFacts(models.pop(), ranks, all(one.by_hand for one in notes))

@@ -136,8 +136,8 @@ class RunSession:
         rank, limit = self._options.rank, self._options.stall_timeout
         if rank is None or self._ranks is None or rank.world == 1 or limit == 0:
             return None
-        epochs = None if self._run.replicas is None else self._run.replicas.epochs
-        watch = StallWatch(rank, self._ranks, LIMIT_S if limit is None else limit, self._tell_stall, epochs)
+        limit = LIMIT_S if limit is None else limit
+        watch = StallWatch(rank, self._ranks, limit, self._tell_stall, self._run.replicas)
         watch.start()
         return watch
 

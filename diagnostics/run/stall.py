@@ -30,6 +30,7 @@ from diagnostics.errors import message_of
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
 from diagnostics.report.whole_file import write_whole
 
+from .observers.replicas import ReplicaObserver
 from .ranks import Exchange, Rank
 
 LIMIT_S = 1_200.0
@@ -54,7 +55,7 @@ class StallWatch:
         exchange: Exchange,
         limit: float,
         on_stall: Callable[[StallFacts], object],
-        epochs: Callable[[], tuple[tuple[int, ...], int]] | None = None,
+        replicas: ReplicaObserver | None = None,
     ) -> None:
         """Prepare.
 
@@ -63,9 +64,9 @@ class StallWatch:
             exchange: of the ranks of the host; the notes lie in its folder.
             limit: seconds.
             on_stall: called in a thread of this library, on one rank, once all have stood for the limit.
-            epochs: returns `StalledRank.epochs` and `drawn`; None if they are not known.
+            replicas: knows the batches that the rank has had, and is told of all-reduces; None for neither.
         """
-        self._epochs = epochs
+        self._replicas = replicas
         self._rank, self._exchange, self._limit, self._on_stall = rank, exchange, limit, on_stall
         self._folder = exchange.folder
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
@@ -113,6 +114,7 @@ class StallWatch:
             from diagnostics.collectors.pytorch.collectives import CollectiveCalls
 
             calls = CollectiveCalls()
+            calls.on_all_reduce = None if self._replicas is None else self._replicas.reduced
             calls.attach(torch.distributed, self._patches)
             self._calls = calls
         except Exception as fault:
@@ -165,7 +167,7 @@ class StallWatch:
         found, me = stand(self._main), threading.get_ident()
         running = None if self._calls is None else self._calls.current(self._main)
         name, shapes, group = ("", (), ()) if running is None else running
-        epochs, drawn = ((), 0) if self._epochs is None else self._epochs()
+        epochs, drawn = ((), 0) if self._replicas is None else self._replicas.epochs()
         if found is not None and running is None and "_engine_run_backward" in found.functions:
             name = "backward"
         return StalledRank(

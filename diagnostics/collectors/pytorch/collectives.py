@@ -38,10 +38,12 @@ class CollectiveCalls:
 
     Attributes:
         made: number of calls, with those that have not returned.
+        on_all_reduce: called with the arguments of each `all_reduce`, before it; or None.
     """
 
     def __init__(self) -> None:
         self.made = 0
+        self.on_all_reduce: Callable[[tuple[Any, ...], dict[str, Any]], object] | None = None
         # By thread: the name, and the arguments, which are held during the call alone.
         self._running: dict[int, tuple[str, tuple[Any, ...], dict[str, Any]]] = {}
 
@@ -64,6 +66,8 @@ class CollectiveCalls:
                     return original(*arguments, **options)
                 thread = threading.get_ident()
                 self.made += 1
+                if name == "all_reduce" and self.on_all_reduce is not None:
+                    self.on_all_reduce(arguments, options)
                 running[thread] = (name, arguments, options)
                 try:
                     return original(*arguments, **options)

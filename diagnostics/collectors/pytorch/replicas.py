@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 import zlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -124,7 +124,7 @@ class ReplicaNotes:
             wrapped.comparable = False
         if wrapped.drawn is not None:
             self._guard.attempt(self._compare_drawn, wrapped)
-        if _is_sampled(wrapped.steps) and wrapped.steps not in wrapped.samples and wrapped.comparable:
+        if is_sampled(wrapped.steps) and wrapped.steps not in wrapped.samples and wrapped.comparable:
             self._guard.attempt(self._keep, wrapped, wrapper, (*arguments, *options.values()))
         return wrapped
 
@@ -160,7 +160,7 @@ class ReplicaNotes:
             if id(first) not in held or not wrapped.computed:  # the second: an optimizer within another one
                 continue
             wrapped.steps, wrapped.computed = wrapped.steps + 1, False
-            if _is_sampled(wrapped.steps):  # of new parameters those that are trained: others do no harm
+            if is_sampled(wrapped.steps):  # of new parameters those that are trained: others do no harm
                 added = (
                     name
                     for name, one in wrapper.module.named_parameters()
@@ -183,14 +183,14 @@ class ReplicaNotes:
         named = [
             (name, one)
             for name, one in wrapper.module.named_parameters()
-            if one.requires_grad and name not in ignored and _is_plain(one) and one.is_floating_point()
+            if one.requires_grad and name not in ignored and is_plain(one) and one.is_floating_point()
         ]
         # With a communication hook replicas may differ on purpose between two averages.
         kept = (
             [] if getattr(wrapper, "_comm_hooks", ()) else named[:: max(1, len(named) // PARAMETERS)][:PARAMETERS]
         )
         with torch.no_grad():
-            weights = {name: tuple(_some(one, VALUES).cpu().double().tolist()) for name, one in kept}
+            weights = {name: values_of(one) for name, one in kept}
         given = _tensors(inputs)
         wrapped.samples[wrapped.steps] = Sample(_checksum(given), weights)
         wrapped.sampled = True
@@ -232,12 +232,19 @@ class ReplicaNotes:
         return None if of is None else (of.name, of.samples)
 
 
-def _is_sampled(steps: int) -> bool:
+def is_sampled(steps: int) -> bool:
+    """Whether a rank looks at its weights after so many steps."""
     return steps & (steps - 1) == 0  # 0 or a power of two
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> TypeGuard[Tensor]:
+    """Whether it is an ordinary tensor: another kind may do anything when it is read."""
     return type(value) in (Tensor, nn.Parameter) and value.layout == torch.strided
+
+
+def values_of(parameter: Tensor) -> tuple[float, ...]:
+    """Return some values of a parameter, at the same places on every rank."""
+    return tuple(_some(parameter, VALUES).cpu().double().tolist())
 
 
 def _some(tensor: Tensor, count: int) -> Tensor:
@@ -255,7 +262,7 @@ def _tensors(inputs: tuple[Any, ...]) -> list[Tensor]:
             given.values() if isinstance(given, dict) else given if isinstance(given, list | tuple) else [given]
         )
     ]
-    return [part for part in parts if _is_plain(part)]
+    return [part for part in parts if is_plain(part)]
 
 
 def _checksum(inputs: list[Tensor]) -> int | None:

@@ -58,6 +58,7 @@ class RankNotes:
         host: name of its machine.
         model: class of the model that it shares by DistributedDataParallel; empty if there is none.
         samples: of that model, see `ReplicaFacts`.
+        by_hand: whether the script averages its gradients by `all_reduce`, without a wrapper.
         iterations: over loaders, the first ones.
         batches: that loaders gave in all iterations in which it trained.
         backward_passes: that it has begun.
@@ -75,6 +76,7 @@ class RankNotes:
     host: str = ""
     model: str = ""
     samples: Mapping[int, Sample] = field(default_factory=dict)
+    by_hand: bool = False
     iterations: tuple[Iteration, ...] = ()
     batches: int = 0
     backward_passes: int = 0

@@ -64,12 +64,14 @@ class ReplicaFacts:
     Attributes:
         model: class of the module inside the wrapper.
         ranks: by rank, the samples of the first forward pass with gradients after so many optimizer steps.
+        by_hand: whether the script averages the gradients by `all_reduce`, without a wrapper.
     """
 
     described: ClassVar[str] = "what several ranks had at the same steps"
 
     model: str
     ranks: Mapping[int, Mapping[int, Sample]]
+    by_hand: bool = False
 
     @property
     def steps(self) -> tuple[int, ...]:

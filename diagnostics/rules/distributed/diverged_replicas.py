@@ -15,6 +15,23 @@ TOLERANCE = 1e-3
 """Of a parameter's typical value. Equal gradients give equal bits on equal hardware; different processors may
 round differently, which is 1e-7 a step in float32."""
 MAX_NAMED = 6
+BY_WRAPPER = "DistributedDataParallel keeps them alike, as long as it averages every gradient."
+BY_HAND = (
+    "The script averages their gradients by all_reduce, which keeps them alike if all start from the same "
+    "weights, and each step is made on the averages."
+)
+SAME = "the same optimizer, rate and clipping on every rank"
+FIX = (
+    "make no optimizer step on gradients from within no_sync(), and let each step's last backward pass go through "
+    "the wrapper",
+    "change no weights by hand on one rank: load checkpoints on every rank before wrapping",
+    SAME,
+)
+FIX_BY_HAND = (
+    "all_reduce the gradients after backward() and before optimizer.step()",
+    "start alike: dist.broadcast(parameter.data, 0) for each parameter and buffer, once",
+    SAME,
+)
 
 
 class DivergedReplicas(Rule):
@@ -23,7 +40,8 @@ class DivergedReplicas(Rule):
     ## What it does
     Under `diagnose run` of several processes, each rank keeps a few values of up to 32 parameters of a model in
     DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, without a
-    collective. When the ranks of a host have ended, these are compared.
+    collective. Without the wrapper it keeps those of the first optimizer, after these steps, if the script
+    averages most of their gradients by `all_reduce`. When the ranks of a host have ended, these are compared.
 
     ## Why it is bad
     DistributedDataParallel starts all replicas alike and averages their gradients, so that they stay alike. If
@@ -78,13 +96,8 @@ class DivergedReplicas(Rule):
             return self.found(
                 f"The replicas of {replicas.model} differ {since}: after step {number}, {name}{others} "
                 f"{'differ' if others else 'differs'} between ranks {listed(pair)}, by {size:.1%} of its typical "
-                "value. DistributedDataParallel keeps them alike, as long as it averages every gradient.",
-                fix=(
-                    "make no optimizer step on gradients from within no_sync(), and let each step's last backward "
-                    "pass go through the wrapper",
-                    "change no weights by hand on one rank: load checkpoints on every rank before wrapping",
-                    "the same optimizer, rate and clipping on every rank",
-                ),
+                f"value. {BY_HAND if replicas.by_hand else BY_WRAPPER}",
+                fix=FIX_BY_HAND if replicas.by_hand else FIX,
                 evidence={
                     "step": number,
                     "parameters": [name for name, *_ in differing[:MAX_NAMED]],

@@ -63,7 +63,7 @@ class RanksShuffleApart(Rule):
             compared |= None not in parts or None not in orders
             if None not in parts and len(set(parts)) > 1:
                 return self._split(list(ranks), at_once, turn)
-            if None not in orders and len(set(orders)) > 1:
+            if None not in orders and _differ(orders, len({len(epochs) for epochs in ranks.values()}) == 1):
                 return self._shuffled(list(ranks), at_once, turn)
         if not compared:
             raise NotApplicable("needs a DistributedSampler that shuffles, or a subset that is shared out")
@@ -99,6 +99,12 @@ class RanksShuffleApart(Rule):
                 "iteration": turn,
             },
         )
+
+
+def _differ(orders: list[tuple[int, int] | None], equally_many: bool) -> bool:
+    """Whether seeds differ, or epochs of ranks that have been in equally many: one may be an epoch ahead."""
+    seeds = {order[0] for order in orders if order is not None}
+    return len(seeds) > 1 or (equally_many and len(set(orders)) > 1)
 
 
 def _known(orders: dict[int, tuple[int, int] | None]) -> dict[int, tuple[int, int]]:

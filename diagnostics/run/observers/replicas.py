@@ -14,6 +14,7 @@ from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.replicas import WrapperFacts
 
 if TYPE_CHECKING:
+    from diagnostics.collectors.pytorch.hand_averaged import HandAveraged
     from diagnostics.collectors.pytorch.rank_loaders import LoaderNotes
     from diagnostics.collectors.pytorch.replicas import ReplicaNotes
     from diagnostics.collectors.pytorch.sharded_clips import ShardedClips
@@ -32,6 +33,7 @@ class ReplicaObserver:
         self._notes: ReplicaNotes | None = None
         self._loaders: LoaderNotes | None = None
         self._clips: ShardedClips | None = None
+        self._by_hand: HandAveraged | None = None
         self._patches, self._at_close, self._world = Patches(), at_close, world
         self._fault: Exception | None = None
         at_close.callback(self._patches.undo)
@@ -47,8 +49,12 @@ class ReplicaObserver:
         if not hasattr(torch, "nn"):
             return  # the script has its own `torch.py`
         try:
+            from diagnostics.collectors.pytorch.hand_averaged import HandAveraged
             from diagnostics.collectors.pytorch.rank_loaders import LoaderNotes
 
+            self._by_hand = HandAveraged()
+            self._at_close.callback(self._by_hand.close)
+            self._by_hand.attach()
             self._loaders = LoaderNotes(self._world)
             self._at_close.callback(self._loaders.close)
             self._loaders.attach(self._patches)
@@ -83,10 +89,8 @@ class ReplicaObserver:
     @property
     def fault(self) -> str | None:
         """What ended the comparison, if this library failed."""
-        faults = [
-            self._fault,
-            *(one.fault for one in (self._notes, self._loaders, self._clips) if one is not None),
-        ]
+        parts = self._notes, self._loaders, self._clips, self._by_hand
+        faults = [self._fault, *(part.fault for part in parts if part is not None)]
         fault = next((one for one in faults if one is not None), None)
         return None if fault is None else f"comparing ranks ended: {type(fault).__name__}: {message_of(fault)}"
 
@@ -94,6 +98,13 @@ class ReplicaObserver:
         """Take note of a module that the script calls, see `ReplicaNotes.called`."""
         if self._notes is not None:
             self._notes.called(module)
+        elif self._by_hand is not None:
+            self._by_hand.called(module)
+
+    def reduced(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Take note of an all-reduce, see `HandAveraged.reduced`."""
+        if self._notes is None and self._by_hand is not None:
+            self._by_hand.reduced(arguments, options)
 
     def facts(self) -> WrapperFacts | None:
         """Return how the script calls its wrapped model; None if it has none."""
@@ -110,6 +121,9 @@ class ReplicaObserver:
         if self._notes is not None:
             model, samples = self._notes.samples() or ("", {})
             notes = dataclasses.replace(notes, model=model, samples=samples, joined=self._notes.joined)
+        elif self._by_hand is not None and self._by_hand.averaged:
+            model, samples = self._by_hand.model, self._by_hand.samples
+            notes = dataclasses.replace(notes, model=model, samples=samples, by_hand=True)
         if self._loaders is not None:
             iterations, batches = self._loaders.iterations(), self._loaders.batches
             notes = dataclasses.replace(notes, iterations=iterations, batches=batches)

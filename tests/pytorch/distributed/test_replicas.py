@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from diagnostics.report.join import join_reports
+
 HEALTHY = """\
 import torch
 import torch.distributed as dist
@@ -91,9 +93,60 @@ for step in range(40):
     optimizer.step()
 dist.destroy_process_group()
 """
+BY_HAND = HEALTHY.replace("model = DistributedDataParallel(net)", "model = net").replace(
+    STEP,
+    """\
+        loss.backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad.data)
+            parameter.grad.data /= 2
+        optimizer.step()
+""",
+)
 BYPASSED = HEALTHY.replace("model(x)", "net(x)")
 STEP_WITHIN_NO_SYNC = HEALTHY.replace(LOSS, f"with model.no_sync():\n            {LOSS}")
 SAME_ROWS = HEALTHY.replace("sampler=sampler)", "shuffle=True, generator=torch.Generator().manual_seed(2))")
+LATE = BY_HAND.replace("        optimizer.step()\n", "").replace(
+    "        loss.backward()\n", "        loss.backward()\n        optimizer.step()\n"
+)
+UNEVEN_WITHOUT_JOIN = HEALTHY.replace("sampler=sampler)", "sampler=range(rank, 256 - 40 * rank))").replace(
+    'init_process_group("gloo")', 'init_process_group("gloo", timeout=timedelta(seconds=100))'
+)
+UNEVEN_WITHOUT_JOIN = f"from datetime import timedelta\n{UNEVEN_WITHOUT_JOIN}"
+# Three at once, which have nothing to do with each other: of the order, of the split, of the noise and its layers.
+SILENT = (
+    HEALTHY.replace("    sampler.set_epoch(epoch)\n", "")
+    .replace("batch_size=16", "batch_size=8")
+    .replace("model(x), y)", "model(x + 0.1 * torch.randn_like(x)), y)")
+    .replace(
+        "dataset = TensorDataset(inputs, inputs[:, :3].argmax(1))",
+        "whole = TensorDataset(inputs, inputs[:, :3].argmax(1))\n"
+        "generator = torch.Generator().manual_seed(rank)\n"
+        "dataset, _ = torch.utils.data.random_split(whole, [192, 64], generator=generator)",
+    )
+)
+SHARDED_CLIP = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import FullyShardedDataParallel
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+inputs = torch.randn(256, 8)
+labels = inputs[:, :3].argmax(1)
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+model = FullyShardedDataParallel(net, device_id=torch.device("cpu"), use_orig_params=True)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+rows = torch.Generator().manual_seed(dist.get_rank())
+for step in range(20):
+    chosen = torch.randint(0, 256, (16,), generator=rows)
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(inputs[chosen]), labels[chosen]).backward()
+    CLIP
+    optimizer.step()
+dist.destroy_process_group()
+"""
 GROWN = HEALTHY.replace("optimizer = ", "net.append(nn.Linear(3, 3))\noptimizer = ")
 
 
@@ -113,7 +166,9 @@ class TestHealthy:
             assert (report["findings"], report["faults"]) == ([], [])
         assert list((tmp_path / "temporary").iterdir()) == []
 
-    @pytest.mark.parametrize("text", [ACCUMULATED, UNEVEN, SHARDED], ids=["accumulation", "join", "FSDP2"])
+    @pytest.mark.parametrize(
+        "text", [ACCUMULATED, UNEVEN, SHARDED, BY_HAND], ids=["accumulation", "join", "FSDP2", "by hand"]
+    )
     def test_another_healthy_program_is_silent(self, two_ranks, text):
         codes, _, errors = two_ranks(text)
         assert codes == [0, 0], errors
@@ -155,3 +210,45 @@ class TestBroken:
         assert "bypassed-wrapper" in rules(report)
         (finding,) = (one for one in report["findings"] if one["rule"] == "bypassed-wrapper")
         assert finding["evidence"]["parameters_added"] == ["5.weight", "5.bias"]
+
+    def test_gradients_that_are_averaged_by_hand_too_late(self, two_ranks, tmp_path):
+        codes, _, errors = two_ranks(LATE, "--output", "r.json")
+        assert codes == [0, 0], errors
+        (finding,) = join_reports(tmp_path).findings
+        assert finding.rule == "diverged-replicas"
+        assert "The replicas of Sequential differ from the start: after step 1, 0.weight" in finding.message
+        assert "by all_reduce" in finding.message
+
+    def test_a_rank_with_more_batches(self, two_ranks, tmp_path):
+        codes, _, errors = two_ranks(UNEVEN_WITHOUT_JOIN, "--output", "r.json")
+        assert codes == [1, 0], errors
+        (told,) = (err for err in errors if "error: uneven-batches" in err)
+        assert "Rank 1 ended after 56 batches, and rank 0 failed in number 57" in " ".join(told.split())
+        assert join_reports(tmp_path).findings[0].rule == "uneven-batches"
+
+    def test_what_no_loss_shows(self, two_ranks, tmp_path):
+        codes, _, errors = two_ranks(SILENT, "--output", "r.json")
+        assert codes == [0, 0], errors
+        report = join_reports(tmp_path)
+        assert {finding.rule: finding.severity for finding in report.findings} == {
+            "repeated-shuffle": "warning",
+            "ranks-shuffle-apart": "warning",
+            "ranks-share-randomness": "note",
+            "local-batch-norm": "note",
+        }
+        assert report.faults == ()
+        (alone,) = (one for one in report.findings if one.rule == "repeated-shuffle")
+        assert alone.message.startswith("All 2 ranks, as rank 0 (")
+
+    @pytest.mark.parametrize(
+        ("line", "rules"),
+        [
+            ("nn.utils.clip_grad_norm_(model.parameters(), 0.05)", ["clipped-by-local-norm"]),
+            ("model.clip_grad_norm_(0.05)", []),
+        ],
+        ids=["by shard", "over all shards"],
+    )
+    def test_sharded_gradients_that_are_clipped(self, two_ranks, tmp_path, line, rules):
+        codes, _, errors = two_ranks(SHARDED_CLIP.replace("CLIP", line), "--output", "r.json")
+        assert codes == [0, 0], errors
+        assert [finding.rule for finding in join_reports(tmp_path).findings] == rules

@@ -38,3 +38,13 @@ class TestFromReplicas:
             found(SAME, {})
         with pytest.raises(NotApplicable):
             found(SAME)
+
+
+def test_gradients_averaged_by_hand_have_their_own_fixes():
+    ranks = {rank: {1: Sample(None, {"0.weight": (1.0, 2.0 + rank)})} for rank in range(2)}
+    finding = DivergedReplicas().from_replicas(ReplicaFacts("Net", ranks, by_hand=True))
+    assert finding.message.endswith(
+        "The script averages their gradients by all_reduce, which keeps them alike if all start from the same "
+        "weights, and each step is made on the averages."
+    )
+    assert finding.fix == "all_reduce the gradients after backward() and before optimizer.step()"

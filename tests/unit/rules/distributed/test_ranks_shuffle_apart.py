@@ -35,6 +35,9 @@ class TestFromRanks:
     def test_finds_it_in_a_later_epoch(self):
         assert "0 and 1 on rank 0" in found([epoch((0, 0)), epoch((0, 1))], [epoch((0, 0)), epoch((0, 2))]).message
 
+    def test_a_rank_that_is_an_epoch_ahead_is_clean(self):
+        assert found([epoch((0, 1))], [epoch((0, 0)), epoch((0, 1))]) is None
+
     def test_is_clean_where_all_are_alike(self):
         assert found([epoch((0, 0), 11), epoch((0, 1), 11)], [epoch((0, 0), 11), epoch((0, 1), 11)]) is None
 

@@ -1,0 +1,117 @@
+"""Keeps some weights of a model whose gradients a script averages by `all_reduce`, to compare the ranks."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.facts.ranks.replicas import Sample
+
+from .replicas import PARAMETERS, is_plain, is_sampled, values_of
+
+MOST = 4_096  # all-reduces of one step that are looked at
+SHARE = 0.5  # of the parameters with a gradient: fewer may be parts that ranks share, and others not
+
+
+class HandAveraged:
+    """The parameters of the first optimizer that steps.
+
+    Attributes:
+        fault: of this library, after which nothing more is kept; None without any.
+        averaged: whether the script made an all-reduce, over all ranks, of most of their gradients.
+        samples: by optimizer steps, some weights after them.
+    """
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+        self.averaged = False
+        self.samples: dict[int, Sample] = {}
+        self._guard = FaultGuard(on_fault=self._failed)
+        self._optimizer: weakref.ref[Optimizer] | None = None
+        self._module: weakref.ref[nn.Module] | None = None
+        self._steps = 0
+        self._reduced: set[tuple[int, int]] = set()  # places and sizes of tensors, since the last step
+        self._gradients: set[tuple[int, int]] = set()  # after a sampled step, until the next
+        self._hook: Any = None
+
+    def attach(self) -> None:
+        """Keep from now on, until `close` is called."""
+        self._hook = register_optimizer_step_post_hook(self._stepped)
+
+    def close(self) -> None:
+        """Keep no more."""
+        if self._hook is not None:
+            self._hook.remove()
+
+    @property
+    def model(self) -> str:
+        """Class of the module that the script called last."""
+        module = None if self._module is None else self._module()
+        return "the model" if module is None else type(module).__name__
+
+    def called(self, module: nn.Module) -> None:
+        """Take note of the module that the script calls."""
+        if self._module is None or self._module() is not module:
+            self._module = weakref.ref(module)
+
+    def reduced(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Take note of an all-reduce before it is made."""
+        if self.fault is None and not self.averaged and not is_own_run():
+            self._guard.attempt(self._reduce, arguments, options)
+
+    def _failed(self, fault: Exception) -> None:
+        self.fault = fault
+
+    def _reduce(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        tensor = arguments[0] if arguments else options.get("tensor")
+        group = arguments[2] if len(arguments) > 2 else options.get("group")
+        of_all = group is None or group is torch.distributed.group.WORLD
+        if of_all and is_plain(tensor) and len(self._reduced) < MOST:
+            self._reduced.add(_place(tensor))
+
+    def _stepped(self, optimizer: Optimizer, *_: Any) -> None:
+        if self.fault is not None or is_own_run():
+            return
+        if self._optimizer is None:
+            self._optimizer = weakref.ref(optimizer)
+        if self._optimizer() is optimizer:
+            self._steps += 1
+            self._guard.attempt(self._look, optimizer)
+
+    def _look(self, optimizer: Optimizer) -> None:
+        # The gradients of the last step, if they were averaged too late, and those of this one.
+        self.averaged |= _is_most(self._gradients, self._reduced)
+        self._gradients = set()
+        if is_sampled(self._steps):
+            held = [one for group in optimizer.param_groups for one in group["params"] if is_plain(one)]
+            self._gradients = {_place(one.grad) for one in held if is_plain(one.grad)}
+            self.averaged |= _is_most(self._gradients, self._reduced)
+            self._keep(held)
+        self._reduced.clear()
+
+    def _keep(self, held: list[Tensor]) -> None:
+        if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+            return  # to read a value would end the capture
+        module = None if self._module is None else self._module()
+        names = {} if module is None else {id(one): name for name, one in module.named_parameters()}
+        floating = [
+            (names.get(id(one), f"parameter {n}"), one) for n, one in enumerate(held) if one.is_floating_point()
+        ]
+        kept = floating[:: max(1, len(floating) // PARAMETERS)][:PARAMETERS]
+        with torch.no_grad():
+            self.samples[self._steps] = Sample(None, {name: values_of(one) for name, one in kept})
+
+
+def _place(tensor: Tensor) -> tuple[int, int]:
+    return tensor.data_ptr(), tensor.numel()
+
+
+def _is_most(gradients: set[tuple[int, int]], reduced: set[tuple[int, int]]) -> bool:
+    return bool(gradients) and len(gradients & reduced) > SHARE * len(gradients)
