@@ -111,7 +111,7 @@ class StallWatch:
         if not hasattr(torch, "distributed"):
             return  # the script has its own `torch.py`
         try:
-            from diagnostics.collectors.pytorch.collectives import CollectiveCalls
+            from diagnostics.collectors.pytorch.ranks.collectives import CollectiveCalls
 
             calls = CollectiveCalls()
             calls.on_all_reduce = None if self._replicas is None else self._replicas.reduced

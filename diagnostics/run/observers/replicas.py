@@ -14,10 +14,10 @@ from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.replicas import WrapperFacts
 
 if TYPE_CHECKING:
-    from diagnostics.collectors.pytorch.hand_averaged import HandAveraged
-    from diagnostics.collectors.pytorch.rank_loaders import LoaderNotes
-    from diagnostics.collectors.pytorch.replicas import ReplicaNotes
-    from diagnostics.collectors.pytorch.sharded_clips import ShardedClips
+    from diagnostics.collectors.pytorch.ranks.hand_averaged import HandAveraged
+    from diagnostics.collectors.pytorch.ranks.loaders import LoaderNotes
+    from diagnostics.collectors.pytorch.ranks.replicas import ReplicaNotes
+    from diagnostics.collectors.pytorch.ranks.sharded_clips import ShardedClips
 
 
 class ReplicaObserver:
@@ -49,8 +49,8 @@ class ReplicaObserver:
         if not hasattr(torch, "nn"):
             return  # the script has its own `torch.py`
         try:
-            from diagnostics.collectors.pytorch.hand_averaged import HandAveraged
-            from diagnostics.collectors.pytorch.rank_loaders import LoaderNotes
+            from diagnostics.collectors.pytorch.ranks.hand_averaged import HandAveraged
+            from diagnostics.collectors.pytorch.ranks.loaders import LoaderNotes
 
             self._by_hand = HandAveraged()
             self._at_close.callback(self._by_hand.close)
@@ -63,7 +63,7 @@ class ReplicaObserver:
 
     def _with_sharding(self, module: ModuleType) -> None:
         try:
-            from diagnostics.collectors.pytorch.sharded_clips import ShardedClips
+            from diagnostics.collectors.pytorch.ranks.sharded_clips import ShardedClips
 
             if self._loaders is not None:
                 patches = Patches()  # over those of other observers, so it is undone before them
@@ -77,7 +77,7 @@ class ReplicaObserver:
         """Begin with the first wrapper: a script without one imports nothing more."""
         try:
             if self._notes is None:
-                from diagnostics.collectors.pytorch.replicas import ReplicaNotes
+                from diagnostics.collectors.pytorch.ranks.replicas import ReplicaNotes
 
                 self._notes = ReplicaNotes()
                 self._at_close.callback(self._notes.close)

@@ -22,10 +22,10 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.pytorch.watch.record.calls.script_line import script_line
 from diagnostics.facts.ranks.replicas import Sample, WrapperFacts
 
 from .generator_states import generator_states
-from .watch.record.calls.script_line import script_line
 
 PARAMETERS, VALUES = 32, 16
 ROWS = 4_096  # values of a tensor that the checksum covers

@@ -13,7 +13,7 @@ from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.facts.ranks.notes import ClippedNorm
 
-from .rank_loaders import LoaderNotes
+from .loaders import LoaderNotes
 
 
 class ShardedClips:

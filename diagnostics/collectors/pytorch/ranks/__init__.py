@@ -1,0 +1,1 @@
+"""What a rank notes for a comparison with the others; no collective is made."""
