@@ -268,7 +268,8 @@ class StepLog:
         change = self.layers.over_layers(moved, update.which)
         ratios = np.where(change == 0, 0.0, change / weights)
         unseen = np.ones(len(weights), dtype=np.bool_)
-        unseen[self.layers.of_parameter[list(update.which)]] = False
+        sizes = self.layers.sizes()  # 0 where FSDP keeps all of a parameter on another rank
+        unseen[self.layers.of_parameter[[number for number in update.which if sizes[number]]]] = False
         ratios[unseen] = weights[unseen] = np.nan
         self.samples.append((row.step, ratios, weights, memory))
 
