@@ -115,7 +115,10 @@ class RankNotes:
                     for one in written["iterations"]
                 ),
                 "stalled": written["stalled"] and StalledRank.from_dict(written["stalled"]),
-                "clipped": {int(step): ClippedNorm(**one) for step, one in written["clipped"].items()},
+                "clipped": {  # JSON has no NaN and no infinities: they are text
+                    int(step): ClippedNorm(float(one["norm"]), float(one["limit"]))
+                    for step, one in written["clipped"].items()
+                },
             }
         )
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from diagnostics import Report
 from diagnostics.facts.ranks.notes import ClippedNorm, Iteration, RankNotes
 from diagnostics.facts.ranks.replicas import Sample
 from diagnostics.facts.ranks.stall import StalledRank
@@ -24,6 +25,12 @@ NOTES = RankNotes(
 
 def test_all_is_read_again():
     assert RankNotes.from_dict(json.loads(json.dumps(NOTES.as_dict()))) == NOTES
+
+
+def test_a_norm_without_bounds_passes_through_a_report():
+    notes = RankNotes(0, 2, clipped={1: ClippedNorm(float("inf"), 1.0)})
+    written = json.loads(Report("ran", rank=notes).to_json())
+    assert RankNotes.from_dict(written["rank"]) == notes
 
 
 def test_nothing_noted_is_read_again():
