@@ -20,7 +20,8 @@ class UnusedInDdp(Rule):
     ## Why it is bad
     DistributedDataParallel averages gradients in buckets as they arrive in the backward pass, and waits until
     every parameter has one. A parameter that the loss does not depend on never has: a head that this step does
-    not use, a layer that is created and never called, an output that is left out of the loss.
+    not use, a layer that is created and never called, an output that is left out of the loss. In the step before
+    the error the gradients of a bucket with such a parameter were not averaged, so the replicas differ already.
 
     ## Example
     ```python
@@ -46,6 +47,7 @@ class UnusedInDdp(Rule):
 
     name = "unused-in-ddp"
     severity = "error"
+    causes = ("diverged-replicas",)
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: UnusedParametersCrash) -> Finding | None:
