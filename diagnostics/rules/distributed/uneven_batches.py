@@ -56,7 +56,7 @@ class UnevenBatches(Rule):
     """
 
     severity = "error"
-    causes = ("mismatched-collective", "stalled-rank", "collective-timeout")
+    causes = ("mismatched-collective", "stalled-rank", "collective-timeout", "unreachable-rank")
 
     @check
     def from_stall(self, stall: StallFacts) -> Finding | None:
@@ -96,7 +96,7 @@ class UnevenBatches(Rule):
                 kind, fewer, further = counted
                 return self._found(
                     f"Rank {less.number} ended after {count_of(fewer, *kind)}, and rank {more.number} failed in "
-                    f"number {further:,}: it waited for a rank that was done ({more.error}).",
+                    f"number {further:,}, as the connection was gone: it waited for a rank that was done.",
                     {
                         str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
                         for rank in joined.ranks.values()
@@ -119,6 +119,7 @@ FIX: Fix = (
     "with model.join(): around the epoch, which answers for the ranks that are done",
     "of a stream: the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), and "
     "islice(loader, count)",
+    "to stop early: decide on one rank, and broadcast the decision",
 )
 
 

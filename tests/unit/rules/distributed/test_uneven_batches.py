@@ -70,8 +70,8 @@ class TestFromRanks:
     def test_names_the_rank_that_ended_and_the_one_that_waited(self):
         finding = from_ranks(notes(0, 16, 16, 1, GONE), notes(1, 15, 15))
         assert finding.message == (
-            f"Rank 1 ended after 15 batches, and rank 0 failed in number 16: it waited for a rank that was done "
-            f"({GONE}). Every step is a collective, so all ranks must make equally many."
+            "Rank 1 ended after 15 batches, and rank 0 failed in number 16, as the connection was gone: it waited "
+            "for a rank that was done. Every step is a collective, so all ranks must make equally many."
         )
 
     def test_without_a_loader_backward_passes_are_counted(self):
