@@ -230,12 +230,10 @@ class TestBroken:
         codes, _, errors = two_ranks(SILENT, "--output", "r.json")
         assert codes == [0, 0], errors
         report = join_reports(tmp_path)
-        assert {finding.rule: finding.severity for finding in report.findings} == {
-            "repeated-shuffle": "warning",
-            "ranks-shuffle-apart": "warning",
-            "ranks-share-randomness": "note",
-            "local-batch-norm": "note",
-        }
+        noted = {finding.rule for finding in report.findings if finding.severity == "note"}
+        alarmed = {finding.rule for finding in report.findings} - noted
+        assert alarmed == {"repeated-shuffle", "ranks-shuffle-apart"}
+        assert noted >= {"ranks-share-randomness", "local-batch-norm"}
         assert report.faults == ()
         (alone,) = (one for one in report.findings if one.rule == "repeated-shuffle")
         assert alone.message.startswith("All 2 ranks, as rank 0 (")
