@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from typing import NamedTuple
 
-MOST_S = 240  # on a busy machine
+MOST_S = 600  # on a busy machine
 DIAGNOSE = "import sys; from diagnostics.cli.main import main; sys.exit(main())"
 PLAIN = "import runpy; runpy.run_path('train.py', run_name='__main__')"
 # A launcher: PyTorch is imported before it begins, so its two ranks need not import it. Both have one parent.

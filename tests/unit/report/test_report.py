@@ -175,6 +175,7 @@ class TestJson:
             "faults": [],
             "ignored": {},
             "ignored_in_vain": [],
+            "rank": None,
         }
 
     def test_of_a_walk_lists_the_stages(self):

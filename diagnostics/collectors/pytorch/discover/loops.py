@@ -177,8 +177,8 @@ class LoopFinder(Generic[W]):
                     if self._first.is_trained(module):
                         self._safely(self._evaluated, module, (arguments, options))
                     return plain(module, *arguments, **options)
-                if self.on_call is not None:
-                    self._safely(self.on_call, module)
+                if self.on_call is not None and not is_own_run():  # also while suspended, within a Trainer
+                    self._guard.attempt(self.on_call, module)
                 if module not in self._watched:
                     self._safely(self._called, module)
                 if not self._first.wants(module):
