@@ -52,7 +52,7 @@ class BypassedWrapper(Rule):
     """
 
     severity = "error"
-    causes = ("diverged-replicas",)
+    causes = ("diverged-replicas", "unused-in-ddp")
 
     @check
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
