@@ -80,7 +80,10 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._run is None:
             report = Report(f"watched nothing: {self._why_not}")
         else:
-            report = watch_report(self._run, self._name, _facts(self.model))
+            drawn = getattr(self._run, "example_weights", None)  # not seen on other backends than TensorFlow
+            weights = None if drawn is None else drawn.facts()
+            facts = (*_facts(self.model), *([] if weights is None else [weights]))
+            report = watch_report(self._run, self._name, facts)
             report = dataclasses.replace(report, failed=self._run.batch())
         return dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
 

@@ -173,6 +173,25 @@ class RowOrder:
 
 
 @dataclass(frozen=True)
+class SampleWeights:
+    """What examples weigh in the loss, in batches from all over a run.
+
+    Attributes:
+        batches: looked at.
+        blank: how many of these hold weights of 0 only, so that their loss is 0 whatever the model answers.
+        rows: in these batches.
+        zero_rows: how many of these weigh 0 in every output.
+    """
+
+    described: ClassVar[str] = "the sample weights of the batches"
+
+    batches: int
+    blank: int
+    rows: int
+    zero_rows: int
+
+
+@dataclass(frozen=True)
 class Baseline:
     """One simple answer.
 

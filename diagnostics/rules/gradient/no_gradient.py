@@ -9,6 +9,7 @@ from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NoPathToParameters
+from diagnostics.facts.data import SampleWeights
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
 
@@ -34,6 +35,7 @@ RECONNECT_KERAS = (
 UNFREEZE_KERAS = "model.trainable = True  # or only the layers to train; then compile again"
 STEPS = 3  # of a watched run
 NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may have one
+WEIGHED = 8  # batches with sample weights; fewer may all be of a rare kind
 ORDER = "optimizer.zero_grad(), then loss.backward(), then optimizer.step(), in this order"
 REQUIRE = "keep requires_grad=True on the parameters to train"
 
@@ -45,7 +47,7 @@ class NoGradient(MessageRule):
     Follows the graph of the loss of one batch backwards and checks whether it reaches a trainable parameter.
     After a crash, recognises the message of a `backward()` without anything to differentiate. In a watched run,
     checks whether the optimizer found gradients at its steps, and whether `zero_grad()` was called between
-    `backward()` and the step, or `backward()` not at all.
+    `backward()` and the step, or `backward()` not at all; and whether the sample weights of whole batches are 0.
 
     ## Why it is bad
     No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not
@@ -67,7 +69,8 @@ class NoGradient(MessageRule):
 
     ## Thresholds
     None: one trainable parameter that the loss depends on is enough. In a watched run, at least 3 steps, of which
-    nine in ten had no gradient for the reason that is given.
+    nine in ten had no gradient for the reason that is given. Of sample weights, at least 8 batches, of which nine
+    in ten weigh nothing: where few examples have a label, a batch of 32 without any is rare.
 
     ## Known problems
     A frozen model with a loss that has trainable parameters of its own is reported, because only the model's
@@ -128,6 +131,26 @@ class NoGradient(MessageRule):
             "step before: the optimizer found no gradients, and could change nothing by them.",
             fix=("call loss.backward() before each step, inside of the loop over the batches", ORDER),
             evidence=evidence,
+        )
+
+    @check
+    def from_weights(self, weights: SampleWeights) -> Finding | None:
+        """Check whether the sample weights leave anything to learn from."""
+        if weights.batches < WEIGHED:
+            raise NotApplicable(f"needs {WEIGHED} batches with sample weights")
+        if weights.blank < NEARLY_ALL * weights.batches:
+            return None
+        which = "all" if weights.blank == weights.batches else f"{weights.blank:,} of the"
+        return self.found(
+            f"In {which} {weights.batches:,} batches looked at, every example has a sample weight of 0 "
+            f"({weights.zero_rows:,} of {weights.rows:,} examples). Their loss is multiplied by 0: it is 0, "
+            "whatever the model answers, and so is the gradient.",
+            fix=(
+                "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",
+                "compute them as floating-point numbers: integers divided with // end at 0, and so do weights "
+                "looked up by a name that no label has",
+            ),
+            evidence={"batches": weights.batches, "blank": weights.blank, "zero_rows": weights.zero_rows},
         )
 
     @check

@@ -29,6 +29,7 @@ from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
 from .batch_tap import BatchTap
+from .drawn_weights import DrawnWeights
 from .history_fields import STEP_FIELDS, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
 from .replay import batch_size
@@ -56,6 +57,7 @@ class KerasWatcher:
         forwards: batches so far.
         on_read: called every so many steps that were read, and at the end.
         first_batches: called with each batch before its step, or with None and the reason, until it returns False.
+        example_weights: in batches from all over the run.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -95,6 +97,7 @@ class KerasWatcher:
         self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._inputs: dict[str, Collected] = {}
         self._looked = 0
+        self.example_weights = DrawnWeights()
         self._closed = False
         self._tap = BatchTap(
             model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
@@ -166,6 +169,8 @@ class KerasWatcher:
         if batch is not None and self._looked < INPUTS and self._sampled(self.steps):
             self._looked += 1
             self._safely("inputs", lambda: take_arrays(self._inputs, inputs_of(batch)))
+        if batch is not None:
+            self._safely("sample weights", self.example_weights.take, batch)
         if self._weights is None and has_weights(self._model):
             self._build()
         weights = self._weights

@@ -1,5 +1,9 @@
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import NoPathToParameters
+from diagnostics.facts.data import SampleWeights
 from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.gradient.no_gradient import NoGradient
@@ -53,6 +57,30 @@ class TestFromGradients:
     def test_a_single_parameter_within_reach_is_enough(self):
         gradients = GradientFacts(True, {"head.bias": 0.0}, {"head.weight": 2998}, 3000)
         assert NoGradient().from_gradients(gradients) is None
+
+
+class TestFromWeights:
+    def test_batches_that_all_weigh_nothing_are_an_error(self):
+        finding = NoGradient().from_weights(SampleWeights(batches=20, blank=20, rows=640, zero_rows=640))
+        assert (finding.rule, finding.severity) == ("no-gradient", "error")
+        assert finding.message == (
+            "In all 20 batches looked at, every example has a sample weight of 0 (640 of 640 examples). Their "
+            "loss is multiplied by 0: it is 0, whatever the model answers, and so is the gradient."
+        )
+        assert (
+            finding.fix == "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()"
+        )
+
+    def test_a_batch_with_one_weight_among_twenty_does_not_save_it(self):
+        finding = NoGradient().from_weights(SampleWeights(batches=20, blank=19, rows=640, zero_rows=639))
+        assert finding.message.startswith("In 19 of the 20 batches looked at, every example")
+
+    def test_rows_without_a_label_in_each_batch_are_clean(self):
+        assert NoGradient().from_weights(SampleWeights(batches=20, blank=4, rows=640, zero_rows=600)) is None
+
+    def test_a_few_batches_prove_nothing(self):
+        with pytest.raises(NotApplicable, match="needs 8 batches with sample weights"):
+            NoGradient().from_weights(SampleWeights(batches=3, blank=3, rows=96, zero_rows=96))
 
 
 class TestFromCrash:

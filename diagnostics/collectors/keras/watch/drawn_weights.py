@@ -1,0 +1,55 @@
+"""Counts the rows of a `fit` that weigh nothing, in batches from all over the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from diagnostics.collectors.keras.batch import as_array, unpack
+from diagnostics.collectors.shared.pipeline import StageFailed
+from diagnostics.facts.data import SampleWeights
+
+BATCHES = 32  # that are kept, evenly over the run: of more, every second is dropped
+
+
+class DrawnWeights:
+    """Takes the batches of a run one by one. What it keeps does not grow with the run."""
+
+    def __init__(self) -> None:
+        self._taken, self._stride = 0, 1
+        self._seen: list[tuple[int, int]] = []  # of each batch looked at: rows, and those that weigh 0
+
+    def take(self, batch: Any) -> None:
+        """Look at a batch, as `train_step` gets it, if it is one of those that are kept."""
+        self._taken += 1
+        if (self._taken - 1) % self._stride:
+            return
+        try:
+            _, _, weights = unpack(batch)
+        except StageFailed:  # parts that only the model's own step understands
+            return
+        if weights is None:
+            return
+        self._seen.append(_weighed(weights))
+        if len(self._seen) >= BATCHES:
+            self._seen = self._seen[::2]
+            self._stride *= 2
+
+    def facts(self) -> SampleWeights | None:
+        """Return what the sample weights are; None if there are none."""
+        if not self._seen:
+            return None
+        rows, zero = (sum(column) for column in zip(*self._seen, strict=True))
+        blank = sum(rows == zero for rows, zero in self._seen)
+        return SampleWeights(len(self._seen), blank, rows, zero)
+
+
+def _weighed(weights: Any) -> tuple[int, int]:
+    """Return how many rows a batch has, and how many of them weigh 0 in every output."""
+    given = map(as_array, keras.tree.flatten(weights))
+    arrays = [array for array in given if array is not None and array.ndim]
+    size = min(map(len, arrays), default=0)
+    zero = [(array[:size].reshape(size, -1) == 0).all(axis=1) for array in arrays] if size else []
+    return size, int(np.logical_and.reduce(zero).sum()) if zero else 0
