@@ -21,7 +21,8 @@ class UnchangedParameters(Rule):
 
     ## What it does
     In a watched run: compares the weights before and after a step, at sampled steps, and reports if not a single
-    number ever changed. Also if the loop makes many passes and no optimizer steps at all.
+    number ever changed. Also if the loop makes many passes and no optimizer steps at all; in TensorFlow, if it
+    takes gradients from tapes and never applies them.
 
     ## Why it is bad
     The model never trains. The loss varies with the batches and looks stuck.
@@ -40,7 +41,8 @@ class UnchangedParameters(Rule):
 
     ## Thresholds
     At least 3 sampled steps, all without any change; or 100 passes without an optimizer step; or 20 backward
-    passes, as many calls of `zero_grad()`, and no step. The limits are ours.
+    passes, as many calls of `zero_grad()` or tapes, and no step. The limits are ours. Of tapes, the script must
+    have made an optimizer, and the model must be as it was made: its biases are 0.
 
     ## Known problems
     Only a model without any change is reported, not single layers: these may be frozen on purpose by a learning
@@ -103,7 +105,10 @@ class UnchangedParameters(Rule):
         return self.found(
             f"The loop has made {passes:,} passes, and none of the watched optimizers has stepped. The weights "
             "have not changed.",
-            fix="optimizer.step()  # with parentheses, after the backward pass, on the optimizer that is watched",
+            fix={
+                "torch": "optimizer.step()  # with parentheses, after the backward pass, on the watched optimizer",
+                "keras": "optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # in each step",
+            },
             evidence={"passes": passes, "steps": 0},
         )
 

@@ -17,6 +17,7 @@ from .training import Training, Trainings
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
+    from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
     from diagnostics.facts.pipeline import TracedDifference
 
 
@@ -31,6 +32,18 @@ class _TapeWatch:
 
         seen = self.loop.difference
         return watch_report(self.loop, self.loop.name, () if seen is None else (seen,))
+
+
+@dataclass
+class _UnappliedWatch:
+    """Reports on gradients that no optimizer got."""
+
+    seen: UnappliedGradients
+
+    def _report(self) -> Report:
+        from diagnostics.api.watch_report import watch_report
+
+        return watch_report(self.seen, self.seen.name, self.seen.facts())
 
 
 class KerasLoopObserver:
@@ -55,6 +68,7 @@ class KerasLoopObserver:
 
         self._finder = TapeLoopFinder(self._watch, self._trainings.fault)
         self._at_close.callback(self._finder.close)
+        self._at_close.callback(self._trainings.guard.attempt, self._add_unapplied, self._finder.unapplied)
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""
@@ -72,6 +86,10 @@ class KerasLoopObserver:
         loop = loops[0].watching.loop
         self._trainings.keep(loops[0], functools.partial(of_tape, loop))
         loops[0].examined = Report(f"examined {loop.name}")
+
+    def _add_unapplied(self, seen: UnappliedGradients) -> None:
+        if seen.is_forgotten():
+            self._trainings.begin(Training(watching=_UnappliedWatch(seen)))
 
     def _watch(self, loop: TapeLoopWatcher) -> None:
         training = self._trainings.begin(Training(watching=_TapeWatch(loop)))

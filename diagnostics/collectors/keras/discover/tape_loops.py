@@ -25,12 +25,17 @@ from diagnostics.facts.pipeline import TracedDifference
 from .tape_pass import TapeRecorder
 from .tape_watcher import TapeLoopWatcher
 from .traced_loss import stretched_difference
+from .unapplied import UnappliedGradients
 
 TAPES = 16  # gradients that were asked for and not yet applied
 
 
 class TapeLoopFinder:
-    """Makes a `TapeLoopWatcher` for each optimizer that steps outside of `fit`, and feeds it."""
+    """Makes a `TapeLoopWatcher` for each optimizer that steps outside of `fit`, and feeds it.
+
+    Attributes:
+        unapplied: gradients that are taken while no optimizer steps.
+    """
 
     def __init__(
         self, began: Callable[[TapeLoopWatcher], object], fault: Callable[[Exception], object], every: int = 20
@@ -52,6 +57,8 @@ class TapeLoopFinder:
         self._patches = Patches()
         self._closed = False
         self._recorder = TapeRecorder(self._safely)
+        self.unapplied = UnappliedGradients()
+        self._patches.before(BaseOptimizer, "__init__", self._made)
         self._patches.around(tf.GradientTape, "__enter__", self._enter)
         self._patches.around(tf.GradientTape, "gradient", self._gradient)
         self._patches.around(BaseOptimizer, "apply", self._outermost("apply", self._apply))
@@ -61,6 +68,7 @@ class TapeLoopFinder:
     def suspended(self) -> Iterator[None]:
         """Observe nothing within: a callback watches `fit`."""
         self._paused += 1
+        self._safely(self.unapplied.end)
         try:
             yield
         finally:
@@ -96,6 +104,10 @@ class TapeLoopFinder:
 
         return make
 
+    def _made(self, *_arguments: Any, **_options: Any) -> None:
+        if not self._paused and not is_own_run():
+            self.unapplied.optimizers += 1
+
     def _enter(self, plain: Any) -> Any:
         finder = self
 
@@ -114,9 +126,9 @@ class TapeLoopFinder:
             if finder._closed or is_own_run():
                 return gradients
             if not finder._paused:
-                finder._safely(
-                    finder._recorder.ended, arguments[0] if arguments else options.get("sources"), gradients
-                )
+                sources = arguments[0] if arguments else options.get("sources")
+                finder._safely(finder._recorder.ended, sources, gradients)
+                finder._safely(finder.unapplied.asked, target, sources)
             if not tf.executing_eagerly():  # also within `fit`
                 finder._safely(finder._read, target)
             elif not finder._paused:
@@ -141,6 +153,7 @@ class TapeLoopFinder:
     def _apply(self, plain: Any, optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
         grads = list(grads)
         given = None if trainable_variables is None else list(trainable_variables)
+        self._safely(self.unapplied.end)
         loop = self._safely(self._loop, optimizer, grads, given)
         if loop is None or not tf.executing_eagerly():
             return plain(optimizer, grads, given)
@@ -172,6 +185,7 @@ class TapeLoopFinder:
             self._safely(loop.before)
         result = plain(function, *arguments, **options)
         self._safely(self._recorder.called, arguments, options)
+        self._safely(self.unapplied.called, function)
         for loop in [loop for loop in self._loops.values() if not loop.eager]:
             self._safely(loop.called, result, len(self._loops) == 1)
         return result
