@@ -189,6 +189,32 @@ class LossFacts:
 
 
 @dataclass(frozen=True)
+class OutputPart:
+    """One of several outputs of a model, with its target and its own loss.
+
+    Attributes:
+        name: of the output.
+        batch: with this target alone, and no inputs.
+        outputs: of this output.
+        loss: of this output, by its settings; its value is not known (NaN).
+    """
+
+    name: str
+    batch: BatchFacts
+    outputs: OutputFacts
+    loss: LossFacts
+
+
+@dataclass(frozen=True)
+class SeveralOutputs:
+    """The outputs of a model that has several, one by one; those without a target or a loss are left out."""
+
+    described: ClassVar[str] = "several outputs"
+
+    parts: tuple[OutputPart, ...]
+
+
+@dataclass(frozen=True)
 class LossInputFacts:
     """What a loss of a library was given; only where it is all of the loss that is differentiated.
 
@@ -301,6 +327,7 @@ Fact = (
     | LayerFacts
     | LossFacts
     | LossInputFacts
+    | SeveralOutputs
     | TracedDifference
     | GradientFacts
     | OptimizerFacts

@@ -82,6 +82,7 @@ class MetricFacts:
             the evaluation loop hands over. None if it raised.
         on_classes: what it returned when every prediction was the true class itself. None if it raised.
         error: what it raised on logits.
+        answers: what these logits were, in a word.
     """
 
     described: ClassVar[str] = "a metric"
@@ -89,6 +90,7 @@ class MetricFacts:
     on_logits: Mapping[str, float] | None
     on_classes: Mapping[str, float] | None
     error: str | None = None
+    answers: str = "logits"
 
 
 @dataclass(frozen=True)

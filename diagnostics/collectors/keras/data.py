@@ -12,15 +12,18 @@ import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.data.ops.options import ExternalStatePolicy
 
+from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.collectors.shared.reread import Source, reread, seed_globals
 from diagnostics.collectors.shared.split_overlap import TRAINING_ROWS
 from diagnostics.facts.data import DatasetFacts, RereadFacts
+from diagnostics.facts.pipeline import LossKind
 
 from .batch import BATCHES_READ, SECONDS_READING, SeenRows, as_array, named, unpack
 from .replayable import can_be_read, shuffles
 from .state import global_states_kept
 
+KEPT_ROWS, KEPT_BYTES, KEPT_SECONDS = 1024, 8 * 2**20, 0.5  # of the data, until the run is over
 ARRAY_BATCH = 32  # `fit`'s batch size where none is given
 
 
@@ -168,6 +171,32 @@ def rows_of(data: KerasData, seconds: float) -> list[dict[str, Any]]:
         if len(rows) >= TRAINING_ROWS or time.monotonic() - started > seconds:
             break
     return rows
+
+
+def rows_with_targets(data: KerasData, kind: LossKind, num_classes: int | None) -> KeptRows | None:
+    """Copy rows of the data; None where inputs or target are no single array.
+
+    Args:
+        data: the training data.
+        kind: of the loss.
+        num_classes: that it tells apart; None where its targets name no classes.
+    """
+    started, inputs, targets = time.monotonic(), list[Any](), list[Any]()
+    for batch in data.batches():
+        x, y, _ = unpack(batch)
+        x, y = as_array(x), as_array(y)
+        if x is None or y is None or len(x) != len(y):
+            return None
+        inputs.append(x)
+        targets.append(y.reshape(len(y), -1))
+        if sum(map(len, inputs)) >= KEPT_ROWS or sum(one.nbytes for one in inputs) > KEPT_BYTES:
+            break
+        if time.monotonic() - started > KEPT_SECONDS:
+            break
+    rows, wanted = np.concatenate(inputs), np.concatenate(targets).astype(np.float64)
+    if num_classes is not None and wanted.shape[1] == 1:
+        wanted = np.eye(num_classes)[wanted[:, 0].astype(int)]
+    return KeptRows(kind, rows, wanted)
 
 
 def reread_batch(sequence: keras.utils.PyDataset) -> RereadFacts:

@@ -19,10 +19,9 @@ from diagnostics.collectors.shared.loss_match import (
     recognise,
     squared_floor,
 )
-from diagnostics.facts.pipeline import Array, LossKind, OutputFacts, Reads
+from diagnostics.facts.pipeline import Array, LossInputFacts, LossKind, OutputFacts, Reads
 
 from .batch import as_array, is_one_hot
-from .model import last_activation
 
 # Name of the loss function, however it was given: as a string, a function or an object.
 _KINDS: dict[str, LossKind] = {
@@ -33,6 +32,12 @@ _KINDS: dict[str, LossKind] = {
     "mse": "mean_squared_error",
     "mean_absolute_error": "mean_absolute_error",
     "mae": "mean_absolute_error",
+}
+_LONG = {
+    "mse": "mean_squared_error",
+    "mae": "mean_absolute_error",
+    "bce": "binary_crossentropy",
+    **dict.fromkeys(("kld", "KLD", "kullback_leibler_divergence"), "kl_divergence"),
 }
 
 
@@ -100,12 +105,13 @@ def by_class(class_weight: Any) -> tuple[float, ...] | None:
     return tuple(float(class_weight[label]) for label in range(len(class_weight)))
 
 
-def output_facts(values: Array | None, model: keras.Model, target: Any = None) -> OutputFacts:
+def output_facts(values: Array | None, loss: Any, last_activation: str | None, target: Any = None) -> OutputFacts:
     """Return the facts of a prediction.
 
     Args:
         values: (n, ...) in float32; None for several outputs.
-        model: compiled.
+        loss: what the model was compiled with.
+        last_activation: of the model, None if not known.
         target: of these examples, an array or tensor; None if there is none, or several.
     """
     if values is None:
@@ -117,13 +123,13 @@ def output_facts(values: Array | None, model: keras.Model, target: Any = None) -
         sums_to_one = bool((values >= 0).all() and (np.abs(values.sum(-1) - 1) <= PROBABILITY_SUM).all())
     return OutputFacts(
         shape=tuple(values.shape),
-        num_classes=_classes(values, model.loss, None if target is None else as_array(target)),
-        indexed_labels=expects_indices(model.loss),
+        num_classes=_classes(values, loss, None if target is None else as_array(target)),
+        indexed_labels=expects_indices(loss),
         non_finite_rows=tuple(np.flatnonzero(~finite.reshape(len(values), -1).all(1)).tolist()),
         lowest=float(values[finite].min()) if finite.any() else None,
         highest=float(values[finite].max()) if finite.any() else None,
         sums_to_one=sums_to_one,
-        last_activation=last_activation(model),
+        last_activation=last_activation,
     )
 
 
@@ -143,6 +149,37 @@ def _classes(values: Array, loss: Any, target: Array | None) -> int | None:
     if name == "binary_crossentropy" and alone and bool(((target == 0) | (target == 1)).all()):
         return 2
     return None
+
+
+def loss_inputs(
+    value: float, prediction: Array, target: Array, loss: Any, weighted: bool
+) -> LossInputFacts | None:
+    """Say what a loss of Keras was given; None for one of the user's, or of class indices.
+
+    Args:
+        value: the loss of the batch.
+        prediction: (n, ...), in float32.
+        target: (n, ...).
+        loss: what the model was compiled with.
+        weighted: whether there are sample or class weights.
+    """
+    name = function_name(loss)
+    known = isinstance(loss, str) or type(loss).__module__.startswith("keras.")
+    if name is None or not known or expects_indices(loss) or not target.size or target.dtype.kind not in "fiub":
+        return None
+    function = _LONG.get(name, name)
+    divergence = function == "kl_divergence" and prediction.ndim > 1 and target.shape == prediction.shape
+    return LossInputFacts(
+        function=function,
+        value=value,
+        mass=float(np.median(prediction.sum(-1))) if divergence else None,
+        lowest_input=float(prediction.min()),
+        highest_input=float(prediction.max()),
+        lowest_target=float(target.min()),
+        highest_target=float(target.max()),
+        target_mass=float(np.median(target.sum(-1))) if divergence else None,
+        weighted=weighted,
+    )
 
 
 def recognise_loss(

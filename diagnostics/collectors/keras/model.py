@@ -102,11 +102,16 @@ def last_activation(model: keras.Model) -> str | None:
     if not outputs or len(outputs) != 1:
         return None
     layer, index, _ = outputs[0]._keras_history
-    while _passes_on(layer):
+    while passes_on(layer):
         parents = layer._inbound_nodes[index].parent_nodes
         if len(parents) != 1:
             break
         layer, index = parents[0].operation, parents[0].operation._inbound_nodes.index(parents[0])
+    return activation_of(layer)
+
+
+def activation_of(layer: Any) -> str | None:
+    """Name the function that a layer ends in; None where it is not known."""
     if isinstance(layer, keras.layers.Softmax):
         return "softmax"
     if isinstance(layer, keras.layers.ReLU):
@@ -114,7 +119,8 @@ def last_activation(model: keras.Model) -> str | None:
     return getattr(getattr(layer, "activation", None), "__name__", None)
 
 
-def _passes_on(layer: Any) -> bool:
+def passes_on(layer: Any) -> bool:
+    """Whether a layer only changes the shape, or nothing."""
     if isinstance(layer, keras.layers.Activation):
         return getattr(layer.activation, "__name__", None) == "linear"
     return isinstance(layer, keras.layers.Reshape | keras.layers.Flatten)

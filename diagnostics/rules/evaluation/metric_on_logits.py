@@ -15,6 +15,11 @@ from diagnostics.facts.written import WrittenFacts
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
 THRESHOLD = "predictions = (logits > 0).long(), or probabilities > 0.5 where the model ends in a sigmoid"
+KERAS = (
+    'metrics=["accuracy"]  # Keras chooses the accuracy that fits the outputs and the loss',
+    "keras.metrics.BinaryAccuracy() for one output, keras.metrics.CategoricalAccuracy() for one-hot targets",
+    "keras.metrics.BinaryIoU() for masks of one class, keras.metrics.OneHotMeanIoU(n) for one-hot masks",
+)
 TWO_OUTPUTS = "two outputs and cross entropy, of which the argmax is the class"
 # The value of accuracy, F1 and similar metrics for predictions that are all correct, as a fraction or in percent.
 PERFECT = (1.0, 100.0)
@@ -27,7 +32,8 @@ class MetricOnLogits(MessageRule):
     Calls the metric function twice with predictions that are all correct: once as logits, highest at the true
     class, as the evaluation loop passes them, and once as class labels. If the labels get a perfect score and
     the logits fail or score lower, the conversion from logits to labels is missing. Under `diagnose run` it also
-    reads the script for an argmax of what the model answers, where that is a single score for each example.
+    reads the script for an argmax of what the model answers, where that is a single score for each example. Of
+    Keras' metrics it tests `Accuracy` and `MeanIoU`, which compare class numbers, with probabilities.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
@@ -84,9 +90,10 @@ class MetricOnLogits(MessageRule):
             got = metric.on_logits.get(name)
             if got is not None and any(math.isclose(score, top) for top in PERFECT) and got < score:
                 return self.found(
-                    f"For predictions that are all correct, {name} is {got:.3g} on logits and {score:.3g} on "
-                    "class labels. The evaluation loop passes logits, so the reported score would be wrong.",
-                    fix=ARGMAX,
+                    f"For predictions that are all correct, {name} is {got:.3g} on {metric.answers} and "
+                    f"{score:.3g} on class labels. The evaluation loop passes {metric.answers}, so the reported "
+                    "score would be wrong.",
+                    fix={"torch": ARGMAX, "keras": KERAS},
                     evidence={"on_logits": dict(metric.on_logits), "on_classes": dict(metric.on_classes)},
                 )
         return None

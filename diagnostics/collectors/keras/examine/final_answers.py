@@ -60,7 +60,7 @@ def keep_outputs(model: keras.Model, data: KerasData) -> KeptOutputs | None:
     own = all(
         type(layer).__module__.startswith("keras.") and type(layer) is not keras.layers.Lambda for layer in layers
     )
-    losses = _by_name(model.loss, names := _names(model))
+    losses = by_name(model.loss, names := names_of_outputs(model))
     if not own or losses is None or any(getattr(layer, "activity_regularizer", None) for layer in layers):
         return None
     if any(not weight > 0 for weight in keras.tree.flatten(_loss_weights(model))):
@@ -69,7 +69,7 @@ def keep_outputs(model: keras.Model, data: KerasData) -> KeptOutputs | None:
     structure = None
     for batch in data.batches():
         x, y, weights = unpack(batch)
-        leaves, answers = keras.tree.flatten(x), _by_name(y, names)
+        leaves, answers = keras.tree.flatten(x), by_name(y, names)
         parts = [part for leaf in leaves if (part := as_array(leaf)) is not None]
         if weights is not None or answers is None or not parts or len(parts) < len(leaves):
             return None
@@ -103,12 +103,12 @@ def final_answers(model: keras.Model, kept: KeptOutputs, deadline: float) -> Fin
         deadline: of `time.monotonic`.
     """
     answers: dict[str, list[Array]] = {name: [] for name in kept.wanted}
-    names = _names(model)
+    names = names_of_outputs(model)
     for start in range(0, len(kept.inputs[0]), PART):
         if time.monotonic() > deadline:
             return None
         tensors = [tf.convert_to_tensor(part[start : start + PART]) for part in kept.inputs]
-        given = _by_name(model(keras.tree.pack_sequence_as(kept.structure, tensors), training=False), names)
+        given = by_name(model(keras.tree.pack_sequence_as(kept.structure, tensors), training=False), names)
         if given is None:
             return None
         for name, values in answers.items():
@@ -176,14 +176,15 @@ def _wanted(loss: Any, targets: Array) -> Wanted | None:
     return Wanted(kind, bool(getattr(loss, "from_logits", False)), targets.astype(np.float64))
 
 
-def _names(model: keras.Model) -> list[str]:
+def names_of_outputs(model: keras.Model) -> list[str]:
+    """Return what the outputs are called, as in the dicts that `compile` and `fit` take."""
     structure = getattr(model, "_outputs_struct", None)
     if isinstance(structure, Mapping):
         return list(structure)
     return list(getattr(model, "output_names", None) or ["output"])
 
 
-def _by_name(value: Any, names: list[str]) -> dict[str, Any] | None:
+def by_name(value: Any, names: list[str]) -> dict[str, Any] | None:
     """Pair what is given for each output with the outputs' names; None where that is not clear."""
     if isinstance(value, Mapping):
         return {name: value[name] for name in names} if set(names) <= set(value) else None

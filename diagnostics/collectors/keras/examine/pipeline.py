@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -16,13 +15,19 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_warnings_ignored
 from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes, unpack
-from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of, reread_batch, rows_of
+from diagnostics.collectors.keras.data import (
+    KerasData,
+    dataset_facts,
+    kind_of,
+    reread_batch,
+    rows_of,
+    rows_with_targets,
+)
 from diagnostics.collectors.keras.losses import (
     as_written,
     classifies,
     counts_right_classes,
-    expects_indices,
-    function_name,
+    loss_inputs,
     output_facts,
     recognise_loss,
     weighs_classes,
@@ -51,7 +56,9 @@ from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, 
 from diagnostics.facts.layers import LayerFacts
 from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInputFacts
 
+from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs
+from .output_parts import LayerCalls, several_outputs
 from .stateless_copy import KerasCopy
 from .subsets import KerasSubsets
 
@@ -61,13 +68,6 @@ LARGE_PENALTY = 0.1
 
 
 _KEPT = ("cross_entropy", "binary_cross_entropy", "mean_squared_error")
-KEPT_ROWS, KEPT_BYTES, KEPT_SECONDS = 1024, 8 * 2**20, 0.5  # of the data, until the run is over
-_LONG = {
-    "mse": "mean_squared_error",
-    "mae": "mean_absolute_error",
-    "bce": "binary_crossentropy",
-    **dict.fromkeys(("kld", "KLD", "kullback_leibler_divergence"), "kl_divergence"),
-}
 
 
 class KerasPipeline(Pipeline):
@@ -100,6 +100,8 @@ class KerasPipeline(Pipeline):
         self._recognised = Recognised()
         self.awaits_weights = False  # the model has none yet, and cannot be built a second time
         self._penalty = 0.0
+        self._outputs_shape: tuple[int, ...] = ()
+        self._last: str | None = None  # function that the model ends in
         self.weights_of_classes: tuple[float, ...] | None = None  # given to `fit`, from class 0 on
         self.outputs_kept: KeptOutputs | None = None  # by `kept_rows`, where the loss is not plain
         # XLA looks a label out of range up without a complaint, and the loss is NaN.
@@ -161,9 +163,15 @@ class KerasPipeline(Pipeline):
             yield describe_model(self.model)
         copy = KerasCopy(self.model, self._x, self._y, self._weights)
         trainable, other = copy.start()
-        with users_code():
-            prediction = copy.predict(trainable, other, training=False)
-        yield output_facts(self._single(prediction), self.model, self._single_target())
+        self._last, calls = last_activation(self.model), LayerCalls()
+        with users_code(), calls.recorded() if self._last is None else nullcontext():
+            answers = copy.predict(trainable, other, training=False)
+        single = self._single(answers)
+        if self._last is None and single is not None:  # a model whose graph of layers is not known
+            self._last = calls.last_activation(keras.tree.flatten(answers)[0])
+        outputs = output_facts(single, self.model.loss, self._last, self._single_target())
+        self._outputs_shape = outputs.shape
+        yield outputs
         with users_code():
             activations = copy.activations()
         if activations:
@@ -184,7 +192,7 @@ class KerasPipeline(Pipeline):
                 "Give one: model.compile(optimizer=..., loss=...)."
             )
         self._copy = copy
-        self._build_loss(prediction)
+        self._build_loss(answers)
         with users_code():
             loss, prediction = copy.loss(trainable, other, training=True)
             penalty = self._penalty = float(copy.penalty())
@@ -203,8 +211,11 @@ class KerasPipeline(Pipeline):
             masked=self._masked(prediction),
             accuracy=counts_right_classes(self.model),
         )
-        if not has_own_train_step(self.model) and (given := self._loss_inputs(value - penalty, prediction)):
+        if (given := self._loss_inputs(value - penalty, prediction)) is not None:
             yield given
+        if single is None and self._weights is None:  # a weight of 0 may leave out a target that is not known
+            several = several_outputs(self.model, answers, self._y, calls)
+            yield from () if several is None else (several,)
 
     def backward(self) -> Iterator[Fact]:
         """See `Pipeline.backward`."""
@@ -246,6 +257,13 @@ class KerasPipeline(Pipeline):
                 seconds=self.overfit_seconds,
             )
 
+    def evaluation(self) -> Iterator[Fact]:
+        """See `Pipeline.evaluation`. Tests the metrics that compare class numbers."""
+        target = self._single_target()
+        if target is None or not (metrics := class_metrics(self.model)):
+            raise CannotJudge("no metric compares class numbers")
+        yield metric_facts(metrics, np.asarray(target), self._outputs_shape)
+
     def subsets(self, classes: frozenset[int]) -> KerasSubsets:
         """See `Pipeline.subsets`."""
         if self._copy is None:
@@ -266,22 +284,7 @@ class KerasPipeline(Pipeline):
             if self._copy is not None and self._weights is None and self._class_weights is not True:
                 self.outputs_kept = keep_outputs(self.model, self._data)
             return None
-        started, inputs, targets = time.monotonic(), list[Any](), list[Any]()
-        for batch in self._data.batches():
-            x, y, _ = unpack(batch)
-            x, y = as_array(x), as_array(y)
-            if x is None or y is None or len(x) != len(y):
-                return None
-            inputs.append(x)
-            targets.append(y.reshape(len(y), -1))
-            if sum(map(len, inputs)) >= KEPT_ROWS or sum(one.nbytes for one in inputs) > KEPT_BYTES:
-                break
-            if time.monotonic() - started > KEPT_SECONDS:
-                break
-        rows, wanted = np.concatenate(inputs), np.concatenate(targets).astype(np.float64)
-        if found.num_classes is not None and wanted.shape[1] == 1:
-            wanted = np.eye(found.num_classes)[wanted[:, 0].astype(int)]
-        return KeptRows(found.kind, rows, wanted)
+        return rows_with_targets(self._data, found.kind, found.num_classes)
 
     # --- parts ----------------------------------------------------------------------------------------------
 
@@ -332,7 +335,7 @@ class KerasPipeline(Pipeline):
         target = self._single_target()
         if single is None or target is None:
             return Recognised()
-        found = recognise_loss(value, single, np.asarray(target), self.model.loss, last_activation(self.model))
+        found = recognise_loss(value, single, np.asarray(target), self.model.loss, self._last)
         if found.floor is None or penalty <= 0:
             return found
         if penalty > LARGE_PENALTY * found.floor:
@@ -340,27 +343,12 @@ class KerasPipeline(Pipeline):
         return replace(found, floor=found.floor + penalty)
 
     def _loss_inputs(self, value: float, prediction: Any) -> LossInputFacts | None:
-        """Say what the only loss was given; None if there are several, or weights."""
-        single, name = self._single(prediction), function_name(self.model.loss)
-        known = isinstance(self.model.loss, str) or type(self.model.loss).__module__.startswith("keras.")
-        if single is None or name is None or not known or self._y is None or keras.tree.is_nested(self._y):
+        """Say what the only loss was given; None if there are several."""
+        single, target = self._single(prediction), self._single_target()
+        if single is None or target is None:
             return None
-        targets = None if expects_indices(self.model.loss) else np.asarray(self._y)
-        if targets is None or not targets.size or targets.dtype.kind not in "fiub":
-            return None
-        function = _LONG.get(name, name)
-        divergence = function == "kl_divergence" and single.ndim > 1 and targets.shape == single.shape
-        return LossInputFacts(
-            function=function,
-            value=value,
-            mass=float(np.median(single.sum(-1))) if divergence else None,
-            lowest_input=float(single.min()),
-            highest_input=float(single.max()),
-            lowest_target=float(targets.min()),
-            highest_target=float(targets.max()),
-            target_mass=float(np.median(targets.sum(-1))) if divergence else None,
-            weighted=self._weights is not None or self._class_weights is True,
-        )
+        weighted = self._weights is not None or self._class_weights is True
+        return loss_inputs(value, single, np.asarray(target), self.model.loss, weighted)
 
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""

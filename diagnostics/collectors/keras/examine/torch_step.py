@@ -11,7 +11,13 @@ import torch
 
 from diagnostics.collectors.keras.batch import as_array, batch_facts, unpack
 from diagnostics.collectors.keras.losses import as_written, output_facts, recognise_loss, weighs_classes
-from diagnostics.collectors.keras.model import NOT_OFFERED, describe_model, has_weights, optimizer_facts
+from diagnostics.collectors.keras.model import (
+    NOT_OFFERED,
+    describe_model,
+    has_weights,
+    last_activation,
+    optimizer_facts,
+)
 from diagnostics.collectors.keras.watch.torch_watcher import SeenStep
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
@@ -64,7 +70,7 @@ class TorchStepPipeline(Pipeline):
             raise CannotJudge(f"{type(self._model).__name__} does not compute its loss the way Keras does")
         _, y, sample_weight = unpack(seen.batch)
         target = None if keras.tree.is_nested(y) or y is None else as_array(y)
-        self.outputs = output_facts(prediction, self._model, target)
+        self.outputs = output_facts(prediction, self._model.loss, last_activation(self._model), target)
         yield self.outputs
         if not isinstance(seen.loss, torch.Tensor) or seen.loss.numel() != 1:
             raise CannotJudge("no loss was computed")

@@ -8,7 +8,8 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.pipeline import LossFacts, OutputFacts
+from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
+from diagnostics.rules.shared.output_parts import first_found
 from diagnostics.text.join import not_known
 
 # Softmax and sigmoid stay between 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3
@@ -116,6 +117,11 @@ class LogitsAsProbabilities(MessageRule):
                 "loss_reads": loss.reads,
             },
         )
+
+    @check
+    def from_outputs(self, several: SeveralOutputs) -> Finding | None:
+        """Compare the predictions of each output with what its loss reads them as."""
+        return first_found(several, lambda part: self.from_loss(part.loss, part.outputs))
 
     def _sigmoid_over_classes(self, loss: LossFacts, outputs: OutputFacts) -> Finding:
         classes = outputs.num_classes

@@ -10,7 +10,8 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts, SeveralOutputs
+from diagnostics.rules.shared.output_parts import first_found
 
 RANGES: Final = {
     "sigmoid": (0.0, 1.0),
@@ -35,6 +36,7 @@ class TargetsOutOfReach(Rule):
     Compares the targets of one batch with the range of the model's last activation, under a squared or absolute
     error, and with what the loss is made for: 0 to 1 under binary cross entropy, class indices or one-hot rows
     for several outputs under categorical cross entropy. A softmax over several outputs also has a fixed sum: 1.
+    A Keras model with several heads is judged head by head, each with its own loss and target.
 
     ## Why it is bad
     A sigmoid gives 0 to 1. If the targets are prices from 3 to 103, every answer saturates at 1, where its
@@ -98,6 +100,11 @@ class TargetsOutOfReach(Rule):
             raise NotApplicable("needs to know the function that the model ends in")
         found = self._beyond_activation(targets, outputs.last_activation)
         return found or self._several_labels(batch, outputs, loss)
+
+    @check
+    def from_outputs(self, several: SeveralOutputs) -> Finding | None:
+        """Compare the targets of each output with what can be reached."""
+        return first_found(several, lambda part: self.from_batch(part.batch, part.outputs, part.loss))
 
     def _single_class(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
         """Look for categorical cross entropy on a single output, which no answer of the model changes."""

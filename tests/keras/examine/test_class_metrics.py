@@ -1,0 +1,58 @@
+"""Keras' metrics that compare class numbers, as a report of `examine` judges them."""
+
+import numpy as np
+import pytest
+
+import diagnostics
+from tests.keras.programs import X, keras, layers
+
+CLASSES = (X[:, 0] > 0).astype("float32")[:, None]
+ONE_HOT = keras.utils.to_categorical(X[:, :3].argmax(1), 3)
+
+
+def report_on(metric, target=CLASSES, last="sigmoid", loss="binary_crossentropy"):
+    model = keras.Sequential([layers.Input((X.shape[1],)), layers.Dense(target.shape[1], activation=last)])
+    model.compile("adam", loss, metrics=[metric])
+    report = diagnostics.examine(model, (X, target))
+    assert report.faults == ()
+    return {finding.rule: finding for finding in report.findings}
+
+
+def test_accuracy_by_class_on_probabilities_is_named():
+    finding = report_on(keras.metrics.Accuracy())["metric-on-logits"]
+    assert finding.message == (
+        "For predictions that are all correct, accuracy is 0 on probabilities and 1 on class labels. The "
+        "evaluation loop passes probabilities, so the reported score would be wrong."
+    )
+    assert finding.fix == 'metrics=["accuracy"]  # Keras chooses the accuracy that fits the outputs and the loss'
+
+
+def test_overlap_of_class_numbers_on_one_hot_rows_is_named():
+    found = report_on(keras.metrics.MeanIoU(3), ONE_HOT, "softmax", "categorical_crossentropy")
+    assert "metric-on-logits" in found
+
+
+class Rounded(keras.metrics.Accuracy):
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        return super().update_state(y_true, keras.ops.round(y_pred), sample_weight)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["accuracy", keras.metrics.BinaryAccuracy(), keras.metrics.AUC(), Rounded(), keras.metrics.R2Score()],
+    ids=["by name", "binary", "area", "rounded", "r2"],
+)
+def test_metrics_of_probabilities_are_not(metric):
+    assert "metric-on-logits" not in report_on(metric)
+
+
+def test_metric_of_one_hot_rows_is_not():
+    metric = keras.metrics.OneHotMeanIoU(3)
+    assert "metric-on-logits" not in report_on(metric, ONE_HOT, "softmax", "categorical_crossentropy")
+
+
+def test_the_model_s_own_metric_is_left_as_it_is():
+    metric = keras.metrics.Accuracy()
+    report_on(metric)
+    assert float(metric.result()) == 0
+    assert np.asarray(metric.count) == 0
