@@ -8,7 +8,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.calls import StepOrderFacts
-from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
+from diagnostics.facts.pipeline import Array, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory, UpdateHistory
 
 ENOUGH = 3  # sampled steps; the first of a warm-up may have a learning rate of 0
@@ -80,8 +80,8 @@ class UnchangedParameters(Rule):
             ratios = ratios[~np.isnan(ratios).all(axis=1)]
         if updates is None or len(ratios) < ENOUGH:
             raise NotApplicable(f"needs {ENOUGH} steps before and after which the weights were compared")
-        if not (np.nan_to_num(ratios, nan=0.0) == 0).all():
-            return None
+        if not (np.nan_to_num(ratios, nan=0.0) == 0).all() or _moved_between(updates.weight_norms):
+            return None  # gradients that are added up move the weights in every fourth step, say
         rates = steps.learning_rates
         zero_rate = bool(rates.size) and bool((rates == 0).all())
         # Keras does not expose gradients; elsewhere, none known means that there was none.
@@ -111,6 +111,12 @@ class UnchangedParameters(Rule):
             },
             evidence={"passes": passes, "steps": 0},
         )
+
+
+def _moved_between(norms: Array) -> bool:
+    """Whether the weights changed between the sampled steps."""
+    known = norms[:, ~np.isnan(norms).any(axis=0)]
+    return bool((known != known[:1]).any())
 
 
 def _first_broken(gradients: GradientHistory | None, losses: LossHistory | None) -> float:

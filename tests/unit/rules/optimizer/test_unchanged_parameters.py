@@ -91,6 +91,10 @@ class TestSilent:
     def test_on_a_warm_up_from_zero_and_a_schedule_down_to_zero(self):
         assert judge(UnchangedParameters().from_history, history([[0, 0], [1e-9, 0], [0, 0], [0, 0]])) is None
 
+    def test_on_weights_that_move_between_the_sampled_steps(self):
+        norms = np.array([[1.0, 2.0], [1.1, 2.0], [1.2, 2.0], [1.3, 2.0]], np.float32)
+        assert judge(UnchangedParameters().from_history, history(np.zeros((4, 2)), weight_norms=norms)) is None
+
     def test_on_a_frozen_layer(self):
         assert judge(UnchangedParameters().from_history, history([[0, 1e-3]] * 4)) is None
 
