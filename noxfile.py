@@ -84,12 +84,6 @@ def _cage(exhibit: Exhibit, *, solution: bool) -> None:
     nox.session(name=name, tags=[tag], requires=["env"], venv_backend="none", default=False)(run)
 
 
-@nox.session(requires=["env"], venv_backend="none", default=False)
-def learn(session: nox.Session) -> None:
-    """Repair a cage yourself: `-- try 04`, `-- check 04`, `-- hint 04`, `-- progress`, `-- next` and others."""
-    _python(session, "-m", "bugs", *(session.posargs or ["next"]))
-
-
 exhibits, broken = survey(ROOT)
 for fault in broken:
     print(f"warning: a cage without a session: {fault}", file=sys.stderr)
@@ -97,6 +91,12 @@ for exhibit in exhibits.values():
     _cage(exhibit, solution=False)
 for exhibit in exhibits.values():
     _cage(exhibit, solution=True)
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
+def learn(session: nox.Session) -> None:
+    """Repair a cage yourself: `-- try 04`, `-- check 04`, `-- hint 04`, `-- progress`, `-- next` and others."""
+    _python(session, "-m", "bugs", *(session.posargs or ["next"]))
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
