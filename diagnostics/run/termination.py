@@ -74,7 +74,7 @@ class Termination:
 
         def note(number: int, _frame: object) -> None:
             arrived.append(number)
-            if len(arrived) == 1:
+            if len(arrived) == 1 and os.getpid() == self._process:
                 _end_later(number)
             else:
                 signal.signal(number, signal.SIG_DFL)
