@@ -1,4 +1,4 @@
-"""The batch that `watch` decodes again and again while a model trains."""
+"""The batch that `watch` and the callbacks decode again and again while a model trains."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ class FixedBatch:
 
     batch = diagnostics.FixedBatch(inputs, targets, loss_fn, decode=tokenizer.decode)
     diagnostics.watch(model, optimizer, fixed_batch=batch)
+
+    The types below are PyTorch's. For Keras inputs and targets are arrays as `fit` takes them, the functions get
+    arrays, and `loss_fn` is called as ``loss_fn(targets, outputs)``; None stands for the loss of `compile`.
 
     Attributes:
         inputs: what the model is called with: a tensor (examples, …), a tuple of them, or a dict for

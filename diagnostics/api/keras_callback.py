@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.keras.watch.over_time import HeldBatch, KerasOverTime
+from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.loggers import MetricLogger, check_logger
 from diagnostics.report.report import Report
 
-from .watch import check_rhythm
+from .watch import check_fixed_batch, check_rhythm
 from .watch_report import watch_report
 
 EPOCHS = 1_000  # the latest, whose logs are kept
@@ -48,17 +50,33 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         stop_after: steps after which to stop watching. Training goes on.
         quiet: print nothing. Otherwise a report with an error or a warning goes to stderr when training ends.
         logger: receives what is recorded, every `every` steps, as in `watch`.
+        fixed_batch: its inputs, targets, predictions and loss are shown over time, as in `watch`, before the steps
+            0, 1, 2, 5, 10, 20, 50, … and at the end. Its inputs and targets are arrays as `fit` takes them; its
+            `loss_fn` takes ``(targets, outputs)``, and None stands for the loss of `compile`. The model runs
+            eagerly for it, in inference mode: what its `call` prints is printed.
+        histograms: whether to show the weights of each layer over time in the same way.
 
     Raises:
-        InvalidInput: `every` or `stop_after` is no number of steps, or `logger` is no logger.
+        InvalidInput: `every` or `stop_after` is no number of steps, `logger` is no logger, or `fixed_batch` is no
+            `FixedBatch` of arrays.
     """
 
     def __init__(
-        self, every: int = 20, stop_after: int | None = None, quiet: bool = False, logger: Any = None
+        self,
+        every: int = 20,
+        stop_after: int | None = None,
+        quiet: bool = False,
+        logger: Any = None,
+        fixed_batch: FixedBatch | None = None,
+        histograms: bool = False,
     ) -> None:
         super().__init__()
         check_rhythm("KerasCallback", every, stop_after)
         check_logger("KerasCallback", logger)
+        check_fixed_batch("KerasCallback", fixed_batch)
+        self._fixed_batch = None if fixed_batch is None else HeldBatch(fixed_batch)
+        self._histograms = histograms
+        self._over_time: KerasOverTime | None = None
         self._logger = logger
         self._metrics: MetricLogger | None = None
         self._every = every
@@ -85,6 +103,10 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             facts = (*_facts(self.model), *([] if weights is None else [weights]))
             report = watch_report(self._run, self._name, facts)
             report = dataclasses.replace(report, failed=self._run.batch())
+            if (looks := self._over_time) is not None:
+                report = dataclasses.replace(
+                    report, fixed_batch=looks.fixed_batch(), histograms=tuple(looks.histograms)
+                )
         return dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
 
     def _training_inputs(self) -> dict[str, InputSample]:
@@ -128,12 +150,14 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._why_not = f"Keras runs on {backend} here, and only Keras on TensorFlow and on PyTorch is covered"
             return
         self._name = type(self.model).__name__
-        self._metrics = None
+        self._metrics = self._over_time = None
         self._run = run = self._observe(backend)
         run.first_batches = getattr(self._first_batches, "take", None)
         if self._logger is not None:
             self._metrics = metrics = MetricLogger(self._logger, self._guard.faults)
             run.on_read = lambda: metrics.take(run.history)
+        if self._fixed_batch is not None or self._histograms:
+            self._look(run)
 
     def _observe(self, backend: str) -> KerasWatcher | KerasTorchWatcher:
         if backend == "torch":
@@ -145,6 +169,14 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         from diagnostics.collectors.keras.watch.watcher import KerasWatcher
 
         return KerasWatcher(self.model, self._every, self._stop_after)
+
+    def _look(self, run: KerasWatcher | KerasTorchWatcher) -> None:
+        """Let the run show what changes over time."""
+        self._over_time = run.over_time = looks = KerasOverTime(
+            self.model, self._fixed_batch, self._histograms, run.faults, run.uncovered
+        )
+        if (metrics := self._metrics) is not None:
+            looks.on_look = lambda look, layers: metrics.look(look, layers, looks.fixed_batch())
 
     def _end(self) -> None:
         if self._run is None:

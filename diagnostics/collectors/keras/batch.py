@@ -20,6 +20,7 @@ BATCHES_READ = 16
 ROWS_READ = 512
 SECONDS_READING = 3.0
 FIRST_BATCHES = 5
+TEXT = "OSU"  # kinds of NumPy's dtypes
 SAMPLED = 1024  # numbers of each part of a batch that its fingerprint is made of, spread evenly
 
 EMPTY = "The training data is empty: it yields no batch. There is nothing to train on."
@@ -63,6 +64,8 @@ def as_array(value: Any) -> Array | None:
         array = np.asarray(value)
     except Exception:  # ragged and sparse tensors, and half precision of PyTorch
         array = None
+    if array is not None and array.dtype.kind in TEXT:
+        return None  # TensorFlow writes two lines to stderr when it is asked to make numbers of strings
     if array is None or array.dtype.kind not in "biuf":  # bfloat16 counts as void in NumPy
         try:
             array = np.asarray(keras.ops.convert_to_numpy(keras.ops.cast(value, "float32")))

@@ -100,21 +100,3 @@ def _names_random(code: CodeType, names: Mapping[str, Any]) -> bool:
         if "random" in name or "rng" in name or is_generator(used):
             return True
     return any(_names_random(inner, names) for inner in code.co_consts if isinstance(inner, CodeType))
-
-
-@contextmanager
-def own_loss(model: keras.Model) -> Iterator[None]:
-    """Let the model pair its losses with its outputs anew, and forget that on leaving.
-
-    The pairing is made once, for the first batch; another structure of batches would be refused afterwards.
-    """
-    pairing = getattr(model, "_compile_loss", None)
-    if pairing is None:
-        yield
-        return
-    fresh = type(pairing)(pairing._user_loss, pairing._user_loss_weights, pairing.reduction, pairing.output_names)
-    vars(model)["_compile_loss"] = fresh  # past Keras' tracking of attributes
-    try:
-        yield
-    finally:
-        vars(model)["_compile_loss"] = pairing

@@ -355,3 +355,16 @@ def test_a_model_that_is_wholly_frozen_is_watched_all_the_same():
     report = callback.report()
     assert report.history.steps.total_steps == 2
     assert not report.faults
+
+
+def test_texts_are_not_asked_for_numbers(capfd):
+    texts = np.array(["good film", "bad film"] * 8)
+    layer = keras.layers.TextVectorization(output_sequence_length=3)
+    layer.adapt(texts)
+    layers = [layer, keras.layers.Embedding(6, 4), keras.layers.Flatten(), keras.layers.Dense(2, "softmax")]
+    model = keras.Sequential(layers)
+    model.compile("adam", "sparse_categorical_crossentropy")
+    callback = diagnostics.KerasCallback(quiet=True)
+    model.fit(tf.data.Dataset.from_tensor_slices((texts, [1, 0] * 8)).batch(4), verbose=0, callbacks=[callback])
+    assert callback.report().faults == ()
+    assert "Cast string to float" not in capfd.readouterr().err  # TensorFlow's own log

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.collectors.pytorch.watch.over_time import looks
+from diagnostics.collectors.shared.over_time import steps as looked_at
 from diagnostics.facts.over_time import QUANTILES
 
 WORDS = ("cat", "dog", "bird")
@@ -59,7 +59,7 @@ def test_predictions_stand_beside_targets_and_loss():
     model, _, report = train(fixed_batch=the_first(20, decode_target=WORDS.__getitem__))
     seen = report.fixed_batch
     assert [look.step for look in seen.looks] == [0, 1, 2, 5, 10, 20, 50, 60]
-    assert (seen.size, len(seen.inputs), len(seen.targets)) == (20, looks.EXAMPLES, looks.EXAMPLES)
+    assert (seen.size, len(seen.inputs), len(seen.targets)) == (20, looked_at.EXAMPLES, looked_at.EXAMPLES)
     torch.manual_seed(0)
     fresh, inputs = net(), torch.randn(64, 6)
     fresh(inputs[torch.randint(0, 64, (16,))])  # the batch norm has seen the batch of the first step
@@ -196,11 +196,11 @@ def test_a_large_layer_is_read_in_part():
 
 
 def test_a_run_of_any_length_is_looked_at_a_few_times():
-    steps = [step for step in range(100_001) if looks.is_look_step(step)]
+    steps = [step for step in range(100_001) if looked_at.is_look_step(step)]
     assert steps[:9] == [0, 1, 2, 5, 10, 20, 50, 100, 200]
     assert len(steps) == 17
     _, _, report = train(70, histograms=True, look_steps=range(70))
-    assert len(report.histograms) == looks.MOST + 1  # and the end
+    assert len(report.histograms) == looked_at.MOST + 1  # and the end
 
 
 class TestWhatCannotBeShown:

@@ -17,8 +17,9 @@ from diagnostics.collectors.checks.differences import dtype_of, rounding_of
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.keras.batch import unpack
 from diagnostics.collectors.keras.examine.stateless_copy import KerasCopy
+from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.model import has_weights
-from diagnostics.collectors.keras.state import generators_of, global_states_kept, own_loss
+from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.errors import InvalidInput, typed_message, what
 from diagnostics.facts.checks.gradients import ParameterGradient

@@ -23,6 +23,7 @@ from diagnostics.collectors.keras.data import (
     rows_of,
     rows_with_targets,
 )
+from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.losses import (
     as_written,
     classifies,
@@ -46,7 +47,7 @@ from diagnostics.collectors.keras.model import (
     with_weights,
 )
 from diagnostics.collectors.keras.replayable import python_functions
-from diagnostics.collectors.keras.state import generators_of, global_states_kept, own_loss
+from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Plan, Pool, Run, overfit, pool_of

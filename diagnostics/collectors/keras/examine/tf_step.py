@@ -14,6 +14,7 @@ import tensorflow as tf
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.keras.batch import as_array
 from diagnostics.collectors.keras.data import KerasData, rows_in
+from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.model import (
     describe_model,
     full_rate,
@@ -22,7 +23,7 @@ from diagnostics.collectors.keras.model import (
     optimizer_facts,
 )
 from diagnostics.collectors.keras.replayable import runs_python, shuffles
-from diagnostics.collectors.keras.state import draws_numbers, global_states_kept, own_loss
+from diagnostics.collectors.keras.state import draws_numbers, global_states_kept
 from diagnostics.collectors.keras.weights import LIMIT
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, train_in_turns

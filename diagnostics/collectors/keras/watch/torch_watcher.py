@@ -27,6 +27,7 @@ from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
 from .history_fields import STEP_FIELDS, gradient_fields, sample_fields
+from .over_time import KerasOverTime
 
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 EVALUATIONS = 4096  # evaluation losses remembered
@@ -68,6 +69,7 @@ class KerasTorchWatcher:
         on_read: called every so many steps that were read, and at the end.
         on_first_step: called with the first step, also if it raised.
         first_batches: called with each batch after its step, and no reason, until it returns False.
+        over_time: looks before chosen steps; None for no looks.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -81,6 +83,7 @@ class KerasTorchWatcher:
         self.on_read: Callable[[], None] | None = None
         self.on_first_step: Callable[[SeenStep], object] | None = None
         self.first_batches: Callable[[Any, str], bool] | None = None
+        self.over_time: KerasOverTime | None = None
         self._optimizer = inner_optimizer(model)
         self._own_step = has_own_train_step(model)
         self._loss = BatchLoss(model, _current)
@@ -111,6 +114,8 @@ class KerasTorchWatcher:
             self._model.train_function = self._original
         self._step.run = None
         self.read()
+        if self.over_time is not None:
+            self.over_time.end(self.steps)
         self._before_step = None
 
     def batch(self) -> FailedBatch | None:
@@ -170,6 +175,8 @@ class KerasTorchWatcher:
     def _before(self) -> None:
         if not self._variables and has_weights(self._model):
             self._build()
+        if self.over_time is not None and self._variables:
+            self.over_time.before_step(self.steps)
         wanted = self._compares and is_sampled_step(self.steps, self._every)
         self._before_step = [_current(v) for v in self._variables] if wanted else None
 

@@ -32,6 +32,7 @@ from .batch_tap import BatchTap
 from .drawn_weights import DrawnWeights
 from .history_fields import STEP_FIELDS, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
+from .over_time import KerasOverTime
 from .replay import batch_size
 
 EVALUATIONS = 4096  # evaluation losses remembered
@@ -58,6 +59,7 @@ class KerasWatcher:
         on_read: called every so many steps that were read, and at the end.
         first_batches: called with each batch before its step, or with None and the reason, until it returns False.
         example_weights: in batches from all over the run.
+        over_time: looks before chosen steps; None for no looks.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -98,6 +100,7 @@ class KerasWatcher:
         self._inputs: dict[str, Collected] = {}
         self._looked = 0
         self.example_weights = DrawnWeights()
+        self.over_time: KerasOverTime | None = None
         self._closed = False
         self._tap = BatchTap(
             model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
@@ -111,6 +114,8 @@ class KerasWatcher:
         self._closed = True
         self._tap.close()
         self.read()
+        if self.over_time is not None:
+            self.over_time.end(self.steps)
         if self.origin is None:
             self._safely("origin", self._look_behind)
         self._previous = self._current = self._suspect = None
@@ -174,6 +179,8 @@ class KerasWatcher:
         if self._weights is None and has_weights(self._model):
             self._build()
         weights = self._weights
+        if self.over_time is not None and weights is not None and not self._begun:
+            self.over_time.before_step(self.steps)
         keeps = self.origin is None and not self._deferred
         parts = [] if batch is None else [np.asarray(part) for part in keras.tree.flatten(batch)]  # not copied
         wanted = keeps or (not self._begun and self._sampled(self.steps))

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
-from diagnostics.facts.over_time import QUANTILES, Histogram, LayerHistograms
-
-BINS = 32
-VALUES = 2**16  # of a layer that are read, evenly spaced: the quantiles of more differ in the third digit
-LAYERS = 64  # the first ones of a larger model: a page with more is not read
+from diagnostics.collectors.shared.over_time.histogram import LAYERS, histogram_of, stride_for
+from diagnostics.facts.over_time import Histogram, LayerHistograms
 
 
 def histograms(layers: Layers, held: set[int], step: int) -> LayerHistograms:
@@ -47,22 +43,5 @@ def _histogram(parts: list[Tensor]) -> Histogram | None:
     size = sum(part.numel() for part in flat)
     if not size:
         return None
-    stride = -(-size // VALUES)
-    read = torch.cat([part[::stride].cpu().double() for part in flat]).numpy()
-    finite = read[np.isfinite(read)]
-    if not len(finite):
-        return None
-    low, high = float(finite.min()), float(finite.max())
-    if high - low <= 1e-12 * max(abs(low), abs(high)):  # all alike, as a bias before the first step
-        width = 0.5 * max(abs(low), 1e-3)
-        low, high = low - width, high + width
-    counts, edges = np.histogram(finite, BINS, (low, high))
-    return Histogram(
-        edges=edges,
-        counts=counts,
-        quantiles=np.quantile(finite, QUANTILES),
-        total=float(finite.sum()),
-        squares=float(np.square(finite).sum()),
-        not_finite=len(read) - len(finite),
-        share=len(read) / size,
-    )
+    stride = stride_for(size)
+    return histogram_of([part[::stride].cpu().double().numpy() for part in flat], size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -20,22 +21,17 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.replay.replay import twin
 from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT, fits
+from diagnostics.collectors.shared.over_time.decode import CannotDecode, decoded, prediction_texts, target_texts
+from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MOST, is_look_step
 from diagnostics.errors import InvalidInput, what
 from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms, Look
+from diagnostics.facts.pipeline import Array
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.text.join import count_of
 
-from .decode import CannotDecode, decoded, prediction_texts, target_texts
 from .histogram import histograms
 
-EXAMPLES = 8  # of the batch that are decoded; the loss is that of all
-MOST = 64  # looks in a run: each is kept, and copies the model
 BATCH, LAYERS = "fixed batch", "histograms"
-
-
-def is_look_step(step: int) -> bool:
-    """Whether a step is looked at where no steps are chosen: 0, 1, 2, 5, 10, 20, 50, …; 19 in a million."""
-    return str(step).rstrip("0") in ("", "1", "2", "5")
 
 
 class OverTime:
@@ -172,6 +168,7 @@ class _Held:
             )
         self._shown = found[0][:EXAMPLES].cpu()
         self._texts: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        self._decode_target = None if batch.decode_target is None else _given_tensors(batch.decode_target)
 
     @property
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -182,10 +179,11 @@ class _Held:
         """
         if self._texts is None:
             batch, answers = self._batch, self._answers
-            inputs = tuple(decoded(batch.decode, row, "decode") for row in self._shown)
+            shown = self._shown if batch.decode is not None else _array(self._shown)
+            inputs = tuple(decoded(batch.decode, row, "decode") for row in shown)
             of_targets: tuple[str, ...] = ()
             if isinstance(answers, Tensor):
-                of_targets = target_texts(answers[:EXAMPLES].cpu(), batch.decode_target)
+                of_targets = target_texts(_array(answers[:EXAMPLES]), self._decode_target)
             self._texts = inputs, of_targets
         return self._texts
 
@@ -205,9 +203,8 @@ class _Held:
         if prediction is None or prediction.shape[:1] != (self.size,):
             shape = "no tensor" if prediction is None else f"a tensor of shape {tuple(prediction.shape)}"
             raise CannotDecode(f"the model returned {shape} for {count_of(self.size, 'example')}")
-        answers = self._answers[:EXAMPLES].cpu() if isinstance(self._answers, Tensor) else None
-        shown = prediction[:EXAMPLES].float().cpu()
-        said, right = prediction_texts(shown, answers, self._batch.decode_target)
+        answers = _array(self._answers[:EXAMPLES]) if isinstance(self._answers, Tensor) else None
+        said, right = prediction_texts(_array(prediction[:EXAMPLES].float()), answers, self._decode_target)
         return Look(step, self._loss(outputs, targets), said, right)
 
     def _loss(self, outputs: Any, targets: Any) -> float | None:
@@ -225,6 +222,17 @@ def _called(model: nn.Module, inputs: Any) -> Any:
     if isinstance(inputs, Mapping):
         return model(**inputs)
     return model(*inputs) if isinstance(inputs, tuple | list) else model(inputs)
+
+
+def _array(values: Tensor) -> Array:
+    """Return the values in NumPy, which has no bfloat16."""
+    values = values.detach().cpu()
+    return np.asarray((values.float() if values.is_floating_point() else values).numpy())
+
+
+def _given_tensors(decode: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Let a function of the user's have sequences as tensors."""
+    return lambda value: decode(torch.from_numpy(value) if isinstance(value, np.ndarray) else value)
 
 
 def _copied(value: Any) -> Any:

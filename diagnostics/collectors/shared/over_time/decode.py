@@ -5,28 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from diagnostics.errors import typed_message
+from diagnostics.facts.pipeline import Array
 
 NUMBERS = 8  # of an example that are shown; of a larger one, its shape and range
 CHARACTERS = 200  # of one text
 IGNORED = -100  # a target that PyTorch's cross entropy leaves out
+SUM_TOLERANCE = 1e-3  # of probabilities computed in half precision
+
+Decode = Callable[[Any], object] | None
 
 
 class CannotDecode(Exception):
     """What the user gave does not fit; the text says what it was."""
 
 
-def decoded(decode: Callable[[Any], object] | None, value: Any, name: str) -> str:
+def decoded(decode: Decode, value: Any, name: str) -> str:
     """Return a text for one example, by the user's function if there is one.
+
+    Args:
+        decode: the user's function.
+        value: what it takes; without a function an array, or a number.
+        name: of the function, as the user knows it.
 
     Raises:
         CannotDecode: the function raised.
     """
     if decode is None:
-        return _numbers(value) if isinstance(value, Tensor) else str(value)
+        return _numbers(value) if isinstance(value, np.ndarray) else str(value)
     try:
         text = str(decode(value))
     except Exception as error:
@@ -34,37 +42,37 @@ def decoded(decode: Callable[[Any], object] | None, value: Any, name: str) -> st
     return text if len(text) <= CHARACTERS else f"{text[: CHARACTERS - 1]}…"
 
 
-def _numbers(row: Tensor) -> str:
-    if row.ndim <= 1 and row.numel() <= NUMBERS:
+def _numbers(row: Array) -> str:
+    if row.ndim <= 1 and row.size <= NUMBERS:
         return ", ".join(f"{number:.4g}" for number in row.reshape(-1).tolist())
-    if row.ndim == 1 and not row.is_floating_point():
+    if row.ndim == 1 and not _is_floating(row):
         return ", ".join(map(str, row[:NUMBERS].tolist())) + f", … ({len(row)})"
     shape = f"shape {tuple(row.shape)}"
-    return f"{shape}, {row.min().item():.4g} to {row.max().item():.4g}" if row.numel() else f"{shape}, empty"
+    return f"{shape}, {row.min().item():.4g} to {row.max().item():.4g}" if row.size else f"{shape}, empty"
 
 
-def classes_in(prediction: Tensor, targets: Tensor | None) -> int | None:
+def classes_in(prediction: Array, targets: Array | None) -> int | None:
     """Return the axis of the classes in a prediction (examples, …); None if it is not one of classes."""
-    if targets is None or targets.is_floating_point() or targets.dtype is torch.bool:
+    if targets is None or _is_floating(targets) or targets.dtype == bool:
         return None
     if prediction.ndim != targets.ndim + 1:
         return None
     if prediction.shape[:-1] == targets.shape:
-        return int(targets.ndim)
+        return int(targets.ndim) if prediction.shape[-1] > 1 else None  # one value, of a binary classifier
     if prediction.shape[0] == targets.shape[0] and prediction.shape[2:] == targets.shape[1:]:
         return 1
     return None
 
 
 def prediction_texts(
-    prediction: Tensor, targets: Tensor | None, decode_target: Callable[[Any], object] | None
+    prediction: Array, targets: Array | None, decode_target: Decode
 ) -> tuple[tuple[str, ...], tuple[bool | None, ...]]:
     """Return, by example, the text of the prediction, and whether it is the target.
 
     Args:
-        prediction: float (examples, …), on the CPU.
-        targets: (examples, …), on the CPU; None if there are none.
-        decode_target: the user's function.
+        prediction: float (examples, …).
+        targets: (examples, …); None if there are none.
+        decode_target: makes text of a class, an int, or of a sequence of them, int64 (positions,).
 
     Raises:
         CannotDecode: `decode_target` raised.
@@ -78,27 +86,31 @@ def prediction_texts(
     right = tuple(bool(row.all()) if bool(some.any()) else None for row, some in zip(agree, counted, strict=True))
     if targets.ndim > 1:
         return tuple(decoded(decode_target, row, "decode_target") for row in chosen), right
-    shares = _probabilities(prediction).max(-1).values.tolist()
+    shares = _probabilities(prediction).max(-1).tolist()
     names = [decoded(decode_target, number, "decode_target") for number in chosen.tolist()]
     return tuple(f"{name} ({share:.0%})" for name, share in zip(names, shares, strict=True)), right
 
 
-def target_texts(targets: Tensor, decode_target: Callable[[Any], object] | None) -> tuple[str, ...]:
+def target_texts(targets: Array, decode_target: Decode) -> tuple[str, ...]:
     """Return, by example, the text of the target; positions that the loss ignores are left out.
 
     Raises:
         CannotDecode: `decode_target` raised.
     """
-    if targets.is_floating_point() or targets.dtype is torch.bool:
+    if _is_floating(targets) or targets.dtype == bool:
         return tuple(decoded(None, row, "") for row in targets)
     if targets.ndim == 1:
         return tuple(decoded(decode_target, number, "decode_target") for number in targets.tolist())
     return tuple(decoded(decode_target, row[row != IGNORED], "decode_target") for row in targets)
 
 
-def _probabilities(prediction: Tensor) -> Tensor:
+def _probabilities(prediction: Array) -> Array:
     """Return probabilities (examples, classes), of logits or of what are probabilities already."""
-    sums = prediction.sum(-1)
-    if bool((prediction >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
+    if bool((prediction >= 0).all()) and np.allclose(prediction.sum(-1), 1.0, atol=SUM_TOLERANCE):
         return prediction
-    return prediction.softmax(-1)
+    powers = np.exp(prediction - prediction.max(-1, keepdims=True))
+    return np.asarray(powers / powers.sum(-1, keepdims=True))
+
+
+def _is_floating(values: Array) -> bool:
+    return values.dtype.kind == "f"
