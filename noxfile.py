@@ -129,6 +129,19 @@ def stacks(session: nox.Session) -> None:
     )
 
 
+@nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
+def trackers(session: nox.Session) -> None:
+    """Log to TensorBoard, Weights & Biases and MLflow, offline, and read it back."""
+    requirements = "tests/trackers/requirements.txt"
+    notice = "Installing the trackers and PyTorch, once: about 1 GB of disk, 1 to 5 minutes."
+    _install(session, ("pyproject.toml", requirements), notice, "-r", requirements, "-e", ".")
+    session.run(
+        *("python", "-m", "pytest", "--confcutdir", "tests/trackers", "tests/trackers"),
+        *_pytest_arguments(session),
+        interrupt_timeout=5,
+    )
+
+
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def recall(session: nox.Session) -> None:
     """Count the bugs that `diagnose run` names, and the healthy programs that it alarms."""

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-collect_ignore = ["stacks"]  # they have an environment of their own: `nox -s stacks`
+collect_ignore = ["stacks", "trackers"]  # they have environments of their own: `nox -s stacks`, `nox -s trackers`
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -124,7 +124,7 @@ class TestFunction:
 
 
 class Writer:
-    """Stands for the documented interface of TensorBoard's SummaryWriter, whose package is not installed here."""
+    """Stands for the documented interface of TensorBoard's SummaryWriter; `nox -s trackers` has the real one."""
 
     def __init__(self):
         self.scalars, self.texts, self.histograms, self.flushed = [], [], [], 0
@@ -197,7 +197,7 @@ class TestTensorBoard:
 
 
 class Run:
-    """Stands for the documented interface of a Weights & Biases run, whose package is not installed here.
+    """Stands for the documented interface of a Weights & Biases run; `nox -s trackers` has a real one.
 
     As documented, `log` writes to the row of the present step, and goes on to the next unless told not to
     (``commit=False``, or a ``step`` of its own); a row for a step that is past is dropped.
@@ -263,7 +263,7 @@ class TestWeightsAndBiases:
 
 
 class Client:
-    """Stands for the documented interface of MLflow's client, whose package is not installed here."""
+    """Stands for the documented interface of MLflow's client; `nox -s trackers` has the real one."""
 
     def __init__(self):
         self.batches, self.texts, self.dicts = [], {}, {}
