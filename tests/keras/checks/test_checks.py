@@ -98,7 +98,7 @@ def test_loader_checks_are_silent_about_data_of_keras_and_tensorflow():
     ("check", "said"),
     [
         (lambda: LOADER.no_augmentation(dataset(augmented=True)), "differs under other random numbers: [0][0]"),
-        (lambda: LOADER.no_augmentation(dataset().shuffle(8)), "item 0 differs|item 1 differs"),
+        (lambda: LOADER.no_augmentation(dataset().shuffle(8)), r"item \d differs"),
         (lambda: LOADER.same_item_twice(Batches(change=True)), "diagnose rules unstable-batch"),
         (
             lambda: LOADER.reproducible_order(lambda: shuffled_by_time()),
