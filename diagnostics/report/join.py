@@ -15,7 +15,7 @@ from diagnostics.facts.where import Where
 from diagnostics.text.join import capitalized, count_of, listed
 
 from .build import finished
-from .ranks import compared
+from .ranks import compared, restarts_before
 from .report import JSON_VERSION, Report, StageResult, Status
 
 MAX_LINES = 16  # ranks with a line of their own, and ranks that are named
@@ -86,7 +86,7 @@ def join_reports(folder: Path) -> Report:
 
 
 def _read(folder: Path) -> tuple[list[RankReport], list[Path]]:
-    """Return the reports by rank, and the other JSON files."""
+    """Return the reports by rank, of the last attempt of a job that was restarted, and the other JSON files."""
     if not folder.is_dir():
         was = "a file" if folder.exists() else "not there"
         raise InvalidInput(
@@ -102,6 +102,9 @@ def _read(folder: Path) -> tuple[list[RankReport], list[Path]]:
     if not ranks:
         seen = f"{count_of(len(others), 'JSON file')} and none is a rank's report" if others else "no JSON file"
         raise InvalidInput(f"{folder} holds {seen}. {HOW}.")
+    last = max(restarts_before(one.file) for one in ranks)
+    others += [one.file for one in ranks if restarts_before(one.file) < last]
+    ranks = [one for one in ranks if restarts_before(one.file) == last]
     by_rank: dict[int, RankReport] = {}
     for one in ranks:
         if (first := by_rank.setdefault(one.notes.number, one)) is not one:
@@ -228,4 +231,4 @@ def _left_out(others: Sequence[Path]) -> list[StageResult]:
     if not others:
         return []
     names = listed((file.name for file in others), most=3)
-    return [StageResult("left out", "not judged", f"{names}: no report of a rank")]
+    return [StageResult("left out", "not judged", f"{names}: no report of a rank in the last attempt")]

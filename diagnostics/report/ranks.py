@@ -1,8 +1,10 @@
-"""Reports on what several ranks have in common, from the notes of each."""
+"""Reports on what several ranks have in common, from the notes of each, and the names of their files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from diagnostics.facts.ranks.notes import JoinedNotes, RankNotes
@@ -11,6 +13,8 @@ from diagnostics.facts.ranks.stall import StallFacts
 
 from .build import evaluated, new_evaluator
 from .report import Report, StageResult
+
+_RESTART = re.compile(r"\.restart(\d+)(?=\.|$)")
 
 
 def report_of(*facts: Any, title: str = "", stages: Iterable[StageResult] = ()) -> Report:
@@ -44,3 +48,23 @@ def _replicas(notes: Sequence[RankNotes]) -> ReplicaFacts | None:
     if len(models) != 1 or "" in models or len(ranks) < 2:
         return None
     return ReplicaFacts(models.pop(), ranks, all(one.by_hand for one in notes))
+
+
+def rank_file(path: Path, rank: int, restarts: int = 0) -> Path:
+    """Return the file of one rank: ``report.json`` of the first, ``report.restart1.rank1.json``.
+
+    A restart overwrites no report of the attempt that failed, which says why.
+
+    Args:
+        path: that the user gave.
+        rank: from 0.
+        restarts: how often the launcher has started the job anew.
+    """
+    parts = [path.stem, *([f"restart{restarts}"] if restarts else []), *([f"rank{rank}"] if rank else [])]
+    return path.with_name(".".join(parts) + path.suffix)
+
+
+def restarts_before(file: Path) -> int:
+    """Return how often the job had been started anew when this report was written."""
+    found = _RESTART.search(file.stem)
+    return int(found[1]) if found else 0

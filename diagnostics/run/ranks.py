@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from diagnostics.facts.ranks.notes import RankNotes
+from diagnostics.report.ranks import rank_file
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
 
@@ -34,15 +35,17 @@ class Rank:
         number: from 0.
         world: number of ranks.
         local_world: number of ranks on this host.
+        restarts: how often `torchrun` has started the job anew, from `TORCHELASTIC_RESTART_COUNT`.
     """
 
     number: int
     world: int
     local_world: int
+    restarts: int = 0
 
     def file(self, path: Path) -> Path:
-        """Return the file for this rank's report: ``report.json`` for rank 0, else ``report.rank1.json``."""
-        return path if self.number == 0 else path.with_name(f"{path.stem}.rank{self.number}{path.suffix}")
+        """Return the file for this rank's report."""
+        return rank_file(path, self.number, self.restarts)
 
 
 def rank_of_this_process(environment: Mapping[str, str] = os.environ) -> Rank | None:
@@ -52,7 +55,10 @@ def rank_of_this_process(environment: Mapping[str, str] = os.environ) -> Rank | 
         local = int(environment.get("LOCAL_WORLD_SIZE", world))
     except (KeyError, ValueError):
         return None
-    return Rank(number, world, local) if 0 <= number < world else None
+    restarts = environment.get("TORCHELASTIC_RESTART_COUNT", "")
+    return (
+        Rank(number, world, local, int(restarts) if restarts.isdecimal() else 0) if 0 <= number < world else None
+    )
 
 
 class Exchange:

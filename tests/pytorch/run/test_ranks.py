@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+import torch
 
 from diagnostics import Finding, Report
 from diagnostics.run.ranks import Exchange, Rank, rank_of_this_process
@@ -36,13 +37,13 @@ TRAIN = """
     """
 
 
-def torchrun(folder, text, *options, arguments=()):
+def torchrun(folder, text, *given, options=(), arguments=(), launcher=(), observed=True):
     (folder / "train.py").write_text(textwrap.dedent(text))
     temporary = folder / "temporary"
     temporary.mkdir()
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *launcher]
     return subprocess.run(
-        [*command, "-m", "diagnostics", "run", *options, "train.py", *arguments],
+        [*command, *(["-m", "diagnostics", "run", *given, *options] if observed else []), "train.py", *arguments],
         cwd=folder,
         env={**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1", "TMPDIR": str(temporary)},
         stdin=subprocess.DEVNULL,
@@ -88,6 +89,51 @@ class TestTorchrun:
         assert "exitcode  : 1 " in ended.stderr  # torchrun's own table, of rank 1
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive  # six processes, twice
+class TestRestarts:
+    """`torchrun --max-restarts 1` of a job whose rank 1 fails, and goes on from its checkpoint."""
+
+    def ended(self, folder, fails_in, **how):
+        folder.mkdir()
+        text = TRAIN.replace("LR", "1e-2").replace("ZERO", "True")
+        begin = f"""
+    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+    if os.path.exists("checkpoint.pt"):
+        model.load_state_dict(torch.load("checkpoint.pt"))
+    print(f"attempt {{attempt}}, rank {{rank}}", flush=True)
+    dist.barrier()
+    if rank == 0:
+        torch.save(model.state_dict(), "checkpoint.pt")
+    dist.barrier()
+    labels = labels + 7 * rank * (attempt in {fails_in!r})
+    """
+        text = text.replace("    # HERE\n", begin.rstrip(" "))
+        text += "\n    if rank == 0: torch.save([attempt, *model.state_dict().values()], 'end.pt')\n"
+        return torchrun(folder, text, launcher=["--max-restarts", "1"], **how)
+
+    @pytest.mark.parametrize(("fails_in", "code"), [(["0"], 0), (["0", "1"], 1)])
+    def test_the_launcher_sees_what_it_sees_without_us(self, tmp_path, fails_in, code):
+        plain = self.ended(tmp_path / "plain", fails_in, observed=False)
+        observed = self.ended(tmp_path / "observed", fails_in)
+        assert (plain.returncode, observed.returncode) == (code, code), observed.stderr
+        assert sorted(plain.stdout.splitlines()) == sorted(observed.stdout.splitlines())
+        assert len(plain.stdout.splitlines()) == 4
+        if code == 0:
+            ends = [torch.load(tmp_path / name / "end.pt") for name in ("plain", "observed")]
+            assert ends[0][0] == ends[1][0] == "1"
+            assert all(torch.equal(one, other) for one, other in zip(ends[0][1:], ends[1][1:], strict=True))
+
+    def test_each_attempt_has_its_reports(self, tmp_path):
+        ended = self.ended(tmp_path / "observed", ["0"], options=["--output", "r.json"])
+        assert ended.returncode == 0, ended.stderr
+        files = {file.name for file in (tmp_path / "observed").glob("r*.json")}
+        assert files >= {"r.rank1.json", "r.restart1.json", "r.restart1.rank1.json"}
+        failed = json.loads((tmp_path / "observed" / "r.rank1.json").read_text())
+        assert failed["findings"][0]["rule"] == "labels-out-of-range"
+        assert json.loads((tmp_path / "observed" / "r.restart1.rank1.json").read_text())["findings"] == []
+
+
 class TestExitCode:
     def run(self, folder, text, **environment):
         (folder / "train.py").write_text(text)
@@ -115,6 +161,7 @@ class TestRank:
             ({"RANK": "x", "WORLD_SIZE": "2"}, None),
             ({"RANK": "1", "WORLD_SIZE": "2"}, Rank(1, 2, 2)),
             ({"RANK": "5", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}, Rank(5, 8, 4)),
+            ({"RANK": "1", "WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "3"}, Rank(1, 2, 2, 3)),
         ],
     )
     def test_is_read_from_the_environment(self, environment, rank):
@@ -124,6 +171,10 @@ class TestRank:
         assert Rank(0, 2, 2).file(tmp_path / "r.json") == tmp_path / "r.json"
         assert Rank(1, 2, 2).file(tmp_path / "r.json") == tmp_path / "r.rank1.json"
         assert Rank(1, 2, 2).file(tmp_path / "report") == tmp_path / "report.rank1"
+
+    def test_has_a_file_for_each_attempt(self, tmp_path):
+        assert Rank(0, 2, 2, 1).file(tmp_path / "r.json") == tmp_path / "r.restart1.json"
+        assert Rank(1, 2, 2, 2).file(tmp_path / "r.json") == tmp_path / "r.restart2.rank1.json"
 
 
 def report(*rules, severity="warning"):

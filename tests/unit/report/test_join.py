@@ -94,7 +94,21 @@ class TestStages:
         stages = {one.name: (one.status, one.detail) for one in join_reports(tmp_path).stages}
         assert stages["rank 1 (node-b)"] == ("failed", f"ran train.py, rank 1 of 4; {GONE}")
         assert stages["missing"] == ("not judged", "no report of ranks 0 and 3")
-        assert stages["left out"] == ("not judged", "config.json: no report of a rank")
+        assert stages["left out"] == (
+            "not judged",
+            "config.json: no report of a rank in the last attempt",
+        )
+
+    def test_of_a_restarted_job_are_those_of_the_last_attempt(self, tmp_path):
+        save(tmp_path, notes(0, exit_code=1, error=GONE))
+        save(tmp_path, notes(1, exit_code=1, error=GONE))
+        save(tmp_path, notes(0), name="r.restart1.json")
+        save(tmp_path, notes(1), name="r.restart1.rank1.json")
+        report = join_reports(tmp_path)
+        assert report.title == "joined 2 reports: ranks 0 and 1 of 2"
+        assert [one.status for one in report.stages if one.name.startswith("rank")] == ["passed", "passed"]
+        (left_out,) = (one.detail for one in report.stages if one.name == "left out")
+        assert left_out == "r.json and r.rank1.json: no report of a rank in the last attempt"
 
     def test_of_many_ranks_are_few(self, tmp_path):
         for number in range(40):
