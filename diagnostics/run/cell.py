@@ -17,7 +17,7 @@ from diagnostics.report.report import Report
 
 from .ipython_extension import CellOptions
 from .observer import ScriptObserver
-from .script import without_own_frames
+from .own_frames import without_own_frames
 from .second_look import budget
 from .session import duration, nothing_trained
 

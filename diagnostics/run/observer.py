@@ -20,6 +20,7 @@ from .observers.replicas import ReplicaObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
+from .own_frames import hide_own_frames
 from .second_look import SecondLook
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
@@ -65,6 +66,7 @@ class ScriptObserver:
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
+        hide_own_frames(self._patches)
         self.replicas = ReplicaObserver(self._at_close, ranks) if ranks > 1 else None
         self._loops = LoopObserver(
             self._trainings,

@@ -18,12 +18,12 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace, TracebackType
 from typing import Any, NoReturn
 
-from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.errors import InvalidInput
 from diagnostics.launch import come_first
 
+from .own_frames import without_own_frames
+
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
-_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 @dataclass(frozen=True)
@@ -229,44 +229,6 @@ def _code_of(leaving: SystemExit) -> int:
     with contextlib.suppress(Exception):
         print(text, file=sys.stderr)
     return 1
-
-
-def without_own_frames(error: BaseException) -> TracebackType | None:
-    """Remove this library's frames from an exception and its causes, and return its remaining traceback."""
-    seen: set[int] = set()
-    link: BaseException | None = error
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
-        link.__traceback__ = _without_ours(link.__traceback__)
-        link = link.__cause__ or link.__context__
-    return error.__traceback__
-
-
-def _without_ours(trace: TracebackType | None) -> TracebackType | None:
-    first = trace
-    while first is not None and _file(first) in (__file__, FROZEN):
-        first = first.tb_next
-    before = first
-    while before is not None and before.tb_next is not None:
-        if _is_between(before.tb_next):
-            before.tb_next = before.tb_next.tb_next
-        else:
-            before = before.tb_next
-    return first
-
-
-def _is_between(trace: TracebackType) -> bool:
-    """Whether a frame is one of a hook's, or leads from the framework through this library and on."""
-    if _file(trace) == FROZEN:
-        return True
-    inner: TracebackType | None = trace
-    while inner is not None and _file(inner).startswith(_OURS):
-        inner = inner.tb_next
-    return inner is not None and inner is not trace
-
-
-def _file(trace: TracebackType) -> str:
-    return trace.tb_frame.f_code.co_filename
 
 
 def _print(error: BaseException, trace: TracebackType | None) -> int | None:
