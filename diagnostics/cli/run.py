@@ -14,10 +14,10 @@ from diagnostics.errors import InvalidInput
 from diagnostics.report.report import KINDS
 from diagnostics.run.output import STANDARD_OUTPUT
 from diagnostics.run.own_modules import is_shadowed, under_alias
-from diagnostics.run.ranks import Rank, rank_of_this_process
+from diagnostics.run.ranks.exchange import Rank, rank_of_this_process
+from diagnostics.run.ranks.stall import LIMIT_S
 from diagnostics.run.script import Script
 from diagnostics.run.session import FAIL_ON, RunOptions, RunSession
-from diagnostics.run.stall import LIMIT_S
 
 FORMATS = tuple(KINDS.values())
 
@@ -32,7 +32,8 @@ Options come before the script; arguments after it belong to the script. Exit co
 
 Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. The exit
 code is then that of the script on every rank, rank 0 prints the report, and each finding of other ranks only is
-printed as one line. With --output report.json rank 1 writes report.rank1.json, and so on.
+printed as one line. With --output report.json rank 1 writes report.rank1.json, and so on. Of ranks that the script
+starts itself by torch.multiprocessing.spawn there is one report, which joins theirs.
 """
 
 

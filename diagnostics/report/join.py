@@ -58,8 +58,16 @@ def join_reports(folder: Path) -> Report:
 
     Raises:
         InvalidInput: there is no such folder, no report of a rank in it, a file that cannot be read, two reports
-        of
-            one rank, or reports of different jobs.
+            of one rank, or reports of different jobs.
+    """
+    return finished(joined_ranks(folder))
+
+
+def joined_ranks(folder: Path) -> Report:
+    """Return the same as `join_reports`, not grouped by cause yet.
+
+    Raises:
+        InvalidInput: as `join_reports`.
     """
     ranks, others = _read(folder)
     notes = [one.notes for one in ranks]
@@ -72,16 +80,14 @@ def join_reports(folder: Path) -> Report:
         if all(rule in one.judged_by_none for one in ranks) and rule not in of_all.judged
     }
     names = f"rank{'s' if len(ranks) > 1 else ''} {listed((one.number for one in notes), most=MAX_LINES)}"
-    return finished(
-        Report(
-            f"joined {count_of(len(ranks), 'report')}: {names} of {notes[0].world}",
-            (*of_all.findings, *each),
-            stages=(*_stages(ranks), *_left_out(others)),
-            not_applicable=not_judged,
-            judged=of_all.judged,
-            faults=tuple(dict.fromkeys([*of_all.faults, *(fault for one in ranks for fault in one.faults)])),
-            script=ranks[0].script,
-        )
+    return Report(
+        f"joined {count_of(len(ranks), 'report')}: {names} of {notes[0].world}",
+        (*of_all.findings, *each),
+        stages=(*_stages(ranks), *_left_out(others)),
+        not_applicable=not_judged,
+        judged=of_all.judged,
+        faults=tuple(dict.fromkeys([*of_all.faults, *(fault for one in ranks for fault in one.faults)])),
+        script=ranks[0].script,
     )
 
 

@@ -35,7 +35,13 @@ _KINDS = (
 
 
 class OwnModules:
-    """Modules of this library with the same name as the script's: hidden while it runs, shown for the report."""
+    """Modules of this library with the same name as the script's: hidden while it runs, shown for the report.
+
+    Attributes:
+        clashes: those names, apart from the name of this library itself, which runs under an alias then.
+    """
+
+    clashes: frozenset[str]
 
     def __init__(self, folder: str | None) -> None:
         """Find them.
@@ -44,7 +50,8 @@ class OwnModules:
             folder: the folder or zip file that the script's imports search first; None if there is none.
         """
         self._folder = folder
-        self._names = _DRAWS if folder is None else _DRAWS.union(_shadowed(folder))
+        self.clashes = frozenset() if folder is None else frozenset(_shadowed(folder))
+        self._names = _DRAWS | self.clashes
         self._ours: dict[str, ModuleType] = {}
 
     def hide(self) -> None:
@@ -92,6 +99,11 @@ def _same_file(one: str | None, other: str | None) -> bool:
         return one == other or (one is not None and other is not None and os.path.samefile(one, other))
     except OSError:  # within a zip file, or not there
         return False
+
+
+def is_alias() -> bool:
+    """Whether this library runs under another name, see `under_alias`."""
+    return _OURS == ALIAS
 
 
 def is_shadowed(folder: str | None) -> bool:

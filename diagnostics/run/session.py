@@ -29,12 +29,13 @@ from .limits import Limits
 from .observer import ScriptObserver
 from .observers.replicas import ReplicaObserver
 from .output import STANDARD_OUTPUT, print_out, rehearse, say
-from .own_modules import OwnModules
-from .rank_reports import joined, stall_report
-from .ranks import Exchange, Rank
+from .own_modules import OwnModules, is_alias
+from .ranks.exchange import Exchange, Rank
+from .ranks.reports import joined, stall_report
+from .ranks.spawned import SpawnedRanks
+from .ranks.stall import LIMIT_S, StallWatch
 from .script import Ending, Script, end_by_interrupt
 from .second_look import budget
-from .stall import LIMIT_S, StallWatch
 from .termination import Termination
 
 FAIL_ON = ("error", "warning", "never")
@@ -99,6 +100,7 @@ class RunSession:
         self._folder = str(Path.cwd())
         self._started, self._in_others = time.monotonic(), _seconds_of_children()
         self._reported = False
+        self._spawned: SpawnedRanks | None = None
 
     def make(self) -> int:
         """Run the script, write the report, and return the exit code.
@@ -119,6 +121,8 @@ class RunSession:
         termination = Termination(self._terminated)
         self._modules = OwnModules(self._script.folder)
         self._modules.hide()
+        if self._options.rank is None and not self._modules.clashes and not is_alias():
+            self._spawned = SpawnedRanks(self._script, self._options)
         with self._limits:
             ending = self._script.run(self._limits.was_reached)
         fails = False
@@ -207,11 +211,15 @@ class RunSession:
             if wrapper is not None or notes.iterations:
                 explained = joined(explained, report_of(*facts, notes))
             faults += [] if self._run.replicas.fault is None else [self._run.replicas.fault]
+        of_ranks = self._of_spawned_ranks(faults)
+        for each in reversed(of_ranks):
+            explained = joined(explained, each)
         report = merged(
             self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
         )
         in_others = _seconds_of_children() - self._in_others
-        stages = report.stages or (nothing_trained(self._run.backward_passes, in_others),)
+        stages = (*report.stages, *(stage for each in of_ranks for stage in each.stages))
+        stages = stages or (nothing_trained(self._run.backward_passes, in_others),)
         stages = (*stages, *([] if looked is None else [looked]))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:
@@ -226,6 +234,14 @@ class RunSession:
             verbose=self._options.verbose,
             rank=notes,
         )
+
+    def _of_spawned_ranks(self, faults: list[str]) -> list[Report]:
+        """Return a report for each launch of ranks by the script itself."""
+        try:
+            return [] if self._spawned is None else self._spawned.reports()
+        except Exception as fault:  # an error of this library must not prevent the report
+            faults.append(f"joining the ranks' reports failed: {type(fault).__name__}: {message_of(fault)}")
+        return []
 
     def _notes(
         self, replicas: ReplicaObserver, rank: Rank, ending: Ending, stalled: StallFacts | None
@@ -353,7 +369,7 @@ def nothing_trained(backward_passes: int, in_others: float) -> StageResult:
             f"none was seen in this process; the processes that it started computed for {duration(in_others)}, "
             "and what trains in them is not watched: run diagnose on the script that they run, or train in this "
             "process; processes that train together are started by torchrun or accelerate, with -m diagnostics "
-            "run before the script"
+            "run before the script, or by torch.multiprocessing.spawn"
         )
     return dataclasses.replace(NOTHING_TRAINED, detail="; ".join(seen)) if seen else NOTHING_TRAINED
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from diagnostics import Finding, Report
-from diagnostics.run.ranks import Exchange, Rank, rank_of_this_process
+from diagnostics.run.ranks.exchange import Exchange, Rank, rank_of_this_process
 
 # Each rank trains by itself; what one rank shall do otherwise is put in place of a line.
 TRAIN = """

@@ -23,5 +23,6 @@ def test_child_processes():
     assert told.detail == (
         "none was seen in this process; the processes that it started computed for 1 min 15 s, and what trains in "
         "them is not watched: run diagnose on the script that they run, or train in this process; processes that "
-        "train together are started by torchrun or accelerate, with -m diagnostics run before the script"
+        "train together are started by torchrun or accelerate, with -m diagnostics run before the script, or by "
+        "torch.multiprocessing.spawn"
     )

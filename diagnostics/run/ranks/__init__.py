@@ -1,0 +1,1 @@
+"""What several ranks have in common while a script runs, and afterwards."""

@@ -1,0 +1,96 @@
+"""One rank that a script has started by `torch.multiprocessing.spawn`, up to the end of its process."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sys
+from multiprocessing.util import Finalize
+
+from diagnostics.facts.ranks.notes import RankNotes
+from diagnostics.facts.ranks.stall import StallFacts
+from diagnostics.report.report import Report
+from diagnostics.report.whole_file import write_whole
+from diagnostics.run.observer import ScriptObserver
+from diagnostics.run.observers.replicas import ReplicaObserver
+from diagnostics.run.output import rehearse
+from diagnostics.run.own_frames import without_own_frames
+from diagnostics.run.own_modules import OwnModules
+from diagnostics.run.script import Ending
+from diagnostics.run.session import RunOptions, RunSession
+
+from .exchange import Exchange, Rank
+from .spawned import Launch
+
+LAST = -1_000  # after what the script itself has left to be done at the end of the process
+
+
+class SpawnedSession(RunSession):
+    """A rank, whose report goes to a file for the process that started it. It prints nothing."""
+
+    def __init__(self, number: int, launch: Launch) -> None:
+        """Prepare."""
+        rank = Rank(number, launch.world, launch.world)
+        options = RunOptions(
+            kind="json",
+            output=rank.file(launch.folder / "report.json"),
+            fail_on="never",
+            ignores=launch.options.ignores,
+            max_steps=None,
+            time_limit=None,
+            replay_on_cpu=False,
+            first_batches=None,
+            quiet=True,
+            rank=rank,
+            stall_timeout=launch.options.stall_timeout,
+        )
+        super().__init__(launch.script, options)
+        self._ranks = Exchange(rank, launch.folder / "exchange")
+
+    def begin(self) -> None:
+        """Observe until the process ends.
+
+        SIGTERM ends it at once, without a report: who has started the ranks ends those that wait for one that has
+        failed, and waits for them.
+        """
+        rehearse("json")
+        self._run = ScriptObserver(ranks=self._rank.world)
+        self._stall = self._stall_watch()
+        self._modules = OwnModules(self._script.folder)
+        self._modules.hide()
+        Finalize(None, self._end, exitpriority=LAST)
+
+    @property
+    def _rank(self) -> Rank:
+        assert self._options.rank is not None
+        return self._options.rank
+
+    def _end(self) -> None:
+        error = sys.exc_info()[1]
+        if isinstance(error, SystemExit) and error.code == 1 and isinstance(error.__context__, Exception):
+            error = error.__context__  # PyTorch has caught it, and hands on its text
+        if error is None or (isinstance(error, SystemExit) and not error.code):
+            self._conclude(Ending(0))
+        elif isinstance(error, SystemExit):
+            self._conclude(Ending(error.code if isinstance(error.code, int) else 1))
+        else:
+            without_own_frames(error)
+            self._conclude(Ending(1, error))
+
+    def _notes(
+        self, replicas: ReplicaObserver, rank: Rank, ending: Ending, stalled: StallFacts | None
+    ) -> RankNotes:
+        notes = super()._notes(replicas, rank, ending, stalled)
+        if notes.model or (self._stall is not None and self._stall.made) or _is_in_a_group():
+            return notes
+        return dataclasses.replace(notes, iterations=(), batches=0)  # each trains for itself
+
+    def _deliver(self, report: Report) -> None:
+        if self._options.output is not None:
+            with contextlib.suppress(OSError):  # nobody waits for it any more
+                write_whole(self._options.output, report.rendered("json") + "\n")
+
+
+def _is_in_a_group() -> bool:
+    distributed = sys.modules.get("torch.distributed")
+    return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
