@@ -6,10 +6,8 @@ A downloaded notebook imports them like the rest of the zoo, from the clone that
 from __future__ import annotations
 
 import atexit
-import contextlib
 import difflib
 import html
-import io
 import math
 import os
 import re
@@ -37,7 +35,6 @@ WIDTH = 100  # characters; as wide as a report, and as the page
 CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")  # colours, moves of the cursor, backspaces
 # Keras's, as it stands at a step: "302/302 ━━━━━━━━━━━━━━━━━━━━ 90s 297ms/step - accuracy: 0.4648 - loss: 1.0015"
 BAR = re.compile(r" *(?P<step>\d+)/(?P<steps>\d+) .* - loss: (?P<loss>\S+)")
-FIT = "model.fit(train, epochs=EPOCHS)"  # a line of its own in every Keras script
 
 
 def last_words(exhibit: Exhibit, lines: int = 1, ended: Said | None = None, *, solution: bool = False) -> None:
@@ -62,30 +59,6 @@ def said(exhibit: Exhibit, script: Path) -> Said:
         return kept
     done = subprocess.run([sys.executable, script], capture_output=True, text=True)  # the cell has a time limit
     return Said(done.returncode, done.stdout, done.stderr)
-
-
-def run_here(
-    exhibit: Exhibit, namespace: dict[str, Any], lines: int, evaluate_every: int | None = 200
-) -> list[dict[str, Any]]:
-    """Run a broken Keras script that trains to its end, print the command and its last lines, and return its log.
-
-    Args:
-        exhibit: whose script is run.
-        namespace: where, as by `%run -i`: its variables are there afterwards, and it need not be run twice.
-        lines: how many of what it says are printed. A progress bar is one line, as it stood in the end.
-        evaluate_every: see `keras_log`.
-
-    Returns:
-        `log_history` of the `keras_log` that its `fit` was given.
-    """
-    before, after = exhibit.script.read_text("utf-8").split(f"\n{FIT}\n")
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(before, namespace)
-        log = keras_log(namespace["validation"], evaluate_every=evaluate_every)
-        namespace["model"].fit(namespace["train"], epochs=namespace["EPOCHS"], callbacks=[log])
-        exec(after, namespace)
-    _print_end(exhibit.script, said.getvalue(), lines)
-    return log.log_history
 
 
 def halves(script: Path, line: str) -> tuple[Path, Path]:
@@ -236,7 +209,7 @@ def printed_log(exhibit: Exhibit, printed: str, every: int = 20) -> list[dict[st
     Keras's progress bar holds the mean loss since the beginning of the epoch, to four digits.
 
     Args:
-        exhibit: whose recovery is looked for at the end.
+        exhibit: the metric of its recovery is looked for at the end.
         printed: standard output, with the movements of the bar.
         every: steps over which a loss is averaged, at least: a bar is not drawn at each step.
     """

@@ -118,31 +118,12 @@ def line() -> Callable[..., str]:
     return script
 
 
-class TestRunHere:
-    def test_leaves_the_script_s_variables_and_prints_its_end_without_the_bars_movements(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: Callable[..., str]
-    ) -> None:
-        exhibit = dataclasses.replace(CATALOGUE["10"], root=tmp_path)
-        exhibit.script.parent.mkdir(parents=True)
-        exhibit.script.write_text(line(epochs=2))
-        namespace: dict[str, object] = {"SEED": 3}
-        assert panels.run_here(exhibit, namespace, lines=3) == []  # eight steps are too few for an entry
-        command, dots, epoch, bar, end = capsys.readouterr().out.splitlines()
-        assert (command, dots) == ("$ python bugs/10_logits_as_probabilities/train.py", "…")
-        assert epoch == "Epoch 2/2"
-        assert bar.startswith("4/4 ━━━━━━━━━━━━━━━━━━━━ ")
-        assert bar.endswith(" - loss: 30.0000")
-        assert end == "loss=30.0"
-        assert namespace["EPOCHS"] == 2
-        assert namespace["SEED"] == 3
-
-
 class TestKerasLog:
     def test_has_the_loss_of_each_stretch_and_the_accuracy_as_a_trainer_would(
         self, line: Callable[..., str]
     ) -> None:
         namespace: dict[str, object] = {}
-        before, _ = line(epochs=2).split(f"\n{panels.FIT}\n")
+        before, _ = line(epochs=2).split("\nmodel.fit(train, epochs=EPOCHS)\n")
         exec(before, namespace)
         log = panels.keras_log(namespace["validation"], every=2, evaluate_every=8)
         namespace["model"].fit(namespace["train"], epochs=2, callbacks=[log], verbose=0)  # type: ignore[attr-defined]
