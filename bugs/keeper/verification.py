@@ -104,7 +104,8 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
     problems = [] if outcome.ok else [f"{outcome.verdict}: {outcome.reason}"]
     problems += [f"diagnostics itself failed: {fault.splitlines()[-1]}" for fault in report["faults"]]
     problems += _on_solution(report) if solution else _on_broken(exhibit, report)
-    if not problems and seed == 0 and exhibit.symptom != "exhausts":  # as a reader runs it
+    # As a reader runs it. A script that exhausts its memory does so elsewhere beside an observer.
+    if not problems and seed == 0 and (solution or exhibit.symptom != "exhausts"):
         lines = ending.stderr.splitlines(keepends=True)
         own = "".join(line for line in lines if not line.startswith("diagnose: "))  # not where the report is
         said = verified.Said(ending.returncode, ending.stdout, own)

@@ -19,7 +19,10 @@ from bugs.keeper.manifest import Exhibit
 
 LAB = Path(__file__).parents[1] / "lab"
 PACKAGES = ("accelerate", "datasets", "keras", "numpy", "scikit-learn", "tensorflow", "torch", "transformers")
-VARIABLES = ("ZOO_SEED", "ZOO_MODEL", "ZOO_DATASET", "ZOO_DEVICE", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
+VARIABLES = (
+    *("ZOO_SEED", "ZOO_MODEL", "ZOO_DATASET", "ZOO_DEVICE"),
+    *("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS"),
+)
 UNSET = {"ZOO_SEED": "0"}
 
 

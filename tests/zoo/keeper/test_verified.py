@@ -41,7 +41,9 @@ class TestKept:
         exhibit.script.write_text("print('repaired')\n")
         assert verified.kept(exhibit, exhibit.script) is None
 
-    @pytest.mark.parametrize("name", ["ZOO_SEED", "ZOO_MODEL", "ZOO_DATASET", "ZOO_DEVICE", "OMP_NUM_THREADS"])
+    @pytest.mark.parametrize(
+        "name", ["ZOO_SEED", "ZOO_MODEL", "ZOO_DATASET", "ZOO_DEVICE", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS"]
+    )
     def test_is_nothing_in_another_environment(
         self, exhibit: Exhibit, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
