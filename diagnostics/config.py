@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -42,7 +43,7 @@ def from_pyproject(folder: Path) -> dict[str, str]:
     if file is None:
         return {}
     try:
-        tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
+        tool = _tool(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(f"{file} cannot be read: {error}.") from None
     table = tool.get("diagnostics", {}) if isinstance(tool, Mapping) else {}
@@ -50,6 +51,12 @@ def from_pyproject(folder: Path) -> dict[str, str]:
         named = ", ".join(unknown) if isinstance(table, Mapping) else what(table)
         raise InvalidInput(f"[tool.diagnostics] in {file} holds {named}. It takes a table `ignore`:\n{EXAMPLE}")
     return _reasons(table.get("ignore", {}), file)
+
+
+@functools.lru_cache(maxsize=1)
+def _tool(text: str) -> Any:
+    """Parse a pyproject.toml, which takes longer than most reports, once for the same text."""
+    return tomllib.loads(text).get("tool", {})
 
 
 def _reasons(ignore: Any, file: Path) -> dict[str, str]:

@@ -5,6 +5,7 @@ Both run by `diagnose run`, which must name the declared rules on the one and fi
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
@@ -54,9 +55,12 @@ def verify(
     on_start: Callable[[Exhibit, int, bool], object],
     on_end: Callable[[Trial], object],
 ) -> list[Trial]:
-    """Run both twins of every exhibit with the seeds 0 to `seeds` - 1, `jobs` at a time; broken ones first.
+    """Run both twins of every exhibit with the seeds 0 to `seeds` - 1, `jobs` at a time.
 
     `on_start` and `on_end` are called from the threads that the trials run in. Ctrl-C ends every child.
+
+    Returns:
+        The trials in the order of the exhibits, of each seed the broken one first.
     """
     stop = threading.Event()
 
@@ -66,21 +70,21 @@ def verify(
         on_end(trial)
         return trial
 
+    trials = list(itertools.product(exhibits, range(seeds), (False, True)))
     with ThreadPoolExecutor(jobs) as pool:
-        waiting: list[Future[Trial]] = [
-            pool.submit(attempt, exhibit, seed, solution)
-            for exhibit in exhibits
-            for seed in range(seeds)
-            for solution in (False, True)
-        ]
+        # The longest first: one that began last would run alone.
+        waiting: dict[int, Future[Trial]] = {
+            place: pool.submit(attempt, *trials[place])
+            for place in sorted(range(len(trials)), key=lambda place: -trials[place][0].budget_s)
+        }
         try:
-            for future in as_completed(waiting):
+            for future in as_completed(waiting.values()):
                 future.result()
         except BaseException:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [future.result() for future in waiting]
+    return [waiting[place].result() for place in range(len(trials))]
 
 
 def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threading.Event) -> Trial:
