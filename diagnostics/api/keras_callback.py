@@ -99,8 +99,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             report = Report(f"watched nothing: {self._why_not}")
         else:
             drawn = getattr(self._run, "example_weights", None)  # not seen on other backends than TensorFlow
-            weights = None if drawn is None else drawn.facts()
-            facts = (*_facts(self.model), *([] if weights is None else [weights]))
+            seen = () if drawn is None else (drawn.facts(), self._run.rows.facts())
+            facts = (*_facts(self.model), *(fact for fact in seen if fact is not None))
             report = watch_report(self._run, self._name, facts)
             report = dataclasses.replace(report, failed=self._run.batch())
             if (looks := self._over_time) is not None:

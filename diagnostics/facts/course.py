@@ -186,6 +186,27 @@ class DrawnRows:
 
 
 @dataclass(frozen=True)
+class RepeatedRows:
+    """What targets the same row of inputs had each time that it came; only rows that do not repeat by nature.
+
+    Attributes:
+        rows: that came more than once.
+        compared: times that one came again, and was compared with its first time.
+        changed: of these, how often it had another target.
+        of_others: of those, how often the target had been that of another row.
+        chance: share that would have changed if the targets were dealt out to the rows anew.
+    """
+
+    described: ClassVar[str] = "the targets of rows that came again"
+
+    rows: int
+    compared: int
+    changed: int
+    of_others: int
+    chance: float
+
+
+@dataclass(frozen=True)
 class Verdicts:
     """What the other rules said of this training.
 

@@ -215,6 +215,25 @@ class SeveralOutputs:
 
 
 @dataclass(frozen=True)
+class SignedTargets:
+    """The targets of one batch under a loss that reads 1 and -1.
+
+    Attributes:
+        function: its name: ``cosine_embedding_loss``, ….
+        size: numbers in them.
+        ones: how many are 1.
+        zeros: how many are 0.
+    """
+
+    described: ClassVar[str] = "a loss whose targets are 1 and -1"
+
+    function: str
+    size: int
+    ones: int
+    zeros: int
+
+
+@dataclass(frozen=True)
 class LossInputFacts:
     """What a loss of a library was given; only where it is all of the loss that is differentiated.
 
@@ -327,6 +346,7 @@ Fact = (
     | LayerFacts
     | LossFacts
     | LossInputFacts
+    | SignedTargets
     | SeveralOutputs
     | TracedDifference
     | GradientFacts

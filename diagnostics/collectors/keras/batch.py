@@ -12,6 +12,7 @@ import numpy as np
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, is_tensor
 from diagnostics.collectors.shared.pipeline import StageFailed
+from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import Array, BatchFacts
@@ -139,6 +140,20 @@ def fingerprint(parts: list[Array]) -> int:
         digest.update(b"%d %d" % (values.ndim, values.size))
         digest.update(np.ascontiguousarray(flat[:: max(1, -(-flat.size // SAMPLED))]).tobytes())
     return int.from_bytes(digest.digest(), "little")
+
+
+def take_rows(memory: RowMemory, batch: Any) -> None:
+    """Let the rows of a batch of `fit` be remembered with their targets, if it has both."""
+    try:
+        x, y, _ = unpack(batch)
+    except StageFailed:  # parts that only the model's own step understands
+        return
+    inputs, targets = ([as_array(leaf) for leaf in keras.tree.flatten(part)] for part in (x, y))
+    if any(part is None or not part.ndim for part in (*inputs, *targets)) or not targets or x is y:
+        return
+    rows = len(targets[0])
+    if all(len(part) == rows for part in targets):
+        memory.take(inputs, np.concatenate([part.reshape(rows, -1) for part in targets], axis=1))
 
 
 class SeenRows:

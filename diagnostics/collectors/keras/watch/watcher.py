@@ -13,11 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.keras.batch import fingerprint, inputs_of
+from diagnostics.collectors.keras.batch import fingerprint, inputs_of, take_rows
 from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, current, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
+from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.process_memory import resident_memory
@@ -60,6 +61,7 @@ class KerasWatcher:
         first_batches: called with each batch before its step, or with None and the reason, until it returns False.
         example_weights: in batches from all over the run.
         over_time: looks before chosen steps; None for no looks.
+        rows: remembers the targets of some rows.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -101,6 +103,7 @@ class KerasWatcher:
         self._looked = 0
         self.example_weights = DrawnWeights()
         self.over_time: KerasOverTime | None = None
+        self.rows = RowMemory()
         self._closed = False
         self._tap = BatchTap(
             model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
@@ -132,6 +135,7 @@ class KerasWatcher:
         """Note that Keras' running means begin anew."""
         self.read()
         self._loss.epoch_begins()
+        self.rows.epoch_begins()
 
     def evaluated(self, loss: float) -> None:
         """Take an evaluation loss."""
@@ -176,6 +180,7 @@ class KerasWatcher:
             self._safely("inputs", lambda: take_arrays(self._inputs, inputs_of(batch)))
         if batch is not None:
             self._safely("sample weights", self.example_weights.take, batch)
+            self._safely("rows", take_rows, self.rows, batch)
         if self._weights is None and has_weights(self._model):
             self._build()
         weights = self._weights

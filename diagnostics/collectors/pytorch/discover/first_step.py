@@ -142,7 +142,7 @@ class FirstStepRecorder:
         self._age()
         if not self._calls or not self._is_mine():
             return
-        calls, heard = list(self._calls.values()), self._losses.heard
+        calls, heard, signed = list(self._calls.values()), self._losses.heard, self._losses.signed
         self.end()
         if not any(call.wanted for call in calls):
             return
@@ -159,6 +159,7 @@ class FirstStepRecorder:
                 seen.leaves, seen.made = reached, call.made
                 seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
                 seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
+                seen.signed = signed if call is trained[-1] else None
                 if seen.loader is not None:
                     self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)

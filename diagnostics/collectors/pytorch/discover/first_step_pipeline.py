@@ -28,7 +28,7 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import Array, BatchFacts, Fact, LossFacts
+from diagnostics.facts.pipeline import Array, BatchFacts, Fact, LossFacts, SignedTargets
 
 from .graph_shapes import difference_of
 from .leaves import leaf_facts
@@ -58,6 +58,7 @@ class FirstPass:
         feeding: modules that were called before, if the inputs depend on parameters.
         following: modules that were called later, with inputs that depend on parameters.
         stretched: shapes of what a difference with a constant stretched to a square, within the loss.
+        signed: the name of a loss whose targets are 1 and -1, and its targets; None if there is none.
         made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
@@ -78,6 +79,7 @@ class FirstPass:
     feeding: tuple[nn.Module, ...] = ()
     following: tuple[nn.Module, ...] = ()
     stretched: tuple[tuple[int, ...], ...] = ()
+    signed: tuple[str, Tensor] | None = None
     made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
@@ -187,6 +189,9 @@ class FirstStepPipeline(Pipeline):
                 activation = seen.call.made_by
             facts = output_facts(part, target, found.num_classes, activation)
             yield dataclasses.replace(facts, shape=tuple(prediction.shape))
+        if seen.signed is not None:
+            name, targets = seen.signed
+            yield SignedTargets(name, targets.numel(), int((targets == 1).sum()), int((targets == 0).sum()))
         if seen.loss is None:
             raise CannotJudge("no loss was computed")
         yield LossFacts(

@@ -48,8 +48,12 @@ KINDS: dict[str, tuple[LossKind, Reads | None]] = {
 }
 """By the function's name: the kind of loss, and how it interprets the prediction."""
 
+SIGNED = ("cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss")
+"""Losses whose targets are 1 and -1."""
+
 MOST_CALLS = 64  # of losses, recorded at a time
 _FUNCTIONS = {name: getattr(F, name) for name in KINDS}  # a script may replace them
+_SIGNED = [getattr(F, name) for name in SIGNED]
 _PARAMETERS = {name: tuple(inspect.signature(function).parameters) for name, function in _FUNCTIONS.items()}
 FLOORS = {
     "mean_squared_error": squared_floor,
@@ -185,6 +189,7 @@ class LossCalls:
 
     Attributes:
         heard: the calls since `open` whose result may be differentiated, in order.
+        signed: the first call since then of a loss whose targets are 1 and -1: its name, and the targets.
     """
 
     def __init__(self, before: Callable[[LossCall], None], guard: FaultGuard) -> None:
@@ -197,18 +202,26 @@ class LossCalls:
         self._before, self._guard = before, guard
         self._open: list[Callable[[], None]] = []
         self.heard: list[LossCall] = []
+        self.signed: tuple[str, Tensor] | None = None
 
     def open(self, is_mine: Callable[[], bool]) -> None:
         """Record the calls for which `is_mine` returns true."""
         evaluation_calls.close()
         if not self._open:
             self._open = [_listen(function, self._hear, is_mine, self._guard) for function in _FUNCTIONS.values()]
+            self._open += [_listen(function, self._hear_signed, is_mine, self._guard) for function in _SIGNED]
 
     def close(self) -> None:
         """Restore the functions' code, and drop the records."""
         while self._open:
             self._open.pop()()
-        self.heard = []
+        self.heard, self.signed = [], None
+
+    def _hear_signed(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        given = dict(zip(inspect.signature(getattr(F, name)).parameters, arguments, strict=False)) | options
+        target = given.get("target")
+        if self.signed is None and torch.is_grad_enabled() and type(target) is Tensor:
+            self.signed = name, target.detach()
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
         if not torch.is_grad_enabled() or len(self.heard) >= MOST_CALLS:

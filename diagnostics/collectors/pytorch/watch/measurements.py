@@ -166,7 +166,7 @@ class Measurements:
         ]
         fits = predictions is not None and _is_poor(predictions)  # the reason may be wanted
         self._safely("targets", lambda: found.append(self._targets.facts(losses(), fits)))
-        self._safely("targets", lambda: found.append(self._targets.drawn()))
+        self._safely("targets", lambda: found.extend((self._targets.repeated, self._targets.drawn())))
         self._safely("equal units", lambda: found.append(self._equal_units.facts()))
         self._safely("batch norm", lambda: found.append(batch_norm_facts(self._model)))
         return tuple(facts for facts in (*found, *self.activations.facts()) if facts is not None)

@@ -10,7 +10,7 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts, SeveralOutputs
+from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts, SeveralOutputs, SignedTargets
 from diagnostics.rules.shared.output_parts import first_found
 
 RANGES: Final = {
@@ -22,6 +22,14 @@ RANGES: Final = {
     "softplus": (0.0, math.inf),
 }
 """What the last function of a model can give, by its name."""
+
+_OF_ZEROS: Final = {
+    "cosine_embedding_loss": "A pair with target 0 costs nothing: only the alike are drawn together, and the loss "
+    "falls to 0 once all answers are the same.",
+    "hinge_embedding_loss": "A target of 0 counts as both: drawn together and pushed apart at once.",
+    "margin_ranking_loss": "With a target of 0 the loss is the margin, whatever the answers: it has no gradient.",
+    "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the answer: it has no gradient.",
+}
 
 MARGIN = 0.1  # of the range, or of the largest target where it has no end: labels may be noisy, or smoothed
 SHARE = 0.1  # of the targets of a batch
@@ -35,7 +43,7 @@ class TargetsOutOfReach(Rule):
     ## What it does
     Compares the targets of one batch with the range of the model's last activation, under a squared or absolute
     error, and with what the loss is made for: 0 to 1 under binary cross entropy, class indices or one-hot rows
-    for several outputs under categorical cross entropy. A softmax over several outputs also has a fixed sum: 1.
+    for several outputs under categorical cross entropy, 1 and -1 under embedding and ranking losses. A softmax over several outputs also has a fixed sum: 1.
     A Keras model with several heads is judged head by head, each with its own loss and target.
 
     ## Why it is bad
@@ -100,6 +108,18 @@ class TargetsOutOfReach(Rule):
             raise NotApplicable("needs to know the function that the model ends in")
         found = self._beyond_activation(targets, outputs.last_activation)
         return found or self._several_labels(batch, outputs, loss)
+
+    @check
+    def from_signed(self, targets: SignedTargets) -> Finding | None:
+        """Look for targets of 0 and 1 where the loss reads -1 and 1."""
+        if targets.zeros < SHARE * targets.size or targets.ones + targets.zeros < targets.size:
+            return None
+        return self.found(
+            f"{targets.zeros:,} of {targets.size:,} targets are 0, the others 1, and {targets.function} reads 1 "
+            f"and -1. {_OF_ZEROS[targets.function]}",
+            fix="targets = 2 * targets - 1  # 0 and 1 become -1 and 1",
+            evidence={"function": targets.function, "targets": targets.size, "zeros": targets.zeros},
+        )
 
     @check
     def from_outputs(self, several: SeveralOutputs) -> Finding | None:

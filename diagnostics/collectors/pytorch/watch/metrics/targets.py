@@ -18,9 +18,10 @@ from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
+from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import FORMULAS, recovered
 from diagnostics.collectors.shared.target_rows import blank_rows, copied_target, only_target
-from diagnostics.facts.course import DrawnRows, SimpleFit, TargetHistory
+from diagnostics.facts.course import DrawnRows, RepeatedRows, SimpleFit, TargetHistory
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import LossHistory
 
@@ -96,7 +97,13 @@ class _Seen:
 
 
 class Targets:
-    """Listens to the gradient of the output at sampled steps; copies stay on the device until they are read."""
+    """Listens to the gradient of the output at sampled steps; copies stay on the device until they are read.
+
+    Attributes:
+        repeated: what targets the same rows had in several of these steps; known once `facts` was called.
+    """
+
+    repeated: RepeatedRows | None = None
 
     def __init__(self) -> None:
         self._pending: list[_Pass] = []
@@ -171,8 +178,23 @@ class Targets:
                 and abs(readings[name].loss - recorded[one.step]) <= AGREES * abs(recorded[one.step]) + 1e-9
             ]
             if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
+                self.repeated = _repeated(agreeing)
                 return _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
         return None
+
+
+def _repeated(agreeing: list[tuple[_Seen, _Moments]]) -> RepeatedRows | None:
+    memory = RowMemory()
+    for one, moments in agreeing:
+        if one.inputs is not None and len(one.inputs) == len(moments.rows) and not _of_pairs(moments.rows):
+            memory.epoch_begins()
+            memory.take([one.inputs], moments.rows)
+    return memory.facts()
+
+
+def _of_pairs(targets: Array) -> bool:
+    """Whether the classes are the places in the batch, as where each row is to find its partner."""
+    return targets.shape[1] >= len(targets) > 1 and bool((targets.round().sum(axis=0) <= 1).all())
 
 
 def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> TargetHistory | None:

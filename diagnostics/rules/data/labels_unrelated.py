@@ -1,0 +1,101 @@
+"""See `LabelsUnrelated`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import RepeatedRows, TargetHistory
+
+ROWS = 16  # different ones that came again
+CHANGED = 0.5  # of what would change if targets were dealt out anew; noise that is drawn anew stays below
+OF_OTHERS = 0.25  # of the changed targets: others are made anew, as a teacher's or those of Q-learning
+LEARNED = 0.7  # of a constant answer's loss
+
+
+class LabelsUnrelated(Rule):
+    """The same row of inputs has another target each time that it comes.
+
+    ## What it does
+    Follows some rows of the training inputs through the run, recognised by what they hold, and compares the target
+    that each has when it comes again with that of its first time. Rows that repeat by nature, such as those of a
+    few categories, are left out. If the targets change about as often as if they were dealt out anew, and are those
+    of other rows, then inputs and targets are brought together wrongly.
+
+    ## Why it is bad
+    Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant answer is.
+    Usually one of the two is shuffled and the other is not, or each has an order of its own; or image and mask
+    are turned by different angles.
+
+    ## Example
+    ```python
+    order = torch.randperm(len(x))
+    for i in range(0, len(x), 64):
+        loss = criterion(model(x[order[i:i + 64]]), y[i:i + 64])
+    ```
+
+    ## Instead
+    ```python
+    order = torch.randperm(len(x))
+    for i in range(0, len(x), 64):
+        rows = order[i:i + 64]
+        loss = criterion(model(x[rows]), y[rows])
+    ```
+
+    ## Thresholds
+    At least 16 rows that came again; half of the changes that dealing out anew would bring, which noisy labels do
+    not reach; and a quarter of the changed targets known from other rows. In PyTorch also a loss of at least 70% of
+    a constant answer's: few-shot training numbers its classes anew in each episode, and learns. The numbers are
+    ours.
+
+    ## Known problems
+    Rows that are augmented differ each time and cannot be followed. Lists that were put into other orders once,
+    before the training, look like labels of noise: see not-learning.
+
+    ## Sources
+    Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose parts were shuffled
+    before they were zipped.
+    """
+
+    severity = "error"
+    causes = ("evaluation-at-chance", "overfitting", *NO_LEARNING)
+
+    @check
+    def from_rows(self, rows: RepeatedRows, targets: TargetHistory | None = None) -> Finding | None:
+        """Compare the targets of rows that came again."""
+        if rows.rows < ROWS:
+            raise NotApplicable(f"needs {ROWS} rows that came again")
+        if not rows.chance or rows.changed < CHANGED * rows.chance * rows.compared:
+            return None
+        if rows.of_others < OF_OTHERS * rows.changed:
+            return None
+        if targets is not None and _has_learned(targets):
+            return None
+        return self.found(
+            f"The same inputs come with other targets: {rows.compared:,} times a row came again that had come "
+            f"before, and {rows.changed:,} times ({rows.changed / rows.compared:.0%}) its target was another one, "
+            f"that of another row. Targets dealt out at random would differ in {rows.chance:.0%}. Inputs and "
+            "targets are brought together in different orders.",
+            fix={
+                "torch": (
+                    "rows = torch.randperm(n); x[rows], y[rows]  # one order for both",
+                    "random transforms that move an image: draw once, and apply to image and mask",
+                ),
+                "keras": (
+                    "order = rng.permutation(n); x[order], y[order]  # one order for both",
+                    "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(n)  # zip first, then shuffle",
+                ),
+            },
+            evidence={
+                "rows": rows.rows,
+                "compared": rows.compared,
+                "changed": rows.changed,
+                "changed_by_chance": rows.chance,
+                "targets_of_other_rows": rows.of_others,
+            },
+        )
+
+
+def _has_learned(targets: TargetHistory) -> bool:
+    late = len(targets.losses) // 2
+    return bool(targets.losses[late:].sum() < LEARNED * targets.constant_losses[late:].sum())
