@@ -215,6 +215,21 @@ class SeveralOutputs:
 
 
 @dataclass(frozen=True)
+class ScrambledView:
+    """A view that gives numbers other places along the axes, where the order of the axes was to change.
+
+    Attributes:
+        shape: before.
+        made: after.
+    """
+
+    described: ClassVar[str] = "the views in the graph of the first loss"
+
+    shape: tuple[int, ...]
+    made: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class SignedTargets:
     """The targets of one batch under a loss that reads 1 and -1.
 
@@ -346,6 +361,7 @@ Fact = (
     | LayerFacts
     | LossFacts
     | LossInputFacts
+    | ScrambledView
     | SignedTargets
     | SeveralOutputs
     | TracedDifference

@@ -17,10 +17,10 @@ class LabelsUnrelated(Rule):
     """The same row of inputs has another target each time that it comes.
 
     ## What it does
-    Follows some rows of the training inputs through the run, recognised by what they hold, and compares the target
-    that each has when it comes again with that of its first time. Rows that repeat by nature, such as those of a
-    few categories, are left out. If the targets change about as often as if they were dealt out anew, and are those
-    of other rows, then inputs and targets are brought together wrongly.
+    Follows some rows of the training inputs through the run, recognised by what they hold, and compares the
+    target that each has when it comes again with that of its first time. Rows that repeat by nature, such as those
+    of a few categories, are left out. If the targets change about as often as if they were dealt out anew, and are
+    those of other rows, then inputs and targets are brought together wrongly.
 
     ## Why it is bad
     Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant answer is.
@@ -44,9 +44,9 @@ class LabelsUnrelated(Rule):
 
     ## Thresholds
     At least 16 rows that came again; half of the changes that dealing out anew would bring, which noisy labels do
-    not reach; and a quarter of the changed targets known from other rows. In PyTorch also a loss of at least 70% of
-    a constant answer's: few-shot training numbers its classes anew in each episode, and learns. The numbers are
-    ours.
+    not reach; and a quarter of the changed targets known from other rows. In PyTorch also a loss of at least 70%
+    of a constant answer's: few-shot training numbers its classes anew in each episode, and learns. The numbers
+    are ours.
 
     ## Known problems
     Rows that are augmented differ each time and cannot be followed. Lists that were put into other orders once,

@@ -38,7 +38,8 @@ class ExamplesMixed(Rule):
     Runs a copy of the model, in evaluation mode, on a few examples of one batch; replaces all of them but one; and
     compares the answer to that one. Where it changes, the operation is looked for that works along the axis of the
     examples: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an attention
-    that takes the batch for time.
+    that takes the batch for time. Then it runs the same examples in the reverse order: where answers change with
+    nothing but the place of their example, positions are counted along the batch.
 
     ## Why it is bad
     An example has nothing to do with its neighbours in a shuffled batch. A softmax over the batch lets examples
@@ -81,8 +82,10 @@ class ExamplesMixed(Rule):
         change, spread, scale = dependence.change, dependence.spread, dependence.scale
         if change is None or spread is None or scale is None:
             raise NotApplicable(dependence.why_not.get("examples", "needs a batch of at least 4 examples"))
-        if not math.isfinite(change) or change <= CLEAR * scale:
+        if not math.isfinite(change):
             return None
+        if change <= CLEAR * scale:
+            return self._by_place(dependence)
         mixing = dependence.mixing
         others = dependence.compared - 1
         return self.found(
@@ -98,6 +101,23 @@ class ExamplesMixed(Rule):
                 "operation": None if mixing is None else mixing.kind,
                 "layer": None if mixing is None else mixing.name,
             },
+        )
+
+    def _by_place(self, dependence: DependenceFacts) -> Finding | None:
+        """Report answers that depend on where in the batch their example stands."""
+        moved, scale = dependence.moved, dependence.scale
+        if moved is None or scale is None or not CLEAR * scale < moved < math.inf:
+            return None
+        return self.found(
+            f"The answer to an example depends on its place in the batch: with the same {dependence.compared} "
+            f"examples in the reverse order it changes by {moved:.2g} (the answers differ by "
+            f"{dependence.spread:.2g} from example to example). Something is added, or chosen, by the number of "
+            "the row: positions that are counted along the axis of the examples, or a part of the batch that is "
+            "treated in another way.",
+            fix="positional encodings: pe[:, : x.size(1)] for (batch, time, features), pe[: x.size(0)] for "
+            "(time, batch, features)",
+            severity="warning" if dependence.shuffled else "note",
+            evidence={"moved": moved, "spread": dependence.spread, "examples": dependence.compared},
         )
 
 

@@ -9,13 +9,19 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.training import StepHistory
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of
 
 # Relative to the size of the predictions. Float32 rounds at 1.2e-7; another order of summation costs a few of
 # these. Predictions that depend on the input differ by far more.
 ROUNDING = 1e-6
+STEPS = 200  # of training, after which answers to different inputs differ
+SAME = 0.2  # of how much the inputs differ, that is 4% of their variance: no more do the answers
+NEAR, LEVEL = 0.35, 0.35  # of the same: how far the answer is from the mean input at most, that from 0 at least
 CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding
 
 
@@ -25,7 +31,8 @@ class IgnoresInput(Rule):
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before
     and after. The examples and their labels differ, so the predictions should differ after training at the
-    latest. A softmax over a single unit needs no training to be seen: each of its answers is 1.
+    latest. Of an autoencoder, and of any model whose answer has as many numbers as its input, the answers of the
+    trained model are compared. A softmax over a single unit needs no training to be seen: each answer is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -48,7 +55,9 @@ class IgnoresInput(Rule):
     The spread of the predictions across examples, divided by their root mean square, must stay below 1e-6:
     about eight times the rounding of float32 (1.2e-7), so that only equal predictions count as equal. This must
     hold both before and after training: a head initialised to zero predicts a constant at first, and a model
-    whose units die in training predicts a constant in the end, although both read their input.
+    whose units die in training predicts a constant in the end, although both read their input. After 200 steps,
+    answers like inputs must differ from example to example a fifth as much as the inputs; judged where they are
+    near the mean input, and this is not near 0, as residuals may be. These shares are ours.
 
     ## Known problems
     Not judged where a constant prediction is right: all inputs or all labels of the batch are equal. Not
@@ -121,6 +130,28 @@ class IgnoresInput(Rule):
                 "distinct_inputs": overfit.distinct_inputs,
                 "steps": steps,
             },
+        )
+
+    @check
+    def from_answers(self, dependence: DependenceFacts, steps: StepHistory, _: Verdicts) -> Finding | None:
+        """Compare what the trained model makes of different inputs, where it is to give back such an input."""
+        same = dependence.sameness
+        if not dependence.trained or same is None:
+            raise NotApplicable("needs a trained model whose answer has as many numbers as its input")
+        if steps.total_steps < STEPS:
+            raise NotApplicable(f"needs {STEPS} steps")
+        if not same.answers < SAME or not same.apart < NEAR or not same.level > LEVEL:
+            return None
+        return self.found(
+            f"After {steps.total_steps:,} steps the model gives the same {same.numbers:,} numbers whatever it is "
+            f"given, about the mean of its inputs: its answers differ {same.answers:.2g} times as much as these.",
+            fix=(
+                "a variational autoencoder: sum both terms over the numbers of an example, and average them over "
+                "the batch; or weigh the KL term less in the beginning",
+                "print each term of the loss: one that outweighs the others decides",
+            ),
+            evidence={"answers_differ": same.answers, "from_the_mean": same.apart, "numbers": same.numbers},
+            severity="warning",
         )
 
 

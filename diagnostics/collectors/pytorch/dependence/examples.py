@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from diagnostics.facts.dependence import DependenceFacts, MixingFacts
+from diagnostics.facts.dependence import DependenceFacts, MixingFacts, SamenessFacts
 
 from .operations import Operation, operations_seen
 from .subject import Answer, Inputs, OutOfTime, Subject
@@ -15,6 +15,7 @@ from .subject import Answer, Inputs, OutOfTime, Subject
 # Numbers of examples to run, the best first: a size that no other axis has shows which axis counts examples.
 SIZES = (7, 11, 13, 5, 6, 9, 10, 8, 4, 3)
 LEAST = 4  # examples in a batch
+SAME = 16  # numbers of an answer that may be a copy of its input
 SUM_OF_ONE = 1e-3  # how far a sum of probabilities may be from 1
 
 
@@ -134,12 +135,48 @@ def compare_examples(subject: Subject, found: list[Axis]) -> DependenceFacts:
         examples=axis.whole,
         compared=size,
         change=change,
+        moved=_moved(subject, axis, first),
+        sameness=_sameness(subject, axis),
         spread=spread,
         scale=float(before.square().mean().sqrt()),
         mixing=mixing,
         ends_in_it=mixing is not None and mixing.kind == "softmax" and _sums_to_one(axis),
         shuffled=subject.shuffled,
     )
+
+
+def _moved(subject: Subject, axis: Axis, first: Inputs) -> float | None:
+    """Return how far an answer changes when the examples come in the reverse order; None where it is random."""
+    before = axis.answers[0].main
+    again = subject.ask(first, seed=1).main  # noise has its place in the batch; a state goes on
+    if again.shape != before.shape or not torch.equal(again, before):
+        return None
+    back = torch.arange(axis.sizes[0]).flip(0)
+    after = subject.ask(cut(subject.inputs, axis, back, axis.whole)).main
+    if after.shape != before.shape:
+        return None
+    return float((after.flip(axis.of_answers) - before).abs().max())
+
+
+def _sameness(subject: Subject, axis: Axis) -> SamenessFacts | None:
+    """Compare answers with inputs of as many numbers."""
+    if axis.of_inputs or axis.of_answers:
+        return None
+    answers = axis.answers[0].main.flatten(1)
+    given = [t.flatten(1) for t in subject.inputs.values() if t.is_floating_point() and t.ndim > 1]
+    like = next((t for t in given if t.shape == (axis.whole, answers.shape[1]) and t.shape[1] >= SAME), None)
+    if like is None:
+        return None
+    answer, mean = answers.mean(0), like.float().mean(0).to(answers.device)
+    differ = _size(like.float().to(answers.device) - mean)
+    if not differ > 0:
+        return None
+    parts = (_size(answers - answer), _size(answer - mean), _size(mean))
+    return SamenessFacts(*(part / differ for part in parts), numbers=int(answers.shape[1]))
+
+
+def _size(values: Tensor) -> float:
+    return float(values.square().mean().sqrt())
 
 
 def _try_axis(subject: Subject, number: int) -> Axis | None:

@@ -28,7 +28,15 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import Array, BatchFacts, Fact, LossFacts, SignedTargets
+from diagnostics.facts.pipeline import (
+    Array,
+    BatchFacts,
+    Fact,
+    LossFacts,
+    ScrambledView,
+    SignedTargets,
+    TracedDifference,
+)
 
 from .graph_shapes import difference_of
 from .leaves import leaf_facts
@@ -58,6 +66,8 @@ class FirstPass:
         feeding: modules that were called before, if the inputs depend on parameters.
         following: modules that were called later, with inputs that depend on parameters.
         stretched: shapes of what a difference with a constant stretched to a square, within the loss.
+        chosen: a difference in the loss of chosen answers, a column, and a row of constants; None: none.
+        views: in the graph of the loss, that scramble axes.
         signed: the name of a loss whose targets are 1 and -1, and its targets; None if there is none.
         made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
@@ -79,6 +89,8 @@ class FirstPass:
     feeding: tuple[nn.Module, ...] = ()
     following: tuple[nn.Module, ...] = ()
     stretched: tuple[tuple[int, ...], ...] = ()
+    chosen: TracedDifference | None = None
+    views: tuple[ScrambledView, ...] = ()
     signed: tuple[str, Tensor] | None = None
     made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
@@ -192,6 +204,7 @@ class FirstStepPipeline(Pipeline):
         if seen.signed is not None:
             name, targets = seen.signed
             yield SignedTargets(name, targets.numel(), int((targets == 1).sum()), int((targets == 0).sum()))
+        yield from seen.views[:1]
         if seen.loss is None:
             raise CannotJudge("no loss was computed")
         yield LossFacts(
@@ -206,7 +219,9 @@ class FirstStepPipeline(Pipeline):
         )
         if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
             yield seen.call.inputs()
-        if seen.stretched and seen.batch is not None and not found.broadcast:
+        if seen.chosen is not None and not found.broadcast:
+            yield seen.chosen
+        elif seen.stretched and seen.batch is not None and not found.broadcast:
             given = difference_of(seen.stretched, seen.prediction, split_batch(seen.batch)[1])
             if given is not None:
                 yield given

@@ -1,16 +1,25 @@
-"""Reads in the graph of a loss whether a column and a row were subtracted from each other."""
+"""Reads shapes in the graph of a loss: a column and a row subtracted from each other, axes scrambled by a view."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torch import Tensor
 
-from diagnostics.facts.pipeline import TracedDifference
+from diagnostics.facts.pipeline import ScrambledView, TracedDifference
 
 DIFFERENCES = ("SubBackward0", "RsubBackward0", "RsubBackward1")
 LEAST = 3  # rows: of a single one, or a pair, shapes may agree by chance
+CHOSEN = ("GatherBackward0",)  # one answer for each example, as the value of the action taken
+VIEWS = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0")
+EACH = (
+    *("ReluBackward0", "LeakyReluBackward0", "GeluBackward0", "SiluBackward0", "EluBackward0", "TanhBackward0"),
+    *("SigmoidBackward0", "AddBackward0", "MulBackward0", "NativeBatchNormBackward0", "NativeLayerNormBackward0"),
+    *("CloneBackward0", "NativeDropoutBackward0"),
+)
+"""Operations that leave every number where it was."""
 
 Shape = tuple[int, ...]
 
@@ -18,6 +27,62 @@ Shape = tuple[int, ...]
 def stretched_operands(nodes: Iterable[Any]) -> tuple[Shape, ...]:
     """Return the shapes of what was stretched to a square, (n, 1) or (n,), by a difference with a constant."""
     return tuple(dict.fromkeys(_stretched(nodes)))
+
+
+def chosen_against_row(nodes: Iterable[Any]) -> TracedDifference | None:
+    """Return the difference of one chosen answer for each example, (n, 1), and a row of n constants."""
+    for _, given, before in _stretches(nodes):
+        if type(given).__name__ in CHOSEN and len(before) == 2 and before[0] >= LEAST:
+            return TracedDifference(before, before[:1], traced=False)
+    return None
+
+
+def scrambled_views(nodes: Iterable[Any]) -> tuple[ScrambledView, ...]:
+    """Return the views that put an axis last, or two axes in the other order, and leave all numbers in place."""
+    found = []
+    for node in nodes:
+        if type(node).__name__ not in VIEWS:
+            continue
+        given, place = node.next_functions[0]
+        shape, made = tuple(int(one) for one in node._saved_self_sym_sizes), _shape(node, 0)
+        if given is None or made is None or not 3 <= len(shape) <= 5 or shape[0] < 2:
+            continue
+        source = _source(given)
+        maps = type(source).__name__ == "ConvolutionBackward0" and _shape(source, place) == shape
+        if (maps and _puts_channels_last(shape, made)) or (_swaps(shape, made) and not _unflattens(source, shape)):
+            found.append(ScrambledView(shape, made))
+    return tuple(dict.fromkeys(found))
+
+
+def _puts_channels_last(shape: Shape, made: Shape) -> bool:
+    """Whether (B, C, …) becomes (…, C), where the last C numbers in a row are of several places of one channel."""
+    size, channels, space = shape[0], shape[1], shape[2:]
+    places = math.prod(space)
+    if channels < 2 or places < 2 or channels in {math.prod(space[start:]) for start in range(len(space))}:
+        return False
+    return made in ((size * places, channels), (size, places, channels), (size, *space, channels))
+
+
+def _swaps(shape: Shape, made: Shape) -> bool:
+    """Whether (B, a, b) becomes (B, b, a)."""
+    return len(shape) == 3 and made == (shape[0], shape[2], shape[1]) and 1 not in shape and shape[1] != shape[2]
+
+
+def _source(node: Any) -> Any:
+    """Follow operations that leave every number where it was."""
+    for _ in range(len(EACH)):
+        following = [one for one, _ in node.next_functions if one is not None]
+        if type(node).__name__ not in EACH or not following:
+            break
+        node = following[0]
+    return node
+
+
+def _unflattens(node: Any, shape: Shape) -> bool:
+    """Whether these axes were made of one, (B, a * b), so that either order may be meant."""
+    if type(node).__name__ not in VIEWS:
+        return False
+    return tuple(int(one) for one in node._saved_self_sym_sizes) == (shape[0], math.prod(shape[1:]))
 
 
 def difference_of(operands: Iterable[Shape], prediction: Tensor | None, target: Any) -> TracedDifference | None:
@@ -40,6 +105,12 @@ def difference_of(operands: Iterable[Shape], prediction: Tensor | None, target: 
 
 
 def _stretched(nodes: Iterable[Any]) -> Iterator[Shape]:
+    for _, _, before in _stretches(nodes):
+        yield before
+
+
+def _stretches(nodes: Iterable[Any]) -> Iterator[tuple[Any, Any, Shape]]:
+    """Yield each difference with a constant that makes a square, its operand, and the shape of that."""
     for node in nodes:
         if type(node).__name__ not in DIFFERENCES:
             continue
@@ -49,7 +120,7 @@ def _stretched(nodes: Iterable[Any]) -> Iterator[Shape]:
         ((given, place),) = own
         before, after = _shape(given, place), _shape(node, 0)
         if before is not None and before in ((before[0], 1), (before[0],)) and after == (before[0], before[0]):
-            yield before
+            yield node, given, before
 
 
 def _shape(node: Any, place: int) -> Shape | None:

@@ -43,7 +43,8 @@ class TargetsOutOfReach(Rule):
     ## What it does
     Compares the targets of one batch with the range of the model's last activation, under a squared or absolute
     error, and with what the loss is made for: 0 to 1 under binary cross entropy, class indices or one-hot rows
-    for several outputs under categorical cross entropy, 1 and -1 under embedding and ranking losses. A softmax over several outputs also has a fixed sum: 1.
+    for several outputs under categorical cross entropy, 1 and -1 under embedding and ranking losses. A softmax
+    over several outputs also has a fixed sum: 1.
     A Keras model with several heads is judged head by head, each with its own loss and target.
 
     ## Why it is bad

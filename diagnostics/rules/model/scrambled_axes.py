@@ -1,0 +1,67 @@
+"""See `ScrambledAxes`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.pipeline import ScrambledView
+
+
+class ScrambledAxes(Rule):
+    """A `view` stands where axes were to be moved: numbers of one place end up in another.
+
+    ## What it does
+    Looks in the graph of the first loss for views of two kinds: one that makes rows of C numbers out of the C
+    channels of a convolution, without moving the channels last; and one that turns (batch, a, b) into
+    (batch, b, a).
+
+    ## Why it is bad
+    `view` and `reshape` keep the order of the numbers in memory, and give them other axes. A row of C numbers then
+    holds C neighbouring pixels of one channel, and not the C scores of one pixel. No shape is wrong, so nothing
+    fails: each score is compared with the label of another pixel, and the loss ends little below chance.
+
+    ## Example
+    ```python
+    scores = net(images)                            # (batch, classes, height, width)
+    loss = criterion(scores.view(-1, classes), labels.view(-1))
+    ```
+
+    ## Instead
+    ```python
+    loss = criterion(scores, labels)                # or scores.permute(0, 2, 3, 1).reshape(-1, classes)
+    ```
+
+    ## Thresholds
+    None: the shapes say it. Where an axis of the image is as long as the channels are many, nothing is said.
+
+    ## Known problems
+    Read in the graph of a loss: views of the inputs themselves, before the first layer with weights, are not in
+    it.
+
+    ## Sources
+    Public reports of attention over feature maps, and of pixel-wise losses, whose `view` lacked a `permute`; the
+    documentation of `torch.Tensor.view`.
+    """
+
+    severity = "error"
+    causes = ("evaluation-at-chance", "initial-loss-off", *NO_LEARNING)
+
+    @check
+    def from_graph(self, view: ScrambledView) -> Finding:
+        """Report a view that leaves the numbers where they are."""
+        shape, made = view.shape, view.made
+        swaps = len(shape) == 3 and made == (shape[0], shape[2], shape[1])
+        what = (
+            f"It was to exchange the last two axes, and only cuts the same numbers into rows of {made[-1]}"
+            if swaps
+            else f"A row of {made[-1]} numbers was to hold the {shape[1]} channels of one place; it holds "
+            f"neighbouring places of one channel"
+        )
+        axes = "0, 2, 1" if len(shape) == 3 else "0, " + ", ".join(str(n) for n in range(2, len(shape))) + ", 1"
+        result = ", ".join(map(str, made)) if len(made) != 2 else f"-1, {made[-1]}"
+        return self.found(
+            f"A view makes {made} of a tensor of shape {shape}. {what}: a view moves no axes.",
+            fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
+            evidence={"shape": list(shape), "view": list(made)},
+        )
