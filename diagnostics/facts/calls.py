@@ -64,6 +64,23 @@ class ScaledClipFacts:
 
 
 @dataclass(frozen=True)
+class FrozenCalls:
+    """Calls of `train_on_batch` of a Keras model none of whose weights is trainable in any of them.
+
+    Attributes:
+        model: its name.
+        calls: how many.
+        weights: numbers in its weights.
+    """
+
+    described: ClassVar[str] = "calls that train a frozen model"
+
+    model: str
+    calls: int
+    weights: int
+
+
+@dataclass(frozen=True)
 class StepOrderFacts:
     """Whether the steps of the loop's optimizers came after a backward pass, with its gradients.
 

@@ -7,7 +7,7 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
-from diagnostics.facts.calls import StepOrderFacts
+from diagnostics.facts.calls import FrozenCalls, StepOrderFacts
 from diagnostics.facts.pipeline import Array, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory, UpdateHistory
 
@@ -22,7 +22,8 @@ class UnchangedParameters(Rule):
     ## What it does
     In a watched run: compares the weights before and after a step, at sampled steps, and reports if not a single
     number ever changed. Also if the loop makes many passes and no optimizer steps at all; in TensorFlow, if it
-    takes gradients from tapes and never applies them.
+    takes gradients from tapes and never applies them; in Keras, if `train_on_batch` is called 20 times on a model
+    that was frozen each time, as the discriminator of a GAN that the combined model froze.
 
     ## Why it is bad
     The model never trains. The loss varies with the batches and looks stuck.
@@ -99,6 +100,20 @@ class UnchangedParameters(Rule):
                 "held": None if optimizer is None else optimizer.held,
             },
             step=int(updates.steps[0]),
+        )
+
+    @check
+    def from_frozen(self, frozen: FrozenCalls) -> Finding:
+        """Report a model that is trained again and again, and has nothing to train."""
+        return self.found(
+            f"{frozen.model}.train_on_batch was called {frozen.calls:,} times, and each time none of its "
+            f"{frozen.weights:,} weights was trainable: no call changed any. In Keras 3, trainable = False holds "
+            "for a model wherever it is used, whether it was compiled before or not.",
+            fix=(
+                "model.trainable = True before its train_on_batch, and False before that of the combined model",
+                "a keras.Model with a train_step, and an optimizer for each of the two",
+            ),
+            evidence={"model": frozen.model, "calls": frozen.calls, "weights": frozen.weights},
         )
 
     def _never_stepped(self, passes: int) -> Finding:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.facts.calls import FrozenCalls
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
 from diagnostics.run.second_look import Look
@@ -30,6 +31,7 @@ class HandedBatches:
         self._reports: IdentityMap[Any, Report | None] = IdentityMap()  # by optimizer; None: there is none
         self._tries: IdentityMap[Any, int] = IdentityMap()
         self._trainings: IdentityMap[Any, Training] = IdentityMap()
+        self._frozen: Any = None  # of Keras, which is not imported before the script does
 
     def began(self, optimizer: Any, training: Training) -> None:
         """Take the training of an optimizer, which may be examined before or after."""
@@ -42,12 +44,23 @@ class HandedBatches:
         """Return a `train_on_batch` that examines the model first, once, as soon as it has weights."""
 
         def observed(model: Any, *arguments: Any, **options: Any) -> Any:
+            self._all.guard.attempt(self._count, model)
             optimizer = getattr(model, "optimizer", None)
             if optimizer is not None and optimizer not in self._reports and not self._fitted(model):
                 self._all.guard.attempt(self._examine, model, optimizer, arguments, options)
             return train(model, *arguments, **options)
 
         return observed
+
+    def frozen(self) -> tuple[FrozenCalls, ...]:
+        """Return the calls of models that have nothing to train."""
+        return () if self._frozen is None else tuple(self._frozen.facts())
+
+    def _count(self, model: Any) -> None:
+        from diagnostics.collectors.keras.discover.frozen_models import FrozenModels
+
+        self._frozen = self._frozen or FrozenModels()
+        self._frozen.called(model)
 
     def _examine(self, model: Any, optimizer: Any, arguments: Any, options: Any) -> None:
         from diagnostics.api.walk import Walk

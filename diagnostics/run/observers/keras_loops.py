@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from diagnostics.facts.calls import FrozenCalls
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_tape
 
@@ -46,6 +47,20 @@ class _UnappliedWatch:
         return watch_report(self.seen, self.seen.name, self.seen.facts())
 
 
+@dataclass
+class _FrozenWatch:
+    """Reports on calls that train a frozen model."""
+
+    calls: FrozenCalls
+
+    def _report(self) -> Report:
+        from diagnostics.report.build import evaluated, new_evaluator
+
+        evaluator = new_evaluator()
+        findings = evaluator.add(self.calls)
+        return evaluated(f"{self.calls.model}.train_on_batch", evaluator, findings, (FrozenCalls,))
+
+
 class KerasLoopObserver:
     """Watches each loop from its first step on.
 
@@ -69,6 +84,7 @@ class KerasLoopObserver:
         self._finder = TapeLoopFinder(self._watch, self._trainings.fault)
         self._at_close.callback(self._finder.close)
         self._at_close.callback(self._trainings.guard.attempt, self._add_unapplied, self._finder.unapplied)
+        self._at_close.callback(self._trainings.guard.attempt, self._add_frozen)
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""
@@ -90,6 +106,10 @@ class KerasLoopObserver:
     def _add_unapplied(self, seen: UnappliedGradients) -> None:
         if seen.is_forgotten():
             self._trainings.begin(Training(watching=_UnappliedWatch(seen)))
+
+    def _add_frozen(self) -> None:
+        for calls in self.handed.frozen():
+            self._trainings.begin(Training(watching=_FrozenWatch(calls)))
 
     def _watch(self, loop: TapeLoopWatcher) -> None:
         training = self._trainings.begin(Training(watching=_TapeWatch(loop)))
