@@ -230,6 +230,19 @@ class ScrambledView:
 
 
 @dataclass(frozen=True)
+class RawOverlap:
+    """A loss that divides a sum of outputs by another, as an overlap does, with outputs that may be negative.
+
+    Attributes:
+        shape: of the outputs.
+    """
+
+    described: ClassVar[str] = "ratios of sums in the graph of the first loss"
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class SignedTargets:
     """The targets of one batch under a loss that reads 1 and -1.
 
@@ -361,6 +374,7 @@ Fact = (
     | LayerFacts
     | LossFacts
     | LossInputFacts
+    | RawOverlap
     | ScrambledView
     | SignedTargets
     | SeveralOutputs

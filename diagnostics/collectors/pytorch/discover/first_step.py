@@ -20,7 +20,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tens
 
 from .batch_source import BatchSource, RememberedLoader
 from .first_step_pipeline import FirstPass
-from .graph_shapes import chosen_against_row, scrambled_views, stretched_operands
+from .graph_shapes import chosen_against_row, overlap_of_raw_outputs, scrambled_views, stretched_operands
 from .inner_calls import InnerCalls
 from .loss_calls import LossCall, LossCalls
 
@@ -160,6 +160,7 @@ class FirstStepRecorder:
                 seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
                 seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
                 seen.chosen = chosen_against_row(nodes) if call is trained[-1] else None
+                seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None
                 seen.views = scrambled_views(nodes) if call is trained[-1] else ()
                 seen.signed = signed if call is trained[-1] else None
                 if seen.loader is not None:

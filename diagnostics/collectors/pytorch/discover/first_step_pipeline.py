@@ -33,6 +33,7 @@ from diagnostics.facts.pipeline import (
     BatchFacts,
     Fact,
     LossFacts,
+    RawOverlap,
     ScrambledView,
     SignedTargets,
     TracedDifference,
@@ -67,6 +68,7 @@ class FirstPass:
         following: modules that were called later, with inputs that depend on parameters.
         stretched: shapes of what a difference with a constant stretched to a square, within the loss.
         chosen: a difference in the loss of chosen answers, a column, and a row of constants; None: none.
+        overlap: of outputs that may be negative, in the loss; None if there is none.
         views: in the graph of the loss, that scramble axes.
         signed: the name of a loss whose targets are 1 and -1, and its targets; None if there is none.
         made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
@@ -90,6 +92,7 @@ class FirstPass:
     following: tuple[nn.Module, ...] = ()
     stretched: tuple[tuple[int, ...], ...] = ()
     chosen: TracedDifference | None = None
+    overlap: RawOverlap | None = None
     views: tuple[ScrambledView, ...] = ()
     signed: tuple[str, Tensor] | None = None
     made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
@@ -205,6 +208,8 @@ class FirstStepPipeline(Pipeline):
             name, targets = seen.signed
             yield SignedTargets(name, targets.numel(), int((targets == 1).sum()), int((targets == 0).sum()))
         yield from seen.views[:1]
+        if seen.overlap is not None:
+            yield seen.overlap
         if seen.loss is None:
             raise CannotJudge("no loss was computed")
         yield LossFacts(

@@ -8,10 +8,17 @@ from typing import Any
 
 from torch import Tensor
 
-from diagnostics.facts.pipeline import ScrambledView, TracedDifference
+from diagnostics.facts.pipeline import RawOverlap, ScrambledView, TracedDifference
 
 DIFFERENCES = ("SubBackward0", "RsubBackward0", "RsubBackward1")
+LONGEST = 32  # operations of an expression
 LEAST = 3  # rows: of a single one, or a pair, shapes may agree by chance
+WITHIN = ("AddBackward0", "SubBackward0", "RsubBackward1", "MulBackward0", "MeanBackward0", "MeanBackward1")
+SUMS = ("SumBackward0", "SumBackward1")
+LAID_OUT = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0", "CloneBackward0", "SqueezeBackward1")
+RAW = ("ConvolutionBackward0", "AddmmBackward0", "UpsampleBilinear2DBackward0", "UpsampleNearest2DBackward0")
+"""What computes outputs that may be negative."""
+
 CHOSEN = ("GatherBackward0",)  # one answer for each example, as the value of the action taken
 VIEWS = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0")
 EACH = (
@@ -52,6 +59,39 @@ def scrambled_views(nodes: Iterable[Any]) -> tuple[ScrambledView, ...]:
         if (maps and _puts_channels_last(shape, made)) or (_swaps(shape, made) and not _unflattens(source, shape)):
             found.append(ScrambledView(shape, made))
     return tuple(dict.fromkeys(found))
+
+
+def overlap_of_raw_outputs(nodes: Iterable[Any]) -> RawOverlap | None:
+    """Return the ratio of sums of an output that may be negative: of it times a constant, and of itself."""
+    for node in nodes:
+        if type(node).__name__ != "DivBackward0":
+            continue
+        parts = [given for given, _ in node.next_functions]
+        if len(parts) != 2 or None in parts:
+            continue
+        above, below = (dict(_summed(part)) for part in parts)
+        for source, weighed in above.items():
+            if weighed and below.get(source) is False and type(source).__name__ in RAW:
+                return RawOverlap(_shape(source, 0) or ())
+    return None
+
+
+def _summed(node: Any) -> Iterator[tuple[Any, bool]]:
+    """Yield what is summed in an expression, and whether it is multiplied before."""
+    waiting, seen = [node], 0
+    while waiting and seen < LONGEST:
+        one, seen = waiting.pop(), seen + 1
+        following = [given for given, _ in one.next_functions if given is not None]
+        if type(one).__name__ in WITHIN:
+            waiting += following
+        elif type(one).__name__ in SUMS:
+            weighed, given = False, following[0]
+            while type(given).__name__ in (*LAID_OUT, "MulBackward0"):
+                rest = [one for one, _ in given.next_functions if one is not None]
+                if len(rest) != 1:
+                    break
+                weighed, given = weighed or type(given).__name__ == "MulBackward0", rest[0]
+            yield given, weighed
 
 
 def _puts_channels_last(shape: Shape, made: Shape) -> bool:

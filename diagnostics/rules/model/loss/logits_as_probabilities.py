@@ -8,7 +8,7 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
+from diagnostics.facts.pipeline import LossFacts, OutputFacts, RawOverlap, SeveralOutputs
 from diagnostics.rules.shared.output_parts import first_found
 from diagnostics.text.join import not_known
 
@@ -40,7 +40,8 @@ class LogitsAsProbabilities(MessageRule):
     ## What it does
     Finds out from the settings or the value of the loss what it reads the predictions as, and checks one batch
     of predictions and the last activation. Probabilities lie between 0 and 1, and over exclusive classes add up
-    to 1; log-probabilities are never above 0.
+    to 1; log-probabilities are never above 0. Of a loss written by hand, reads the graph: a Dice or Jaccard loss
+    needs probabilities, too.
 
     ## Why it is bad
     Keras clips values outside 0 and 1 before it takes the logarithm, and no gradient passes the clip: an example
@@ -116,6 +117,21 @@ class LogitsAsProbabilities(MessageRule):
                 "loss": loss.name,
                 "loss_reads": loss.reads,
             },
+        )
+
+    @check
+    def from_overlap(self, overlap: RawOverlap) -> Finding:
+        """Report an overlap, as of Dice, of outputs that no sigmoid or softmax has made probabilities."""
+        return self.found(
+            f"The loss divides a sum of the outputs of shape {overlap.shape} times the target by a sum of these "
+            "outputs, as Dice and Jaccard do, and they are those of a linear layer or convolution: they may be "
+            "negative, and larger than 1. The ratio is no overlap then: it improves as the outputs grow, wherever "
+            "they are, and jumps where the sum passes 0.",
+            fix=(
+                "probabilities = torch.sigmoid(outputs)  # one class",
+                "outputs.softmax(dim=1)  # several classes",
+            ),
+            evidence={"shape": list(overlap.shape)},
         )
 
     @check
