@@ -145,7 +145,6 @@ class DependenceFacts:
         examples: in the batch.
         compared: how many of them were run.
         change: the largest change of the answer to one example when all others are replaced.
-        moved: the largest change of the answer to an example when all come in reverse order; None if not known.
         spread: standard deviation of the answers over the examples.
         scale: root mean square of the answers.
         mixing: the operation that explains `change`, where one is proved.
@@ -159,12 +158,13 @@ class DependenceFacts:
         dropout: the dropout that is on in evaluation mode; empty if none is, or not known.
         noise: with the same inputs and other random numbers, the largest change of any answer; 0 where no dropout
             is on, None if not known.
-        sameness: of a model whose answer has as many numbers as its input; None otherwise.
         padding: of a model that gives one answer for a row that may be padded.
         copy: of a model whose targets are one of its inputs.
         why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``padding``, ``copy``
             and ``dropout``.
         trained: whether the model was the one at the run's end.
+        moved: the largest change of the answer to an example when all come in reverse order; None if not known.
+        sameness: of a model whose answer has as many numbers as its input; None otherwise.
     """
 
     described: ClassVar[str] = "what the answers depend on"
@@ -172,7 +172,6 @@ class DependenceFacts:
     examples: int = 0
     compared: int = 0
     change: float | None = None
-    moved: float | None = None
     spread: float | None = None
     scale: float | None = None
     mixing: MixingFacts | None = None
@@ -183,8 +182,9 @@ class DependenceFacts:
     of_first: tuple[str, ...] = ()
     dropout: tuple[ActiveDropout, ...] = ()
     noise: float | None = None
-    sameness: SamenessFacts | None = None
     padding: PaddingFacts | None = None
     copy: CopyFacts | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
     trained: bool = False
+    moved: float | None = None
+    sameness: SamenessFacts | None = None

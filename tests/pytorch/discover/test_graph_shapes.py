@@ -4,7 +4,13 @@ import pytest
 import torch
 
 from diagnostics.collectors.pytorch.discover.first_step import _graph
-from diagnostics.collectors.pytorch.discover.graph_shapes import difference_of, stretched_operands
+from diagnostics.collectors.pytorch.discover.graph_shapes import (
+    chosen_against_row,
+    difference_of,
+    overlap_of_raw_outputs,
+    scrambled_views,
+    stretched_operands,
+)
 
 COLUMN, ROW = torch.randn(8, 1), torch.randn(8)
 
@@ -50,3 +56,70 @@ def test_silent_on_pairs_of_answers_and_on_other_squares():
     assert difference_of(operands, answers(True).detach(), None) is None
     assert difference_of(operands, answers(True).detach(), COLUMN) is None
     assert difference_of(operands, torch.zeros(8, 2), ROW) is None
+
+
+def test_finds_a_chosen_value_less_a_row_of_targets():
+    values = torch.nn.Linear(3, 2)(torch.randn(8, 3))
+    chosen = values.gather(1, torch.zeros(8, 1, dtype=torch.long))
+    found = chosen_against_row(_graph((chosen - ROW).pow(2).mean()))
+    assert (found.prediction, found.target) == ((8, 1), (8,))
+    assert chosen_against_row(_graph((chosen - COLUMN).pow(2).mean())) is None
+    assert chosen_against_row(_graph((answers(True) - ROW).pow(2).mean())) is None  # may be all pairs, on purpose
+
+
+IMAGES = torch.randn(4, 3, 8, 10)
+CONV = torch.nn.Conv2d(3, 5, 3, padding=1)
+SERIES = torch.randn(4, 7, 3)
+DENSE = torch.nn.Linear(3, 6)
+SCRAMBLED = {
+    "scores of pixels": lambda: CONV(IMAGES).view(-1, 5),
+    "features of places": lambda: torch.relu(CONV(IMAGES)).view(4, 80, 5),
+    "scores of steps": lambda: DENSE(SERIES).view(4, 6, 7),
+    "states of a GRU": lambda: torch.nn.GRU(3, 5, batch_first=True)(SERIES)[0].reshape(4, 5, 7),
+}
+IN_ORDER = {
+    "permuted": lambda: CONV(IMAGES).permute(0, 2, 3, 1).reshape(-1, 5),
+    "flattened": lambda: CONV(IMAGES).flatten(1),
+    "places in rows": lambda: CONV(IMAGES).view(4, 5, 80),
+    "as many channels as columns": lambda: torch.nn.Conv2d(3, 10, 3, padding=1)(IMAGES).view(-1, 10),
+    "transposed": lambda: DENSE(SERIES).transpose(1, 2).reshape(4, 6, 7),
+    "unflattened": lambda: torch.nn.Linear(3, 42)(SERIES[:, 0]).view(4, 7, 6),
+    "heads": lambda: DENSE(SERIES).view(4, 7, 2, 3),
+    "rows of steps": lambda: DENSE(SERIES).reshape(-1, 6),
+}
+
+
+@pytest.mark.parametrize("made", SCRAMBLED.values(), ids=SCRAMBLED)
+def test_finds_a_view_in_place_of_a_permute(made):
+    (view,) = scrambled_views(_graph(made().square().mean()))
+    assert view.made == tuple(made().shape)
+
+
+@pytest.mark.parametrize("made", IN_ORDER.values(), ids=IN_ORDER)
+def test_silent_on_views_that_keep_places_together(made):
+    assert scrambled_views(_graph(made().square().mean())) == ()
+
+
+MASKS = (torch.rand(4, 1, 8, 10) > 0.5).float()
+
+
+def overlap(outputs, masks):
+    flat, wanted = outputs.view(-1), masks.view(-1)
+    return 1 - (2 * (flat * wanted).sum() + 1) / (flat.sum() + wanted.sum() + 1)
+
+
+def test_finds_an_overlap_of_raw_outputs():
+    outputs = torch.nn.Conv2d(3, 1, 1)(IMAGES)
+    assert overlap_of_raw_outputs(_graph(overlap(outputs, MASKS))).shape == (4, 1, 8, 10)
+    each = 1 - ((outputs * MASKS).sum((1, 2, 3)) + 1) / (outputs.sum((1, 2, 3)) + MASKS.sum((1, 2, 3)) + 1)
+    assert overlap_of_raw_outputs(_graph(each.mean())) is not None
+
+
+def test_silent_on_an_overlap_of_probabilities_and_on_other_ratios():
+    outputs = torch.nn.Conv2d(3, 1, 1)(IMAGES)
+    for bounded in (outputs.sigmoid(), outputs.clamp(0, 1), CONV(IMAGES).softmax(1)[:, :1]):
+        assert overlap_of_raw_outputs(_graph(overlap(bounded.contiguous(), MASKS))) is None
+    masked = ((outputs - MASKS).square() * MASKS).sum() / MASKS.sum()  # a mean over some places
+    assert overlap_of_raw_outputs(_graph(masked)) is None
+    cosine = (outputs * MASKS).sum() / (outputs.norm() * MASKS.norm())
+    assert overlap_of_raw_outputs(_graph(cosine)) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
@@ -84,3 +86,22 @@ def test_not_applicable_without_its_evidence():
 
 def test_a_softmax_over_the_batch_explains_a_first_loss_that_is_off():
     assert "initial-loss-off" in RULE.causes
+
+
+class TestPlaceInTheBatch:
+    PLACED = DependenceFacts(32, 7, 0.0, 0.31, 0.4, shuffled=True, moved=0.2)
+
+    def test_fires_where_the_reverse_order_changes_an_answer(self):
+        finding = RULE.from_answers(self.PLACED)
+        assert (finding.rule, finding.severity) == ("examples-mixed", "warning")
+        assert finding.message.startswith(
+            "The answer to an example depends on its place in the batch: with the same 7 examples in the reverse "
+            "order it changes by 0.2 (the answers differ by 0.31 from example to example)."
+        )
+
+    def test_is_a_note_for_rows_in_an_order_of_their_own(self):
+        assert RULE.from_answers(dataclasses.replace(self.PLACED, shuffled=None)).severity == "note"
+
+    @pytest.mark.parametrize("moved", [0.0, 1e-6, None])
+    def test_silent_on_rounding_and_on_random_answers(self, moved):
+        assert RULE.from_answers(dataclasses.replace(self.PLACED, moved=moved)) is None

@@ -6,10 +6,13 @@ import pytest
 
 from diagnostics.engine.causality import Causality
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.dependence import DependenceFacts, SamenessFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.model.ignores_input import IgnoresInput
 from diagnostics.rules.registry import all_rules
+from tests.support.courses import recorded
 
 BATCH = BatchFacts(8, {}, np.array([0, 1, 2, 0, 1, 2, 0, 1]))
 STALLED = (1.2, 1.1, 1.09)
@@ -111,3 +114,30 @@ class TestNotApplicable:
     def test_without_finite_predictions(self, spread):
         with pytest.raises(NotApplicable, match="needs finite predictions of the trained copy"):
             IgnoresInput().from_overfit(OverfitFacts(STALLED, (1e-3,), 8, spread))
+
+
+class TestGivesBackTheMean:
+    @staticmethod
+    def judge(answers=0.1, apart=0.1, level=0.5, steps=400, trained=True):
+        seen = DependenceFacts(sameness=SamenessFacts(answers, apart, level, 196), trained=trained)
+        history = recorded(
+            total_steps=steps, steps=np.arange(steps), layers=(), learning_rates=np.full((steps, 1), 0.1)
+        ).steps
+        return IgnoresInput().from_answers(seen, history, Verdicts(frozenset(), frozenset()))
+
+    def test_fires_on_a_collapsed_autoencoder(self):
+        finding = self.judge()
+        assert (finding.rule, finding.severity) == ("ignores-input", "warning")
+        assert finding.message == (
+            "After 400 steps the model gives the same 196 numbers whatever it is given, about the mean of its "
+            "inputs: its answers differ 0.1 times as much as these."
+        )
+
+    @pytest.mark.parametrize("healthy", [{"answers": 0.6}, {"apart": 0.9}, {"level": 0.1}])
+    def test_silent_on_copies_noise_and_residuals(self, healthy):
+        assert self.judge(**healthy) is None
+
+    @pytest.mark.parametrize("early", [{"steps": 150}, {"trained": False}])
+    def test_needs_a_trained_model(self, early):
+        with pytest.raises(NotApplicable):
+            self.judge(**early)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.calls import FrozenCalls
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
 from tests.support.courses import judge, recorded
@@ -115,3 +116,11 @@ def test_not_applicable_to_steps_after_the_weights_became_nan():
         judge(UnchangedParameters().from_history, facts)
     with pytest.raises(NotApplicable, match="needs 3 steps"):
         judge(UnchangedParameters().from_history, history(np.full((4, 2), np.nan)))
+
+
+def test_a_model_that_is_frozen_each_time_that_it_is_trained():
+    finding = UnchangedParameters().from_frozen(FrozenCalls("discriminator", 50, 1200))
+    assert (finding.rule, finding.severity) == ("unchanged-parameters", "error")
+    assert finding.message.startswith(
+        "discriminator.train_on_batch was called 50 times, and each time none of its 1,200 weights was trainable"
+    )

@@ -5,7 +5,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.pipeline import LossFacts, OutputFacts
+from diagnostics.facts.pipeline import LossFacts, OutputFacts, RawOverlap
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
 
 RULE = LogitsAsProbabilities()
@@ -175,3 +175,11 @@ class TestFromCrash:
             "lie between 0 and 1. Usually they are logits; a NaN gives the same error. Which of the two "
             "it is cannot be read from the traceback's text: pass the exception to diagnostics.explain."
         )
+
+
+def test_an_overlap_of_raw_outputs():
+    finding = LogitsAsProbabilities().from_overlap(RawOverlap((16, 1, 20, 20)))
+    assert (finding.rule, finding.severity) == ("logits-as-probabilities", "error")
+    assert finding.message.startswith(
+        "The loss divides a sum of the outputs of shape (16, 1, 20, 20) times the target"
+    )

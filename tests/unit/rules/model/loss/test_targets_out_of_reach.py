@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, SignedTargets
 from diagnostics.rules.model.loss.targets_out_of_reach import TargetsOutOfReach
 
 RULE = TargetsOutOfReach()
@@ -174,3 +174,17 @@ class TestSilent:
 def test_not_applicable_without_its_evidence(targets, activation, kind, reason):
     with pytest.raises(NotApplicable, match=reason):
         judge(targets, activation, kind)
+
+
+class TestSignedTargets:
+    def test_zeros_under_a_loss_of_one_and_minus_one(self):
+        finding = TargetsOutOfReach().from_signed(SignedTargets("cosine_embedding_loss", 40, 22, 18))
+        assert finding.message == (
+            "18 of 40 targets are 0, the others 1, and cosine_embedding_loss reads 1 and -1. A pair with target 0 "
+            "costs nothing: only the alike are drawn together, and the loss falls to 0 once all answers are "
+            "the same."
+        )
+
+    def test_silent_on_one_and_minus_one_and_on_ties_among_them(self):
+        assert TargetsOutOfReach().from_signed(SignedTargets("margin_ranking_loss", 40, 22, 0)) is None
+        assert TargetsOutOfReach().from_signed(SignedTargets("margin_ranking_loss", 40, 12, 8)) is None

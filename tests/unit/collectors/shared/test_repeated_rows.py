@@ -1,0 +1,71 @@
+"""What targets the same rows have when they come again."""
+
+import numpy as np
+
+from diagnostics.collectors.shared.repeated_rows import AT_ONCE, FOLLOWED, RowMemory
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 6)).astype(np.float32)
+Y = RNG.integers(0, 3, 200)
+
+
+def run(inputs, targets_of, epochs=4, size=20, orders=None):
+    memory = RowMemory()
+    for _ in range(epochs):
+        memory.epoch_begins()
+        order = np.random.default_rng(epochs).permutation(len(inputs)) if orders is None else orders()
+        targets = targets_of(order)
+        for start in range(0, len(inputs), size):
+            rows = order[start : start + size]
+            memory.take([inputs[rows]], targets[start : start + size])
+    return memory.facts()
+
+
+def test_labels_in_an_order_of_their_own_change():
+    seen = run(X, lambda order: Y, orders=lambda: RNG.permutation(200))
+    assert seen.rows == 200
+    assert seen.compared == 600
+    assert abs(seen.changed / seen.compared - seen.chance) < 0.1
+    assert seen.of_others > 0.9 * seen.changed
+
+
+def test_labels_that_follow_their_rows_stay():
+    seen = run(X, lambda order: Y[order], orders=lambda: RNG.permutation(200))
+    assert (seen.rows, seen.changed) == (200, 0)
+
+
+def test_quantities_of_other_rows_are_recognised_and_new_ones_are_not():
+    values = RNG.normal(size=200)
+    dealt = run(X, lambda order: values, orders=lambda: RNG.permutation(200))
+    assert dealt.changed > 0.9 * dealt.compared
+    assert dealt.of_others > 0.9 * dealt.changed
+    made = run(X, lambda order: RNG.normal(size=200), orders=lambda: RNG.permutation(200))
+    assert made.changed > 0.9 * made.compared
+    assert made.of_others < 0.1 * made.changed
+
+
+def test_rows_that_repeat_by_nature_are_left_out():
+    assert run(RNG.integers(0, 3, (200, 4)).astype(np.float32), lambda order: Y) is None  # categories
+    assert run(RNG.integers(0, 50, (200, 3)), lambda order: Y) is None  # a few ids
+    twice = np.concatenate([X[:100], X[:100]])
+    assert run(twice, lambda order: Y) is None  # each of them twice in an epoch
+
+
+def test_rows_that_are_augmented_never_come_again():
+    memory = RowMemory()
+    for _ in range(3):
+        memory.epoch_begins()
+        memory.take([X + RNG.normal(size=X.shape).astype(np.float32)], Y)
+    assert memory.facts() is None
+
+
+def test_follows_a_bounded_number_of_rows_of_large_batches():
+    many = RNG.normal(size=(20_000, 3)).astype(np.float32)
+    labels = RNG.integers(0, 2, 20_000)
+    memory = RowMemory()
+    for _ in range(3):
+        memory.epoch_begins()
+        memory.take([many], labels)
+    seen = memory.facts()
+    assert AT_ONCE / 4 < seen.rows <= FOLLOWED
+    assert seen.changed == 0

@@ -1,0 +1,60 @@
+"""Unit tests of `LabelsUnrelated`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import RepeatedRows, TargetHistory
+from diagnostics.rules.data.labels_unrelated import LabelsUnrelated
+
+RULE = LabelsUnrelated()
+DEALT = RepeatedRows(rows=80, compared=200, changed=130, of_others=130, chance=0.66)
+
+
+def course(loss):
+    losses = np.full(8, loss)
+    return TargetHistory("cross_entropy", np.arange(8), losses, np.full(8, 1.1), 256, 3)
+
+
+class TestFires:
+    def test_on_targets_that_are_dealt_out_anew(self):
+        finding = RULE.from_rows(DEALT)
+        assert (finding.rule, finding.severity, finding.stage) == ("labels-unrelated", "error", "data")
+        assert finding.message == (
+            "The same inputs come with other targets: 200 times a row came again that had come before, and 130 "
+            "times (65%) its target was another one, that of another row. Targets dealt out at random would "
+            "differ in 66%. Inputs and targets are brought together in different orders."
+        )
+
+    def test_in_a_loop_that_ends_at_a_constant_answer(self):
+        assert RULE.from_rows(DEALT, course(1.1)) is not None
+
+    def test_on_masks_turned_apart_from_their_images(self):
+        turned = dataclasses.replace(DEALT, changed=150, of_others=60, chance=1.0)
+        assert RULE.from_rows(turned) is not None
+
+
+class TestSilent:
+    def test_on_rows_that_keep_their_targets(self):
+        assert RULE.from_rows(dataclasses.replace(DEALT, changed=0, of_others=0)) is None
+
+    def test_on_noisy_labels(self):
+        assert RULE.from_rows(dataclasses.replace(DEALT, changed=50)) is None
+
+    def test_on_targets_that_are_made_anew(self):
+        assert RULE.from_rows(dataclasses.replace(DEALT, changed=200, of_others=3)) is None
+
+    def test_on_episodes_that_number_their_classes_anew_and_learn(self):
+        assert RULE.from_rows(DEALT, course(0.5)) is None
+
+    def test_on_targets_that_are_all_the_same(self):
+        assert RULE.from_rows(dataclasses.replace(DEALT, changed=0, of_others=0, chance=0.0)) is None
+
+
+def test_needs_rows_that_came_again():
+    with pytest.raises(NotApplicable, match="needs 16 rows that came again"):
+        RULE.from_rows(dataclasses.replace(DEALT, rows=15))

@@ -1,0 +1,22 @@
+"""Unit tests of `ScrambledAxes`."""
+
+from diagnostics.facts.pipeline import ScrambledView
+from diagnostics.rules.model.scrambled_axes import ScrambledAxes
+
+
+def test_names_scores_of_pixels_that_are_no_scores_of_one_pixel():
+    finding = ScrambledAxes().from_graph(ScrambledView((16, 4, 12, 20), (3840, 4)))
+    assert (finding.rule, finding.severity, finding.stage) == ("scrambled-axes", "error", "model")
+    assert finding.message == (
+        "A view makes (3840, 4) of a tensor of shape (16, 4, 12, 20). A row of 4 numbers was to hold the 4 "
+        "channels of one place; it holds neighbouring places of one channel: a view moves no axes."
+    )
+    assert finding.fix == "x.permute(0, 2, 3, 1).reshape(-1, 4)"
+
+
+def test_names_two_axes_that_were_to_be_exchanged():
+    finding = ScrambledAxes().from_graph(ScrambledView((8, 10, 3), (8, 3, 10)))
+    assert finding.message.startswith(
+        "A view makes (8, 3, 10) of a tensor of shape (8, 10, 3). It was to exchange"
+    )
+    assert finding.fix == "x.permute(0, 2, 1)"
