@@ -98,8 +98,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._run is None:
             report = Report(f"watched nothing: {self._why_not}")
         else:
-            drawn = getattr(self._run, "example_weights", None)  # not seen on other backends than TensorFlow
-            seen = () if drawn is None else (drawn.facts(), self._run.rows.facts())
+            parts = (getattr(self._run, name, None) for name in ("example_weights", "rows"))
+            seen = [part.facts() for part in parts if part is not None]  # none on other backends than TensorFlow
             facts = (*_facts(self.model), *(fact for fact in seen if fact is not None))
             report = watch_report(self._run, self._name, facts)
             report = dataclasses.replace(report, failed=self._run.batch())

@@ -148,8 +148,9 @@ def take_rows(memory: RowMemory, batch: Any) -> None:
         x, y, _ = unpack(batch)
     except StageFailed:  # parts that only the model's own step understands
         return
-    inputs, targets = ([as_array(leaf) for leaf in keras.tree.flatten(part)] for part in (x, y))
-    if any(part is None or not part.ndim for part in (*inputs, *targets)) or not targets or x is y:
+    leaves = [keras.tree.flatten(part) for part in (x, y)]
+    inputs, targets = ([a for leaf in part if (a := as_array(leaf)) is not None and a.ndim] for part in leaves)
+    if [len(inputs), len(targets)] != [len(part) for part in leaves] or not targets:
         return
     rows = len(targets[0])
     if all(len(part) == rows for part in targets):

@@ -83,9 +83,12 @@ class RowMemory:
         if key in self._epoch:
             self._twice.add(key)
         self._epoch.add(key)
-        first = self._first.setdefault(key, target)
+        first = self._first.get(key)
+        if first is None:
+            self._first[key] = target.copy()  # a view would keep its whole batch
+            return
         seen = self._again.setdefault(key, [])
-        if first is not target and len(seen) < TIMES:
+        if len(seen) < TIMES:
             seen.append((bool(np.abs(first - target).max() > APART * self._size), name))
             self._seen += 1
 
@@ -110,11 +113,11 @@ def _seldom_repeats(part: Array) -> bool:
     flat = _spread(part)
     if part.dtype.kind == "f":
         return flat.shape[1] > 1 and bool((flat != np.round(flat)).mean() > FRACTIONS)
-    return flat.shape[1] >= TOKENS
+    return bool(flat.shape[1] >= TOKENS)
 
 
 def _spread(part: Array) -> Array:
-    flat = part.reshape(len(part), -1)
+    flat: Array = part.reshape(len(part), -1)
     return flat[:, :: max(1, -(-flat.shape[1] // FEATURES))]
 
 
@@ -127,6 +130,6 @@ def _bits(part: Array) -> Array:
 def _keys(bits: Array) -> Array:
     """Return a number of 64 bits for each row (n,), equal for equal rows."""
     factors = np.random.default_rng(1).integers(1, 2**63, bits.shape[1], dtype=np.uint64) | np.uint64(1)
-    keys = (bits.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
+    keys: Array = (bits.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
     keys ^= keys >> np.uint64(31)  # the lowest bits, by which rows are chosen, shall depend on all
     return keys

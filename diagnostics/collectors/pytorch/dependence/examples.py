@@ -171,8 +171,8 @@ def _sameness(subject: Subject, axis: Axis) -> SamenessFacts | None:
     differ = _size(like.float().to(answers.device) - mean)
     if not differ > 0:
         return None
-    parts = (_size(answers - answer), _size(answer - mean), _size(mean))
-    return SamenessFacts(*(part / differ for part in parts), numbers=int(answers.shape[1]))
+    apart, level = _size(answer - mean) / differ, _size(mean) / differ
+    return SamenessFacts(_size(answers - answer) / differ, apart, level, int(answers.shape[1]))
 
 
 def _size(values: Tensor) -> float:

@@ -219,7 +219,7 @@ class LossCalls:
 
     def _hear_signed(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         given = dict(zip(inspect.signature(getattr(F, name)).parameters, arguments, strict=False)) | options
-        target = given.get("target")
+        target: Any = given.get("target")
         if self.signed is None and torch.is_grad_enabled() and type(target) is Tensor:
             self.signed = name, target.detach()
 
