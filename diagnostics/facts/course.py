@@ -195,6 +195,7 @@ class RepeatedRows:
         changed: of these, how often it had another target.
         of_others: of those, how often the target had been that of another row.
         chance: share that would have changed if the targets were dealt out to the rows anew.
+        apart: mean square of the changes, as a share of what it would be if they were dealt out anew.
     """
 
     described: ClassVar[str] = "the targets of rows that came again"
@@ -204,6 +205,7 @@ class RepeatedRows:
     changed: int
     of_others: int
     chance: float
+    apart: float
 
 
 @dataclass(frozen=True)

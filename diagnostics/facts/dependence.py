@@ -99,7 +99,7 @@ class PaddingFacts:
 
 @dataclass(frozen=True)
 class SamenessFacts:
-    """Answers with as many numbers as an input, beside these inputs; all as shares of how much the inputs differ.
+    """Answers that are to be the inputs, beside these; all as shares of how much the inputs differ.
 
     How much they differ is the root mean square of their deviations from the mean input.
 
@@ -164,7 +164,7 @@ class DependenceFacts:
             and ``dropout``.
         trained: whether the model was the one at the run's end.
         moved: the largest change of the answer to an example when all come in reverse order; None if not known.
-        sameness: of a model whose answer has as many numbers as its input; None otherwise.
+        sameness: of a model whose target is its input; None otherwise.
     """
 
     described: ClassVar[str] = "what the answers depend on"

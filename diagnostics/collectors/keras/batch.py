@@ -143,10 +143,12 @@ def fingerprint(parts: list[Array]) -> int:
 
 
 def take_rows(memory: RowMemory, batch: Any) -> None:
-    """Let the rows of a batch of `fit` be remembered with their targets, if it has both."""
+    """Let the rows of a batch of `fit` be remembered with their targets, if it has both, and no sample weights."""
     try:
-        x, y, _ = unpack(batch)
+        x, y, weights = unpack(batch)
     except StageFailed:  # parts that only the model's own step understands
+        return
+    if weights is not None:  # a target of weight 0 may be anything
         return
     leaves = [keras.tree.flatten(part) for part in (x, y)]
     inputs, targets = ([a for leaf in part if (a := as_array(leaf)) is not None and a.ndim] for part in leaves)

@@ -13,7 +13,7 @@ import numpy as np
 from diagnostics.facts.course import RepeatedRows
 from diagnostics.facts.pipeline import Array
 
-FEATURES = 512  # of an input, and of a target, evenly over it; the same places each time
+FEATURES = 64  # of an input, and of a target, evenly over it; the same places each time
 FOLLOWED = 2048  # rows; of more, every second is given up, chosen by its contents
 TIMES = 8  # that a row is compared
 AT_ONCE = 512  # rows of a batch; of more, those chosen by their contents
@@ -23,6 +23,9 @@ APART = 1e-2  # of the targets' size: closer ones are equal, as where a gradient
 GRID = 1e5  # steps of the targets' size, to find a target among those of other rows
 FRACTIONS = 0.5  # of the numbers of a row; rows with fewer, as of categories, repeat by nature
 TOKENS = 8  # in a row of ids, likewise
+EXPECTED = 3.0  # rows that came twice in an epoch, if rows repeated by nature: none at all is then no chance
+TWICE = 0.1  # of these may come all the same: a few rows of most collections are there twice
+ORDERS = 16  # random ones, to know how much changes if targets are dealt out anew
 
 
 class RowMemory:
@@ -32,8 +35,10 @@ class RowMemory:
         self._stride = 1
         self._first: dict[int, Array] = {}
         self._epoch: set[int] = set()
+        self._earlier = 0.0  # rows followed in epochs before
         self._twice: set[int] = set()  # rows that came twice in one epoch, or pass: they repeat by nature
-        self._again: dict[int, list[tuple[bool, int]]] = {}
+        self._within, self._expected = 0, 0.0  # such repeats; and how many, if all repeated by nature
+        self._again: dict[int, list[tuple[float, bool, int]]] = {}
         self._seen = 0
         self._known: dict[int, int] = {}  # by target: the first row that had it
         self._size = 1.0
@@ -41,8 +46,10 @@ class RowMemory:
 
     def epoch_begins(self) -> None:
         """Note that the rows begin anew."""
+        self._earlier += len(self._epoch)
         self._epoch.clear()
 
+    @np.errstate(all="ignore")
     def take(self, inputs: Sequence[Array], targets: Array) -> None:
         """Take the rows of a batch.
 
@@ -66,7 +73,8 @@ class RowMemory:
             self._shape, self._size = wanted.shape[1:], float(np.abs(wanted).max(initial=0)) or 1.0
         if wanted.shape[1:] != self._shape or not np.isfinite(wanted).all():
             return
-        named = _keys(np.round(wanted / self._size * GRID).astype(np.int64).view(np.uint32).reshape(n, -1))
+        steps = np.clip(np.round(wanted / self._size * GRID), -(2.0**62), 2.0**62)
+        named = _keys(steps.astype(np.int64).view(np.uint32).reshape(n, -1))
         if len(self._known) < KNOWN:
             for key, name in zip(keys[:AT_ONCE].tolist(), named[:AT_ONCE].tolist(), strict=True):
                 self._known.setdefault(name, key)
@@ -78,34 +86,52 @@ class RowMemory:
         while len(self._first) > FOLLOWED:
             self._stride *= 2
             self._first = {key: one for key, one in self._first.items() if key % self._stride == 0}
+            self._epoch = {key for key in self._epoch if key % self._stride == 0}
+            self._earlier /= 2
 
     def _see(self, key: int, name: int, target: Array) -> None:
+        first = self._first.get(key)
         if key in self._epoch:
             self._twice.add(key)
+            self._within += 1
+        elif first is not None:
+            self._expected += len(self._epoch) / max(self._earlier, 1)
         self._epoch.add(key)
-        first = self._first.get(key)
         if first is None:
             self._first[key] = target.copy()  # a view would keep its whole batch
             return
         seen = self._again.setdefault(key, [])
         if len(seen) < TIMES:
-            seen.append((bool(np.abs(first - target).max() > APART * self._size), name))
+            seen.append((float(np.square(first - target).mean()), self._differ(first, target), name))
             self._seen += 1
 
+    def _differ(self, one: Array, other: Array) -> bool:
+        return bool(np.abs(one - other).max(initial=0) > APART * self._size)
+
+    @np.errstate(all="ignore")
     def facts(self) -> RepeatedRows | None:
-        """Return what was seen of rows that came again; None if there were none."""
+        """Return what was seen of rows that came again; None if there were none, or if rows repeat by nature.
+
+        Rows of a few categories come again in the same epoch as often as in another: the share of an epoch in the
+        run says how many should have.
+        """
         kept = [key for key in self._again if key in self._first and key not in self._twice]
-        seen = [(key, changed, name) for key in kept for changed, name in self._again[key]]
-        if not seen:
+        seen = [(key, *again) for key in kept for again in self._again[key]]
+        if not seen or self._expected < EXPECTED or self._within > TWICE * self._expected:
             return None
-        changed = [(key, name) for key, different, name in seen if different]
+        changed = [(key, name) for key, _, differs, name in seen if differs]
         others = sum(self._known.get(name, key) != key for key, name in changed)
-        targets = np.stack([self._first[key] for key in kept])
-        order = np.random.default_rng(0).permutation(len(targets))
-        moved = order != np.arange(len(order))
-        dealt = np.abs(targets - targets[order]).max(axis=1) > APART * self._size
-        chance = float(dealt[moved].mean()) if moved.any() else 0.0
-        return RepeatedRows(len(kept), len(seen), len(changed), others, chance)
+        firsts = [self._first[key] for key in kept]
+        rng = np.random.default_rng(0)
+        dealt = [
+            (float(np.square(firsts[one] - firsts[other]).mean()), self._differ(firsts[one], firsts[other]))
+            for order in (rng.permutation(len(firsts)) for _ in range(ORDERS))
+            for one, other in enumerate(order.tolist())
+            if one != other
+        ]
+        square, chance = np.mean(dealt, axis=0).tolist() if dealt else (0.0, 0.0)
+        apart = float(np.mean([change for _, change, _, _ in seen])) / square if square else 0.0
+        return RepeatedRows(len(kept), len(seen), len(changed), others, chance, apart)
 
 
 def _seldom_repeats(part: Array) -> bool:

@@ -12,7 +12,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
-from diagnostics.facts.training import StepHistory
+from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of
 
@@ -22,6 +22,7 @@ ROUNDING = 1e-6
 STEPS = 200  # of training, after which answers to different inputs differ
 SAME = 0.2  # of how much the inputs differ, that is 4% of their variance: no more do the answers
 NEAR, LEVEL = 0.35, 0.35  # of the same: how far the answer is from the mean input at most, that from 0 at least
+FALLS = 0.98  # of the loss of the third quarter: a last quarter below is still on its way
 CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding
 
 
@@ -31,8 +32,8 @@ class IgnoresInput(Rule):
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before
     and after. The examples and their labels differ, so the predictions should differ after training at the
-    latest. Of an autoencoder, and of any model whose answer has as many numbers as its input, the answers of the
-    trained model are compared. A softmax over a single unit needs no training to be seen: each answer is 1.
+    latest. Of an autoencoder, that is any model whose target is its input, the answers of the trained model are
+    compared. A softmax over a single unit needs no training to be seen: each answer is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -56,8 +57,9 @@ class IgnoresInput(Rule):
     about eight times the rounding of float32 (1.2e-7), so that only equal predictions count as equal. This must
     hold both before and after training: a head initialised to zero predicts a constant at first, and a model
     whose units die in training predicts a constant in the end, although both read their input. After 200 steps,
-    answers like inputs must differ from example to example a fifth as much as the inputs; judged where they are
-    near the mean input, and this is not near 0, as residuals may be. These shares are ours.
+    an autoencoder's answers must differ from example to example a fifth as much as the inputs; judged where they
+    are near the mean input, this is not near 0, as residuals may be, and the loss fell by less than 2% from the
+    third quarter of the run to the last. These shares are ours.
 
     ## Known problems
     Not judged where a constant prediction is right: all inputs or all labels of the batch are equal. Not
@@ -133,14 +135,16 @@ class IgnoresInput(Rule):
         )
 
     @check
-    def from_answers(self, dependence: DependenceFacts, steps: StepHistory, _: Verdicts) -> Finding | None:
-        """Compare what the trained model makes of different inputs, where it is to give back such an input."""
+    def from_answers(
+        self, dependence: DependenceFacts, steps: StepHistory, losses: LossHistory, _: Verdicts
+    ) -> Finding | None:
+        """Compare what the trained model makes of different inputs, where it is to give back these."""
         same = dependence.sameness
         if not dependence.trained or same is None:
-            raise NotApplicable("needs a trained model whose answer has as many numbers as its input")
+            raise NotApplicable("needs a trained model whose target is its input")
         if steps.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
-        if not same.answers < SAME or not same.apart < NEAR or not same.level > LEVEL:
+        if not same.answers < SAME or not same.apart < NEAR or not same.level > LEVEL or _still_falls(losses):
             return None
         return self.found(
             f"After {steps.total_steps:,} steps the model gives the same {same.numbers:,} numbers whatever it is "
@@ -153,6 +157,14 @@ class IgnoresInput(Rule):
             evidence={"answers_differ": same.answers, "from_the_mean": same.apart, "numbers": same.numbers},
             severity="warning",
         )
+
+
+def _still_falls(losses: LossHistory) -> bool:
+    quarter = len(losses.values) // 4
+    if not quarter:
+        return True
+    before, last = np.mean(losses.values[-2 * quarter : -quarter]), np.mean(losses.values[-quarter:])
+    return not last > before - (1 - FALLS) * abs(before)
 
 
 def _beats_constant(overfit: OverfitFacts, loss: LossFacts | None) -> bool:

@@ -14,7 +14,7 @@ class ScrambledAxes(Rule):
     ## What it does
     Looks in the graph of the first loss for views of two kinds: one that makes rows of C numbers out of the C
     channels of a convolution, without moving the channels last; and one that turns (batch, a, b) into
-    (batch, b, a).
+    (batch, b, a). Only where a softmax, a layer with weights or a product of matrices then reads the rows.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory, and give them other axes. A row of C numbers then
@@ -33,7 +33,8 @@ class ScrambledAxes(Rule):
     ```
 
     ## Thresholds
-    None: the shapes say it. Where an axis of the image is as long as the channels are many, nothing is said.
+    None: the shapes say it. Where an axis of the image is as long as the channels are many, or a is a multiple of
+    b, so that neighbours may be put together on purpose, nothing is said.
 
     ## Known problems
     Read in the graph of a loss: views of the inputs themselves, before the first layer with weights, are not in

@@ -86,18 +86,32 @@ IN_ORDER = {
     "unflattened": lambda: torch.nn.Linear(3, 42)(SERIES[:, 0]).view(4, 7, 6),
     "heads": lambda: DENSE(SERIES).view(4, 7, 2, 3),
     "rows of steps": lambda: DENSE(SERIES).reshape(-1, 6),
+    "pairs of steps": lambda: torch.nn.Linear(3, 6)(torch.randn(4, 12, 3)).view(4, 6, 12),
 }
 
 
 @pytest.mark.parametrize("made", SCRAMBLED.values(), ids=SCRAMBLED)
 def test_finds_a_view_in_place_of_a_permute(made):
-    (view,) = scrambled_views(_graph(made().square().mean()))
+    (view,) = scrambled_views(_graph(made().log_softmax(-1).mean()))
     assert view.made == tuple(made().shape)
+
+
+def test_finds_a_scrambled_view_before_a_layer():
+    for layer in (torch.nn.Linear(5, 2), torch.nn.LSTM(5, 2), torch.nn.LSTM(5, 2, batch_first=True)):
+        read = layer(torch.relu(CONV(IMAGES)).view(4, 80, 5))
+        (view,) = scrambled_views(_graph((read if isinstance(read, torch.Tensor) else read[0]).sum()))
+        assert view.made == (4, 80, 5)
 
 
 @pytest.mark.parametrize("made", IN_ORDER.values(), ids=IN_ORDER)
 def test_silent_on_views_that_keep_places_together(made):
-    assert scrambled_views(_graph(made().square().mean())) == ()
+    assert scrambled_views(_graph(made().log_softmax(-1).mean())) == ()
+
+
+def test_silent_on_views_whose_rows_are_not_read_as_rows():
+    flow, wanted = CONV(IMAGES).view(-1, 5), torch.randn(4, 5, 8, 10).view(-1, 5)
+    assert scrambled_views(_graph(torch.nn.functional.smooth_l1_loss(flow, wanted))) == ()
+    assert scrambled_views(_graph(torch.nn.Linear(400, 2)(CONV(IMAGES).view(4, 80, 5).flatten(1)).sum())) == ()
 
 
 MASKS = (torch.rand(4, 1, 8, 10) > 0.5).float()
@@ -119,6 +133,10 @@ def test_silent_on_an_overlap_of_probabilities_and_on_other_ratios():
     outputs = torch.nn.Conv2d(3, 1, 1)(IMAGES)
     for bounded in (outputs.sigmoid(), outputs.clamp(0, 1), CONV(IMAGES).softmax(1)[:, :1]):
         assert overlap_of_raw_outputs(_graph(overlap(bounded.contiguous(), MASKS))) is None
+        resized = torch.nn.functional.interpolate(bounded[..., ::2], size=(8, 10), mode="bilinear")
+        assert overlap_of_raw_outputs(_graph(overlap(resized, MASKS))) is None
+        blurred = torch.nn.functional.conv2d(bounded, torch.full((1, 1, 3, 3), 1 / 9), padding=1)
+        assert overlap_of_raw_outputs(_graph(overlap(blurred, MASKS))) is None
     masked = ((outputs - MASKS).square() * MASKS).sum() / MASKS.sum()  # a mean over some places
     assert overlap_of_raw_outputs(_graph(masked)) is None
     cosine = (outputs * MASKS).sum() / (outputs.norm() * MASKS.norm())

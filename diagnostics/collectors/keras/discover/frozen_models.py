@@ -10,7 +10,7 @@ import numpy as np
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.facts.calls import FrozenCalls
 
-LOOKED_AT = 64  # calls of a model; after that it is known
+LOOKED_AT, EVERY = 64, 16  # calls of a model; after the first, one in so many
 LEAST = 20  # calls; a model may be frozen for the first few
 
 
@@ -27,7 +27,7 @@ class FrozenModels:
         if model in self._learning:
             return
         calls = self._calls.get(model, 0)
-        if calls < LOOKED_AT:
+        if calls < LOOKED_AT or calls % EVERY == 0:
             if model.trainable_variables or not model.weights:
                 self._learning[model] = None
                 return

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.batch import fingerprint, inputs_of, take_rows
-from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
+from diagnostics.collectors.keras.model import computes_loss, has_own_train_step, has_weights, inner_optimizer
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, current, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
@@ -79,6 +79,8 @@ class KerasWatcher:
         inner = inner_optimizer(model)
         self._passes = int(getattr(inner, "gradient_accumulation_steps", None) or 1)
         self._own_step = has_own_train_step(model)
+        # A step of the user's own may want two sets of rows that are no pairs.
+        self._compares = computes_loss(model) is False
         # An accelerator is not waited for but every so many steps; by then the weights are long others.
         self._deferred = _on_gpu() and every > 1
         self._weights: Weights | None = None
@@ -180,7 +182,8 @@ class KerasWatcher:
             self._safely("inputs", lambda: take_arrays(self._inputs, inputs_of(batch)))
         if batch is not None:
             self._safely("sample weights", self.example_weights.take, batch)
-            self._safely("rows", take_rows, self.rows, batch)
+            if self._compares:
+                self._safely("rows", take_rows, self.rows, batch)
         if self._weights is None and has_weights(self._model):
             self._build()
         weights = self._weights

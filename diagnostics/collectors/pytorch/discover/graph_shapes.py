@@ -16,8 +16,10 @@ LEAST = 3  # rows: of a single one, or a pair, shapes may agree by chance
 WITHIN = ("AddBackward0", "SubBackward0", "RsubBackward1", "MulBackward0", "MeanBackward0", "MeanBackward1")
 SUMS = ("SumBackward0", "SumBackward1")
 LAID_OUT = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0", "CloneBackward0", "SqueezeBackward1")
-RAW = ("ConvolutionBackward0", "AddmmBackward0", "UpsampleBilinear2DBackward0", "UpsampleNearest2DBackward0")
-"""What computes outputs that may be negative."""
+RAW = {"ConvolutionBackward0": 1, "AddmmBackward0": 2}
+"""What computes outputs that may be negative, and which of its operands is the weight."""
+
+RESIZED = ("UpsampleBilinear2DBackward0", "UpsampleNearest2DBackward0")
 
 CHOSEN = ("GatherBackward0",)  # one answer for each example, as the value of the action taken
 VIEWS = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0")
@@ -27,6 +29,14 @@ EACH = (
     *("CloneBackward0", "NativeDropoutBackward0"),
 )
 """Operations that leave every number where it was."""
+
+KEEP_ROWS = (*EACH, *VIEWS, "TransposeBackward0")
+BY_ROWS = (
+    *("LogSoftmaxBackward0", "SoftmaxBackward0", "NativeLayerNormBackward0", "ConvolutionBackward0"),
+    *("AddmmBackward0", "MmBackward0", "BmmBackward0", "BaddbmmBackward0"),
+    *("MkldnnRnnLayerBackward0", "CudnnRnnBackward0"),
+)
+"""Operations to which the last axis is one thing; a squared error of two views, both scrambled, is what it was."""
 
 Shape = tuple[int, ...]
 
@@ -45,8 +55,11 @@ def chosen_against_row(nodes: Iterable[Any]) -> TracedDifference | None:
 
 
 def scrambled_views(nodes: Iterable[Any]) -> tuple[ScrambledView, ...]:
-    """Return the views that put an axis last, or two axes in the other order, and leave all numbers in place."""
-    found = []
+    """Return the views that put an axis last, or two axes in the other order, and leave all numbers in place.
+
+    Only those whose rows are then read as rows: by a softmax, a layer with weights, a product of matrices.
+    """
+    found, nodes = [], list(nodes)
     for node in nodes:
         if type(node).__name__ not in VIEWS:
             continue
@@ -56,7 +69,9 @@ def scrambled_views(nodes: Iterable[Any]) -> tuple[ScrambledView, ...]:
             continue
         source = _source(given)
         maps = type(source).__name__ == "ConvolutionBackward0" and _shape(source, place) == shape
-        if (maps and _puts_channels_last(shape, made)) or (_swaps(shape, made) and not _unflattens(source, shape)):
+        moves = maps and _puts_channels_last(shape, made)
+        swaps = _swaps(shape, made) and not _unflattens(source, shape)
+        if (moves or swaps) and _is_read_by_rows(node, made[-1], nodes):
             found.append(ScrambledView(shape, made))
     return tuple(dict.fromkeys(found))
 
@@ -71,9 +86,17 @@ def overlap_of_raw_outputs(nodes: Iterable[Any]) -> RawOverlap | None:
             continue
         above, below = (dict(_summed(part)) for part in parts)
         for source, weighed in above.items():
-            if weighed and below.get(source) is False and type(source).__name__ in RAW:
+            if weighed and below.get(source) is False and _may_be_negative(source):
                 return RawOverlap(_shape(source, 0) or ())
     return None
+
+
+def _may_be_negative(node: Any) -> bool:
+    """Whether a layer with weights that are trained computed this; a fixed filter keeps probabilities positive."""
+    while type(node).__name__ in RESIZED and node.next_functions[0][0] is not None:
+        node = node.next_functions[0][0]
+    place = RAW.get(type(node).__name__)
+    return place is not None and len(node.next_functions) > place and node.next_functions[place][0] is not None
 
 
 def _summed(node: Any) -> Iterator[tuple[Any, bool]]:
@@ -104,8 +127,28 @@ def _puts_channels_last(shape: Shape, made: Shape) -> bool:
 
 
 def _swaps(shape: Shape, made: Shape) -> bool:
-    """Whether (B, a, b) becomes (B, b, a)."""
-    return len(shape) == 3 and made == (shape[0], shape[2], shape[1]) and 1 not in shape and shape[1] != shape[2]
+    """Whether (B, a, b) becomes (B, b, a), and cannot be meant to put neighbours together, as a = 2b may be."""
+    if len(shape) != 3 or made != (shape[0], shape[2], shape[1]):
+        return False
+    short, long = sorted(shape[1:])
+    return long % short != 0
+
+
+def _is_read_by_rows(view: Any, last: int, nodes: list[Any]) -> bool:
+    """Whether an operation after this view takes numbers that are beside each other on the last axis together."""
+    readers: dict[Any, list[Any]] = {}
+    for node in nodes:
+        for given, _ in node.next_functions:
+            readers.setdefault(given, []).append(node)
+    waiting, seen = [view], 0
+    while waiting and seen < LONGEST:
+        one, seen = waiting.pop(), seen + 1
+        for reader in readers.get(one, ()):
+            if type(reader).__name__ in BY_ROWS:
+                return True
+            if type(reader).__name__ in KEEP_ROWS and (_shape(reader, 0) or (0,))[-1] == last:
+                waiting.append(reader)
+    return False
 
 
 def _source(node: Any) -> Any:

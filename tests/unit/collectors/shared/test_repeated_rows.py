@@ -26,6 +26,7 @@ def test_labels_in_an_order_of_their_own_change():
     assert seen.rows == 200
     assert seen.compared == 600
     assert abs(seen.changed / seen.compared - seen.chance) < 0.1
+    assert 0.9 < seen.apart < 1.1
     assert seen.of_others > 0.9 * seen.changed
 
 
@@ -49,6 +50,30 @@ def test_rows_that_repeat_by_nature_are_left_out():
     assert run(RNG.integers(0, 50, (200, 3)), lambda order: Y) is None  # a few ids
     twice = np.concatenate([X[:100], X[:100]])
     assert run(twice, lambda order: Y) is None  # each of them twice in an epoch
+
+
+def test_rows_that_repeat_now_and_then_within_a_short_epoch_do_so_by_nature():
+    scaled = (np.array([*np.ndindex(5, 5, 5, 2)]) - 1.7).astype(np.float32)
+    memory = RowMemory()
+    for _ in range(40):
+        memory.epoch_begins()
+        rows = RNG.integers(0, len(scaled), 40)
+        memory.take([scaled[rows]], RNG.integers(0, 2, 40))
+    assert memory.facts() is None
+
+
+def test_a_few_rows_do_not_tell_whether_they_repeat_by_nature():
+    memory = RowMemory()
+    for _ in range(20):
+        memory.epoch_begins()
+        memory.take([X[RNG.permutation(200)[:4]]], Y[:4])
+    assert memory.facts() is None
+
+
+def test_targets_that_are_one_of_several_alike_are_close():
+    level = RNG.normal(size=200)
+    seen = run(X, lambda order: level[order] + 0.2 * RNG.normal(size=200))
+    assert seen.apart < 0.2
 
 
 def test_rows_that_are_augmented_never_come_again():

@@ -9,6 +9,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.dependence import DependenceFacts, SamenessFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.training import LossHistory
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.rules.model.ignores_input import IgnoresInput
 from diagnostics.rules.registry import all_rules
@@ -118,12 +119,13 @@ class TestNotApplicable:
 
 class TestGivesBackTheMean:
     @staticmethod
-    def judge(answers=0.1, apart=0.1, level=0.5, steps=400, trained=True):
+    def judge(answers=0.1, apart=0.1, level=0.5, steps=400, trained=True, ends=1.0):
         seen = DependenceFacts(sameness=SamenessFacts(answers, apart, level, 196), trained=trained)
         history = recorded(
             total_steps=steps, steps=np.arange(steps), layers=(), learning_rates=np.full((steps, 1), 0.1)
         ).steps
-        return IgnoresInput().from_answers(seen, history, Verdicts(frozenset(), frozenset()))
+        losses = LossHistory(np.arange(steps), np.linspace(1.0, ends, steps))
+        return IgnoresInput().from_answers(seen, history, losses, Verdicts(frozenset(), frozenset()))
 
     def test_fires_on_a_collapsed_autoencoder(self):
         finding = self.judge()
@@ -133,7 +135,7 @@ class TestGivesBackTheMean:
             "inputs: its answers differ 0.1 times as much as these."
         )
 
-    @pytest.mark.parametrize("healthy", [{"answers": 0.6}, {"apart": 0.9}, {"level": 0.1}])
+    @pytest.mark.parametrize("healthy", [{"answers": 0.6}, {"apart": 0.9}, {"level": 0.1}, {"ends": 0.8}])
     def test_silent_on_copies_noise_and_residuals(self, healthy):
         assert self.judge(**healthy) is None
 

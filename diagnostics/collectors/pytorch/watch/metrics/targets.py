@@ -48,6 +48,7 @@ class _Pass:
     output: Tensor
     of_classes: bool
     inputs: Tensor | None
+    whole: bool
     start: int
     stride: int
     gradient: Tensor | None = None
@@ -65,13 +66,18 @@ class _Moments:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A pass on the host; what the formulas make of it is computed when the run is over."""
+    """A pass on the host; what the formulas make of it is computed when the run is over.
+
+    Attributes:
+        whole: whether the inputs that are kept are all that the model got of these rows.
+    """
 
     step: int
     output: Array
     gradient: Array
     of_classes: bool
     inputs: Array | None
+    whole: bool
     chosen: slice
 
     @property
@@ -123,7 +129,8 @@ class Targets:
         rows = len(output)
         stride = max(1, rows // ROWS)
         start = self._count % stride  # other rows each time, where all passes have the same
-        seen = _Pass(step, output.detach().clone(), output.ndim == 2, None, start, stride)
+        seen = _Pass(step, output.detach().clone(), output.ndim == 2, None, False, start, stride)
+        seen.whole = _are_whole(inputs, rows)
         seen.inputs = _features(inputs, rows, slice(start, None, stride))
 
         def came(gradient: Tensor) -> None:
@@ -144,7 +151,7 @@ class Targets:
             output, gradient = (np.array(host[3 * number + part]) for part in range(2))
             inputs = None if one.inputs is None else np.array(host[3 * number + 2])
             chosen = slice(one.start, None, one.stride)
-            self._seen.append(_Seen(one.step, output, gradient, one.of_classes, inputs, chosen))
+            self._seen.append(_Seen(one.step, output, gradient, one.of_classes, inputs, one.whole, chosen))
         while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > LIMIT:
             self._seen, self._every = self._seen[::2], 2 * self._every
 
@@ -178,15 +185,18 @@ class Targets:
                 and abs(readings[name].loss - recorded[one.step]) <= AGREES * abs(recorded[one.step]) + 1e-9
             ]
             if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
-                self.repeated = _repeated(agreeing)
-                return _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
+                found = _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
+                self.repeated = None if found is None else _repeated(agreeing)
+                return found
         return None
 
 
 def _repeated(agreeing: list[tuple[_Seen, _Moments]]) -> RepeatedRows | None:
     memory = RowMemory()
     for one, moments in agreeing:
-        if one.inputs is not None and len(one.inputs) == len(moments.rows) and not _of_pairs(moments.rows):
+        if one.inputs is None or not one.whole or len(one.inputs) != len(moments.rows):
+            return None
+        if not _of_pairs(moments.rows):
             memory.epoch_begins()
             memory.take([one.inputs], moments.rows)
     return memory.facts()
@@ -276,6 +286,22 @@ def _seldom_repeats(inputs: Array) -> bool:
 def _is_plain(tensor: Any) -> bool:
     """Whether this is a dense tensor of PyTorch's own class: a subclass may not be readable, or not here."""
     return type(tensor) is Tensor and not tensor.is_nested and tensor.layout is torch.strided
+
+
+def _are_whole(inputs: Any, rows: int) -> bool:
+    """Whether `_features` copies all that a model gets of a row: floats only, or one tensor of ids."""
+    there = tensors(inputs)
+    alike = all(_is_plain(t) and t.ndim and len(t) == rows for t in there)
+    return alike and (len(there) == 1 or all(t.is_floating_point() for t in there)) and _are_tensors(inputs)
+
+
+def _are_tensors(inputs: Any) -> bool:
+    """Whether there is nothing else among the inputs, as the name or number of a task."""
+    if isinstance(inputs, Mapping):
+        inputs = list(inputs.values())
+    if isinstance(inputs, list | tuple):
+        return all(_are_tensors(part) for part in inputs)
+    return inputs is None or isinstance(inputs, Tensor)
 
 
 def _features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
