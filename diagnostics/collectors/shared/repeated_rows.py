@@ -25,6 +25,7 @@ FRACTIONS = 0.5  # of the numbers of a row; rows with fewer, as of categories, r
 TOKENS = 8  # in a row of ids, likewise
 EXPECTED = 3.0  # rows that came twice in an epoch, if rows repeated by nature: none at all is then no chance
 TWICE = 0.1  # of these may come all the same: a few rows of most collections are there twice
+NEIGHBOURS, BATCHES = 32, 64  # rows of a batch among which neighbours are looked for, and batches
 ORDERS = 16  # random ones, to know how much changes if targets are dealt out anew
 
 
@@ -40,6 +41,9 @@ class RowMemory:
         self._within, self._expected = 0, 0.0  # such repeats; and how many, if all repeated by nature
         self._again: dict[int, list[tuple[float, bool, int]]] = {}
         self._seen = 0
+        self._near: list[
+            tuple[float, float]
+        ] = []  # of a batch: how far targets of neighbours are apart, and of any
         self._known: dict[int, int] = {}  # by target: the first row that had it
         self._size = 1.0
         self._shape: tuple[int, ...] | None = None
@@ -73,6 +77,8 @@ class RowMemory:
             self._shape, self._size = wanted.shape[1:], float(np.abs(wanted).max(initial=0)) or 1.0
         if wanted.shape[1:] != self._shape or not np.isfinite(wanted).all():
             return
+        if len(self._near) < BATCHES and n > 2:
+            self._near.append(_apart([part[:NEIGHBOURS] for part in inputs], wanted[:NEIGHBOURS]))
         steps = np.clip(np.round(wanted / self._size * GRID), -(2.0**62), 2.0**62)
         named = _keys(steps.astype(np.int64).view(np.uint32).reshape(n, -1))
         if len(self._known) < KNOWN:
@@ -131,7 +137,25 @@ class RowMemory:
         ]
         square, chance = np.mean(dealt, axis=0).tolist() if dealt else (0.0, 0.0)
         apart = float(np.mean([change for _, change, _, _ in seen])) / square if square else 0.0
-        return RepeatedRows(len(kept), len(seen), len(changed), others, chance, apart)
+        near, far = np.sum(self._near, axis=0).tolist()
+        return RepeatedRows(len(kept), len(seen), len(changed), others, chance, apart, near / far if far else 0.0)
+
+
+def _apart(inputs: Sequence[Array], targets: Array) -> tuple[float, float]:
+    """Return the mean square of the difference between the targets of nearest neighbours, and of any two rows."""
+    n = len(targets)
+    distances = np.zeros((n, n))
+    for part in inputs:
+        flat = _spread(part).astype(np.float64)
+        if part.dtype.kind == "f":
+            flat = (flat - flat.mean(axis=0)) / (flat.std(axis=0) + 1e-12)
+            squares = np.square(flat).sum(axis=1)
+            distances += squares[:, None] + squares - 2 * flat @ flat.T
+        else:
+            distances += (flat[:, None] != flat).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    near = float(np.square(targets - targets[distances.argmin(axis=1)]).mean())
+    return near, float(2 * targets.var(axis=0, ddof=1).mean())
 
 
 def _seldom_repeats(part: Array) -> bool:

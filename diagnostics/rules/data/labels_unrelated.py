@@ -12,6 +12,7 @@ from diagnostics.facts.course import RepeatedRows, TargetHistory
 ROWS = 32  # different ones that came again
 DEVIATIONS = 2.0  # above the share of targets that stay where all are dealt out anew: noisy labels stay more often
 APART = 0.8  # of the changes that dealing out anew would bring, squared: answers of several people are closer
+NEARBY = 0.9  # of the difference between any two targets: neighbours are closer in each task of meta-learning
 OF_OTHERS = 0.25  # of the changed targets: others are made anew, as a teacher's or those of Q-learning
 LEARNED = 0.95  # of a constant answer's loss
 
@@ -48,8 +49,9 @@ class LabelsUnrelated(Rule):
     At least 32 rows that came again, and hardly one of them twice within an epoch; no more of the targets stay
     than two standard deviations above what dealing out anew leaves, and the changes have 80% of the mean square
     that it would bring: noisy labels, or those of several people, stay below. A quarter of the changed targets
-    must be known from other rows. In PyTorch also a loss of at least 95% of a constant answer's: few-shot training
-    numbers its classes anew in each episode, and learns. The numbers are ours.
+    must be known from other rows. Within a batch, neighbouring rows must have targets that differ 90% as much as
+    those of any two: in few-shot training each episode has targets of its own, which go with its rows. In PyTorch
+    also a loss of at least 95% of a constant answer's. The numbers are ours.
 
     ## Known problems
     Rows that are augmented differ each time and cannot be followed, and rows drawn with replacement are taken for
@@ -75,6 +77,8 @@ class LabelsUnrelated(Rule):
         stayed = 1 - rows.changed / rows.compared
         if not rows.chance or stayed > by_chance + DEVIATIONS * spread or not rows.apart >= APART:
             return None
+        if not rows.nearby >= NEARBY:
+            return None
         if rows.of_others < OF_OTHERS * rows.changed:
             return None
         if targets is not None and _has_learned(targets):
@@ -97,6 +101,7 @@ class LabelsUnrelated(Rule):
                 "changed": rows.changed,
                 "changed_by_chance": rows.chance,
                 "apart": rows.apart,
+                "apart_of_neighbours": rows.nearby,
                 "targets_of_other_rows": rows.of_others,
             },
         )

@@ -16,6 +16,7 @@ from .subject import Answer, Inputs, OutOfTime, Subject
 SIZES = (7, 11, 13, 5, 6, 9, 10, 8, 4, 3)
 LEAST = 4  # examples in a batch
 SAME = 16  # numbers of an answer that may be a copy of its input
+ALIKE = 1e-4  # of the answers' size: no more than rounding
 SUM_OF_ONE = 1e-3  # how far a sum of probabilities may be from 1
 
 
@@ -146,7 +147,11 @@ def compare_examples(subject: Subject, found: list[Axis]) -> DependenceFacts:
 
 
 def _moved(subject: Subject, axis: Axis, first: Inputs) -> float | None:
-    """Return how far an answer changes when the examples come in the reverse order; None where it is random."""
+    """Return how far an answer changes when the examples come in the reverse order.
+
+    None where it is random, or where other neighbours change it at its place, as those before it do that take the
+    last place of an expert.
+    """
     before = axis.answers[0].main
     back = torch.arange(axis.sizes[0]).flip(0)
     try:
@@ -154,13 +159,31 @@ def _moved(subject: Subject, axis: Axis, first: Inputs) -> float | None:
         if again.shape != before.shape or not torch.equal(again, before):
             return None
         after = subject.ask(cut(subject.inputs, axis, back, axis.whole)).main
+        if after.shape != before.shape:
+            return None
+        moved = float((after.flip(axis.of_answers) - before).abs().max())
+        if moved > ALIKE * _size(before) and not _is_by_place(subject, axis, back, after):
+            return None
     except OutOfTime:
         raise
     except Exception:  # sequences that are packed must be sorted by length
         return None
-    if after.shape != before.shape:
-        return None
-    return float((after.flip(axis.of_answers) - before).abs().max())
+    return moved
+
+
+def _is_by_place(subject: Subject, axis: Axis, back: Tensor, after: Tensor) -> bool:
+    """Whether the answer to each example stays what it is at its new place when its neighbours are others."""
+    others = replaced(axis).flip(0)
+    for place in range(len(back)):
+        for neighbours in (others.clone(), others.roll(1), others.roll(3)):
+            neighbours[place] = back[place]
+            answer = subject.ask(cut(subject.inputs, axis, neighbours, axis.whole)).main
+            there = (one.select(axis.of_answers, place) for one in (answer, after))
+            if answer.shape != after.shape or float((next(there) - next(there)).abs().max()) > ALIKE * _size(
+                after
+            ):
+                return False
+    return True
 
 
 def _sameness(subject: Subject, axis: Axis) -> SamenessFacts | None:

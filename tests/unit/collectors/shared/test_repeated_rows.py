@@ -27,6 +27,7 @@ def test_labels_in_an_order_of_their_own_change():
     assert seen.compared == 600
     assert abs(seen.changed / seen.compared - seen.chance) < 0.1
     assert 0.9 < seen.apart < 1.1
+    assert 0.85 < seen.nearby < 1.15
     assert seen.of_others > 0.9 * seen.changed
 
 
@@ -94,3 +95,13 @@ def test_follows_a_bounded_number_of_rows_of_large_batches():
     seen = memory.facts()
     assert AT_ONCE / 4 < seen.rows <= FOLLOWED
     assert seen.changed == 0
+
+
+def test_targets_of_each_task_go_with_the_rows_of_the_task():
+    places = RNG.uniform(-1, 1, (200, 2)).astype(np.float32)
+    memory = RowMemory()
+    for _ in range(12):
+        memory.epoch_begins()
+        order = RNG.permutation(200)
+        memory.take([places[order]], np.sin(places[order] @ RNG.normal(size=2) + RNG.normal()))
+    assert memory.facts().nearby < 0.5

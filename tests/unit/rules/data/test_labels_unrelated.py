@@ -12,7 +12,7 @@ from diagnostics.facts.course import RepeatedRows, TargetHistory
 from diagnostics.rules.data.labels_unrelated import LabelsUnrelated
 
 RULE = LabelsUnrelated()
-DEALT = RepeatedRows(rows=80, compared=200, changed=130, of_others=130, chance=0.66, apart=0.99)
+DEALT = RepeatedRows(rows=80, compared=200, changed=130, of_others=130, chance=0.66, apart=0.99, nearby=1.0)
 
 
 def course(loss):
@@ -42,7 +42,9 @@ class TestSilent:
         assert RULE.from_rows(dataclasses.replace(DEALT, changed=50)) is None
 
     def test_on_one_of_several_answers_each_time(self):
-        several = RepeatedRows(rows=500, compared=2000, changed=1200, of_others=1200, chance=0.66, apart=0.9)
+        several = RepeatedRows(
+            rows=500, compared=2000, changed=1200, of_others=1200, chance=0.66, apart=0.9, nearby=1.0
+        )
         assert RULE.from_rows(several) is None
 
     def test_on_one_of_several_pictures_of_the_same_each_time(self):
@@ -53,6 +55,9 @@ class TestSilent:
 
     def test_on_episodes_that_number_their_classes_anew_and_learn(self):
         assert RULE.from_rows(DEALT, course(0.95)) is None
+
+    def test_on_tasks_that_each_have_targets_of_their_own(self):
+        assert RULE.from_rows(dataclasses.replace(DEALT, nearby=0.5)) is None
 
     def test_on_targets_that_are_all_the_same(self):
         assert RULE.from_rows(dataclasses.replace(DEALT, changed=0, of_others=0, chance=0.0)) is None
