@@ -144,6 +144,8 @@ def fingerprint(parts: list[Array]) -> int:
 
 def take_rows(memory: RowMemory, batch: Any) -> None:
     """Let the rows of a batch of `fit` be remembered with their targets, if it has both, and no sample weights."""
+    if not memory.wants():
+        return
     try:
         x, y, weights = unpack(batch)
     except StageFailed:  # parts that only the model's own step understands

@@ -18,6 +18,7 @@ FOLLOWED = 2048  # rows; of more, every second is given up, chosen by its conten
 TIMES = 8  # that a row is compared
 AT_ONCE = 512  # rows of a batch; of more, those chosen by their contents
 ENOUGH = 4096  # comparisons
+EACH = 128  # batches of a run that are all taken; then every second, and half as many of twice as many
 KNOWN = 2**16  # different targets that are remembered
 APART = 1e-2  # of the targets' size: closer ones are equal, as where a gradient tells them
 GRID = 1e5  # steps of the targets' size, to find a target among those of other rows
@@ -33,6 +34,7 @@ class RowMemory:
     """Takes batches of rows with their targets, in the order of the run."""
 
     def __init__(self) -> None:
+        self._batches = 0
         self._stride = 1
         self._first: dict[int, Array] = {}
         self._epoch: set[int] = set()
@@ -52,6 +54,12 @@ class RowMemory:
         """Note that the rows begin anew."""
         self._earlier += len(self._epoch)
         self._epoch.clear()
+
+    def wants(self) -> bool:
+        """Count a batch of the run, and return whether it is to be taken: of a long run few are."""
+        number = self._batches
+        self._batches += 1
+        return self._seen < ENOUGH and number % (1 << (number // EACH).bit_length()) == 0
 
     @np.errstate(all="ignore")
     def take(self, inputs: Sequence[Array], targets: Array) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.collectors.shared.repeated_rows import AT_ONCE, FOLLOWED, RowMemory
+from diagnostics.collectors.shared.repeated_rows import AT_ONCE, EACH, FOLLOWED, RowMemory
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 6)).astype(np.float32)
@@ -105,3 +105,11 @@ def test_targets_of_each_task_go_with_the_rows_of_the_task():
         order = RNG.permutation(200)
         memory.take([places[order]], np.sin(places[order] @ RNG.normal(size=2) + RNG.normal()))
     assert memory.facts().nearby < 0.5
+
+
+def test_of_a_long_run_few_batches_are_wanted():
+    memory = RowMemory()
+    wanted = [memory.wants() for _ in range(100_000)]
+    assert all(wanted[:EACH])
+    assert sum(wanted) < 8 * EACH
+    assert any(wanted[-2_000:])
