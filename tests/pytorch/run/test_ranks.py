@@ -110,7 +110,7 @@ class TestRestarts:
     """
         text = text.replace("    # HERE\n", begin.rstrip(" "))
         text += "\n    if rank == 0: torch.save([attempt, *model.state_dict().values()], 'end.pt')\n"
-        # In the store of torchrun itself gloo may find the addresses of the first attempt, and fail (PyTorch 2.13).
+        # In the store of torchrun gloo may find the addresses of the first attempt, and fail (PyTorch 2.13).
         store = """f"file://{os.getcwd()}/store{os.environ['TORCHELASTIC_RESTART_COUNT']}\""""
         ranks = 'rank=int(os.environ["RANK"]), world_size=2'
         text = text.replace('init_process_group("gloo")', f'init_process_group("gloo", {store}, {ranks})')
