@@ -134,7 +134,7 @@ def read_text(text: str) -> _Explained:
     if not found_failures:
         ended = last_words(text)
         if ended is None:
-            if quoted := _quoted(text) or _named(text):
+            if quoted := _quoted(text) or _named(text) or _cut_off(text):
                 return quoted
             raise InvalidInput(_nothing_in(text))
         found_failures = [Failure((ended,), 1)]
@@ -216,6 +216,20 @@ def _named(text: str) -> _Explained | None:
     return None if error is None or nature_of(error) is None else (_QUOTED, error)
 
 
+def _cut_off(text: str) -> _Explained | None:
+    """Recognise a traceback without its exception by its frames alone: of a process that was being spawned."""
+    from diagnostics.collectors.crash.processes import is_spawned
+    from diagnostics.collectors.tracebacks.parse import frames_in
+    from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.crash.processes import WorkerCrash
+
+    frames = frames_in(text)
+    if not is_spawned(frames):
+        return None
+    crash = CrashFacts("", "the text ends before the line with the exception", frames, live=False)
+    return "explained a traceback without its last line", crash, WorkerCrash("spawned")
+
+
 def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
     """Mention an earlier failure that a rule knows: the program went on after it, so it may not be the cause."""
     from diagnostics.collectors.tracebacks.nature import nature_of
@@ -229,12 +243,12 @@ def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
 
 
 def _nothing_in(text: str) -> str:
-    from diagnostics.collectors.tracebacks.parse import is_cut_off
+    from diagnostics.collectors.tracebacks.parse import frames_in
 
     wanted = (
         "It takes a whole traceback, from 'Traceback (most recent call last):' to the line with the exception."
     )
-    if is_cut_off(text):
+    if frames_in(text):
         return f"explain() was given a traceback without its last line, which has the exception. {wanted}"
     lines = f"{count_of(len(text.splitlines()), 'line')} without a traceback"
     return f"explain() was given {lines if text.strip() else 'an empty text'}. {wanted}"

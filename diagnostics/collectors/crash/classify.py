@@ -21,6 +21,7 @@ from . import (
 )
 from .frames import Crash
 from .messages import known
+from .named_modules import with_module
 from .setup import checkpoints, examples, settings, versions
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
@@ -59,6 +60,7 @@ def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
         crash: an exception, or the text of one.
         cut: whether a known sentence counts that lacks its numbers.
     """
+    crash = Crash(with_module(crash.facts), crash.variables, crash.log)
     if (certain := _recognised(known.certain, crash)) is not None:
         return [certain]
     others = (*NEXT, *LAST, known.cut) if cut else (*NEXT, *LAST)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from diagnostics.facts.crash import Symptom
+from diagnostics.facts.crash import FrameFacts, Symptom
 from diagnostics.facts.crash.processes import (
     CollectiveTimeoutCrash,
     InstallationCrash,
@@ -57,6 +57,12 @@ def _worker(crash: Crash) -> WorkerCrash | None:
 def _starts_process(crash: Crash) -> bool:
     frames = crash.facts.frames
     return not frames or any(part in frame.file.replace("\\", "/") for frame in frames for part in _PROCESSES)
+
+
+def is_spawned(frames: Sequence[FrameFacts]) -> bool:
+    """Whether a traceback is of a process that imports the script anew, because it was spawned."""
+    files = [frame.file.replace("\\", "/") for frame in frames]
+    return any(file.endswith("multiprocessing/spawn.py") for file in files)
 
 
 def _launcher(crash: Crash) -> LauncherTail | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
 from .own_names import IMPORTS, PYTHON_2, pip_name
@@ -146,16 +147,22 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
     found = re.search(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", message) or in_python_2
     if found is not None:
         held = _held(line, rf"\.{found['name']}\b") or "the module"
-        module = held if in_python_2 else found["module"]
+        module = module_of(held) if in_python_2 else found["module"]
+        shown = held if in_python_2 else module
         return (
             f"{module} was imported, and has no {found['name']}: it is another release than the code was written "
             f"for, or another file or folder called {module.split('.')[-1]} was found first. "
-            f"print({module}.__file__) tells which one it is."
+            f"print({shown}.__file__) tells which one it is."
         )
     found = re.search(r"'(?P<owner>[\w.]+)' object has no attribute '(?P<name>\w+)'", message)
     if found is None:
         return None
     owner, name = found["owner"], found["name"]
+    if owner in ("Namespace", "Config", "EasyDict", "AttrDict", "DotDict", "Munch", "DictConfig"):
+        return (
+            f"The settings have no {name}: the parser or the configuration file of this version does not define it, "
+            "or it was written for another script."
+        )
     if owner in ("Tensor", "Variable", "Parameter"):
         return f"A tensor has no {name}: another object was expected there, or it came with a later release."
     if any(re.search(r"torch[\\/]nn[\\/]modules[\\/]module\.py$", frame.file) for frame in crash.frames[-1:]):

@@ -108,9 +108,14 @@ def failures(text: str) -> list[Failure]:
     return sorted(found, key=lambda failure: failure.line)
 
 
-def is_cut_off(text: str) -> bool:
-    """Whether a text holds frames of a traceback, though nowhere the line that names the exception."""
-    return any(_FRAME.match(line.text) for stream in streams(text) for line in stream.lines)
+def frames_in(text: str) -> tuple[FrameFacts, ...]:
+    """Return the frames of a text that was cut off before the line that names the exception."""
+    return tuple(
+        FrameFacts(shorten(frame["file"]), int(frame["line"]), frame["function"] or "<module>", None, False)
+        for stream in streams(text)
+        for line in stream.lines
+        if (frame := _FRAME.match(line.text))
+    )
 
 
 def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:

@@ -27,6 +27,11 @@ from .shapes import ShapeSymptom
 from .usage import UsageSymptom
 
 _KERAS = {"keras", "keras_hub", "tensorflow", "tf_keras"}
+_OF_KERAS = re.compile(
+    r"Error when checking (?:model )?(?:input|target)|\b[Kk]eras\b|tensorflow|passed for an output of shape"
+    r"|`y_(?:true|pred)`|\bShapes \(None, |`logits` and `labels`|is incompatible with the layer"
+)
+"""Words that only Keras or TensorFlow writes."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,9 @@ class CrashFacts:
 
     @property
     def in_keras(self) -> bool:
-        """Whether it surfaced in Keras or TensorFlow, as far as the frames tell."""
+        """Whether it surfaced in Keras or TensorFlow, as far as the frames tell; without any, the words."""
+        if not self.frames:
+            return _OF_KERAS.search(self.message[:2_000]) is not None
         for frame in reversed(self.frames):
             packages = set(re.split(r"[\\/]", frame.file))
             if not frame.yours and packages & {*_KERAS, "torch"}:

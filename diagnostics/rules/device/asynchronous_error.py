@@ -110,7 +110,15 @@ class AsynchronousError(MessageRule):
             "Otherwise an earlier kernel failed, for instance on an index out of range, and this is the first "
             "call that gets the error: then this line is not the failing call."
         )
-        fix = ("list the processes on the GPU: diagnose gpu, or nvidia-smi", f"if it has room: {_again(crash)}")
+        processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
+        fix = (processes, f"if it has room: {_again(crash)}")
+        if _is_tensorflow(crash, symptom):
+            fix = (
+                processes,
+                "tf.config.experimental.set_memory_growth(gpu, True) before the first operation",
+                "if it has room: the driver, CUDA and cuDNN that this TensorFlow was built for; restart the machine "
+                "after the driver was updated",
+            )
         return self._found(crash, symptom, message, fix)
 
     def _nccl(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
@@ -175,3 +183,14 @@ def _again(crash: CrashFacts) -> str:
     if first is not None and first.function == "<module>" and first.file.endswith(".py"):
         return f"run it again as CUDA_LAUNCH_BLOCKING=1 python {first.file}: {ends}"
     return f"run it again with CUDA_LAUNCH_BLOCKING=1 in the environment: {ends}"
+
+
+def _is_tensorflow(crash: CrashFacts, symptom: AsynchronousErrorCrash) -> bool:
+    """Whether TensorFlow asked for the library: it takes all of the GPU's memory at once, unless told otherwise."""
+    words = f"{crash.message} {symptom.said}"
+    return (
+        "tensorflow/" in words
+        or "convolution algorithm" in words
+        or "cudnn handle" in words
+        or any(frame.file.startswith("tensorflow") for frame in crash.frames)
+    )

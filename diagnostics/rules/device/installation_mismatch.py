@@ -21,10 +21,10 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "old driver": (
-        "The NVIDIA driver is older than the CUDA version that PyTorch was built with.",
+        "The NVIDIA driver is older than the CUDA version that the framework was built with.",
         (
             "update the driver; nvidia-smi shows the newest CUDA version that it can run",
-            "install a build of PyTorch for that CUDA version",
+            "install a build of PyTorch (or TensorFlow) for that CUDA version",
         ),
     ),
     "no driver": (
@@ -39,9 +39,9 @@ SEEN: dict[str, tuple[str, Fix]] = {
         (_REINSTALL, 'device = "cuda" if torch.cuda.is_available() else "cpu"'),
     ),
     "cudnn": (
-        "Another cuDNN is loaded than the one that PyTorch was built with.",
+        "Another cuDNN is loaded than the one that the framework was built with.",
         (
-            "unset LD_LIBRARY_PATH: PyTorch brings its own cuDNN",
+            "unset LD_LIBRARY_PATH: PyTorch brings its own cuDNN; TensorFlow needs the one that its release names",
             "remove the cuDNN that another package installed, and install PyTorch anew",
         ),
     ),

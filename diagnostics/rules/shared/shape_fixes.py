@@ -185,6 +185,13 @@ def of_axes(symptom: AxesMisfit) -> Repair:
         if symptom.got == fewest - 1:
             return "", "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end"
         reshape = f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
+        ones = [axis for axis, size in enumerate(shape or ()) if axis and size == 1]
+        if symptom.got == most + 1 and ones:
+            axis = -1 if ones[-1] == symptom.got - 1 else ones[-1]
+            return f"Its axis {ones[-1]} has size 1.", (
+                f"x.squeeze({axis}), or leave out the np.newaxis or expand_dims that adds this axis",
+                "keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape",
+            )
         if symptom.got > most:
             return "", ("keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape", reshape)
         return "", reshape
@@ -328,9 +335,47 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
         )
     if only_outputs:
         (owner,), ((size,),) = owners, outputs
+        if re.search("embed|emb$|wte|wpe", owner.lower()):
+            return _of_embedding(symptom, owner, size)
         return (
             f"Only the number of outputs{f' of {owner}' if owner else ''} differs.",
             f"build {symptom.model} with {size} outputs, as in the checkpoint, load, then replace "
             f"{owner or 'that layer'}",
         )
+    differing = {
+        tuple(axis for axis, (a, b) in enumerate(zip(saved, new, strict=True)) if a != b)
+        if len(saved) == len(new)
+        else ()
+        for saved, new in symptom.weights.values()
+    }
+    if differing == {(1,)} and len(symptom.weights) == 1:
+        (name,), ((saved, new),) = symptom.weights, symptom.weights.values()
+        return (
+            f"Only the number of inputs of {name.rpartition('.')[0] or name} differs.",
+            (
+                f"give it the {saved[1]} inputs of the checkpoint: channels of the image, columns of the table, "
+                "the size of what is flattened or joined before it",
+                f"load all weights but this one, and train it anew for {new[1]}",
+            ),
+        )
     return "", f"build {symptom.model} with the sizes in the checkpoint, then load"
+
+
+def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repair:
+    """An embedding's first axis counts what it knows: words, ids or positions."""
+    if "pos" in owner.lower() or owner.endswith("wpe"):
+        return (
+            f"Only the number of positions of {owner} differs.",
+            (
+                f"build {symptom.model} for the length or image size of the checkpoint ({size} positions)",
+                "interpolate the saved positions to the new number before loading",
+            ),
+        )
+    return (
+        f"Only the number of rows of {owner} differs: one for each word, id or item that it knows.",
+        (
+            f"the vocabulary, tokenizer or list of ids with which the checkpoint was made: it has {size}; one that "
+            "is built anew from other data numbers them otherwise, too",
+            f"model.resize_token_embeddings({size}) before loading, for a model of transformers with added tokens",
+        ),
+    )

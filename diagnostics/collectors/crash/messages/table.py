@@ -50,6 +50,8 @@ FILES = (
     "setup_torch",
     "hugging_face",
     "data_files",
+    "replicas",
+    "shell",
     "keras_calls",
     "loaders",
     "torch_calls",

@@ -321,10 +321,13 @@ def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool)
     if len(prediction) > len(target) + 1 and prediction[: len(target)] == target:
         pool = "keras.layers.GlobalAveragePooling1D()" if in_keras else "x.mean(dim=1)"
         return f"pool the axes between batch and outputs to one row per target: {pool}"
-    if target != (*prediction[:-1], 1):
+    if len(prediction) != len(target) or target[-1] != 1 or (prediction[-1] or 0) < 2:
+        return None
+    if any(one != other for one, other in zip(prediction[:-1], target[:-1], strict=True) if one and other):
         return None
     indices = (
-        "use a loss that reads indices (SparseCategoricalCrossentropy)"
+        f"keras.utils.to_categorical(y, {prediction[-1]}), or a loss that reads indices "
+        "(SparseCategoricalCrossentropy)"
         if in_keras
         else "loss_fn(prediction, target.squeeze(-1))"
     )
