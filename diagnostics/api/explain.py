@@ -134,7 +134,7 @@ def read_text(text: str) -> _Explained:
     if not found_failures:
         ended = last_words(text)
         if ended is None:
-            if quoted := _quoted(text) or _named(text) or _cut_off(text):
+            if quoted := _quoted(text) or _retyped(text) or _named(text) or _cut_off(text):
                 return quoted
             raise InvalidInput(_nothing_in(text))
         found_failures = [Failure((ended,), 1)]
@@ -157,7 +157,9 @@ def read_text(text: str) -> _Explained:
                     return explained
     if tail is not None:
         return _named_beside(text) or tail
-    if not any(crash.frames for failure in ordered for crash in failure.chain) and (quoted := _quoted(text)):
+    if not any(crash.frames for failure in ordered for crash in failure.chain) and (
+        quoted := _quoted(text) or _retyped(text)
+    ):
         return quoted
     return title(found_failures, ordered[0]), ordered[0].last
 
@@ -195,6 +197,24 @@ def _quoted(text: str) -> _Explained | None:
                     if repr(symptoms(Crash(line, log=text), cut)) == repr(found):  # arrays do not compare as one
                         return _QUOTED, line, *found
                 return _QUOTED, message, *found
+    return None
+
+
+def _retyped(text: str) -> _Explained | None:
+    """Recognise a message that is not written as the program printed it: marks of a page in it, other capitals."""
+    from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.crash.messages.known import MOST_RETYPED, in_any_case
+    from diagnostics.collectors.tracebacks.no_traceback import lines_of, quoted_messages, without_marks
+
+    plain = without_marks(text)
+    if plain != text and (quoted := _quoted(plain)):
+        return quoted
+    if len(plain) > MOST_RETYPED:
+        return None
+    for message in quoted_messages(plain):
+        for line in lines_of(message):
+            if (known := in_any_case(Crash(line, log=text))) is not None:
+                return _QUOTED, line, known
     return None
 
 

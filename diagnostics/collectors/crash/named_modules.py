@@ -1,7 +1,7 @@
 """Spells out the module of an attribute error that names none, as Python 2 writes it.
 
-``AttributeError: 'module' object has no attribute 'app'`` says nothing; the line ``tf.app.run()`` names the module by
-the alias that nearly everybody gives it.
+``AttributeError: 'module' object has no attribute 'app'`` says nothing; the line ``tf.app.run()`` names the module
+by the alias that nearly everybody gives it.
 """
 
 from __future__ import annotations

@@ -28,6 +28,9 @@ _ENDS_RUN = (
     "Error reported to Coordinator",  # logged as information, by TensorFlow 1
 )
 _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
+_MARKS = str.maketrans(
+    {"`": "", "*": "", "\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
+)
 _QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
 _ERROR = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)"
 _NAMED = re.compile(  # in backticks to the next of them, else to the end of the line
@@ -76,6 +79,11 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
 
 def _may_end_a_run(line: str) -> bool:
     return any(words in line for words in _ENDS_RUN) or not _NO_ERROR.search(line)
+
+
+def without_marks(text: str) -> str:
+    """Remove a page's marks within the sentences of a short text; a log is returned as it is."""
+    return text if text.count("\n") >= MOST_LINES else text.translate(_MARKS)
 
 
 def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:

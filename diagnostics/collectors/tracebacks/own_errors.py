@@ -89,6 +89,16 @@ def _unpacked(found: re.Match[str], line: str) -> str:
             f"has {wanted} names: print(next(iter(...))), and compare it with what __getitem__ or the collate "
             "function returns."
         )
+    if not line and wanted == "4" and found["way"] == "too many":
+        return (
+            "If the line calls env.step(): since Gym 0.26, and in Gymnasium, it returns five values (observation, "
+            "reward, terminated, truncated, info), and reset() two. Otherwise print the right side once."
+        )
+    if ".split" in line:
+        return (
+            f"{wanted} parts are expected of what is split, and it has {given if got else given + ' than that'}: "
+            "print the line; an empty last line, another separator, or a missing field are usual."
+        )
     return (
         f"The right side gives {given if got else given + ' than ' + wanted} values for {wanted} names: print it "
         "once. A function that returns one thing more or less than before is the usual reason."
@@ -160,8 +170,8 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
     owner, name = found["owner"], found["name"]
     if owner in ("Namespace", "Config", "EasyDict", "AttrDict", "DotDict", "Munch", "DictConfig"):
         return (
-            f"The settings have no {name}: the parser or the configuration file of this version does not define it, "
-            "or it was written for another script."
+            f"The settings have no {name}: the parser or the configuration file of this version does not define "
+            "it, or it was written for another script."
         )
     if owner in ("Tensor", "Variable", "Parameter"):
         return f"A tensor has no {name}: another object was expected there, or it came with a later release."
@@ -169,6 +179,14 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
         return (
             f"{owner} is a Module that has no {name}: its __init__ does not set it (misspelt, in a branch, or "
             "after the first use), or what asks for it was written for another class or release."
+        )
+    last = crash.frames[-1] if crash.frames else None
+    if last is not None and not last.yours and "/" in last.file:
+        package = last.file.split("/")[0]
+        return (
+            f"{owner} has no {name}, and {package} itself asks for it: {owner} is of another release than this "
+            f"{package} expects, or not what {package} takes there. python -m pip show {package}, and the package "
+            f"that {owner} is from."
         )
     return (
         f"{owner} has no {name}. Of a class of your own: it is misspelt, or set in a part that did not run. Of a "

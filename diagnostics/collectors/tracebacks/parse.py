@@ -197,6 +197,8 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
             flat = index + 1 if text.startswith("File ") else -1
             continue
         line = text if texts is None else texts[index]
+        if line[:1] == " " and _ALONE.match(line[1:]) and right_after:  # the indent was lost in part
+            line = line[1:]
         if not line.strip() or line[0].isspace():
             continue
         exception = None if keyword.iskeyword(line) else _EXCEPTION.match(line)

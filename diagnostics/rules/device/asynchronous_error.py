@@ -111,13 +111,13 @@ class AsynchronousError(MessageRule):
             "call that gets the error: then this line is not the failing call."
         )
         processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
-        fix = (processes, f"if it has room: {_again(crash)}")
+        fix: Fix = (processes, f"if it has room: {_again(crash)}")
         if _is_tensorflow(crash, symptom):
             fix = (
                 processes,
                 "tf.config.experimental.set_memory_growth(gpu, True) before the first operation",
-                "if it has room: the driver, CUDA and cuDNN that this TensorFlow was built for; restart the machine "
-                "after the driver was updated",
+                "if it has room: the driver, CUDA and cuDNN that this TensorFlow was built for; restart the "
+                "machine after the driver was updated",
             )
         return self._found(crash, symptom, message, fix)
 
@@ -186,7 +186,7 @@ def _again(crash: CrashFacts) -> str:
 
 
 def _is_tensorflow(crash: CrashFacts, symptom: AsynchronousErrorCrash) -> bool:
-    """Whether TensorFlow asked for the library: it takes all of the GPU's memory at once, unless told otherwise."""
+    """Whether TensorFlow asked for the library, which takes all of the GPU's memory unless told otherwise."""
     words = f"{crash.message} {symptom.said}"
     return (
         "tensorflow/" in words

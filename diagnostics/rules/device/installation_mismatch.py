@@ -56,6 +56,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
             "install the two together, in the pair of versions that the package's compatibility table gives",
             "build the package anew against the installed PyTorch: pip install --no-build-isolation "
             "--no-cache-dir",
+            "import torch before the extension, if a symbol of PyTorch is undefined",
         ),
     ),
     "numpy": (

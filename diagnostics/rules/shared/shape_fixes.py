@@ -182,6 +182,11 @@ def of_axes(symptom: AxesMisfit) -> Repair:
     fewest, most = numbers[0], numbers[-1]
     shape, channels, name = symptom.shape, symptom.channels, symptom.layer or ""
     if symptom.library == "keras":
+        if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
+            return "If each of its rows is an array itself, it is an array of objects.", (
+                "print(x.dtype); if that is object: x = np.stack(x.ravel()), with examples of one shape",
+                "keras.ops.expand_dims(x, -1) before it, if each example is one number",
+            )
         if symptom.got == fewest - 1:
             return "", "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end"
         reshape = f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
@@ -191,6 +196,12 @@ def of_axes(symptom: AxesMisfit) -> Repair:
             return f"Its axis {ones[-1]} has size 1.", (
                 f"x.squeeze({axis}), or leave out the np.newaxis or expand_dims that adds this axis",
                 "keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape",
+            )
+        if symptom.got == 3 and most == 2:
+            return "", (
+                "x.reshape(len(x), -1), for a first layer that is Dense",
+                "the ids of shape (n, length), for a first layer that is an Embedding: it makes the vectors; or "
+                "keras.Input(shape=x.shape[1:]) without the Embedding, for vectors that are made already",
             )
         if symptom.got > most:
             return "", ("keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape", reshape)
@@ -261,6 +272,13 @@ def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair
     """Distinguish feature maps that were pooled and upsampled from tensors joined along the wrong axis."""
     maps = {len(shape) for shape in shapes} <= {4, 5} and symptom.axis in (1, None)
     pooled = "a feature map of odd size is one smaller after pooling by 2 and upsampling by 2."
+    of_keras = {len(shape) for shape in shapes} == {4} and abs(symptom.one - symptom.other) == 1
+    if symptom.library == "keras" and of_keras and min(symptom.one, symptom.other) > 1:
+        return "", (
+            "images whose height and width can be halved as often as the network does it: a multiple of 32 for "
+            "most encoders; resize them, or pad them",
+            "keras.layers.Cropping2D or ZeroPadding2D before they are joined",
+        )
     if symptom.library == "torch" and maps and abs(symptom.one - symptom.other) == 1:
         seen = pooled.capitalize() if shapes else f"If these are feature maps: {pooled}"
         return seen, ("pad the smaller one (torch.nn.functional.pad)", "crop the larger one")
@@ -374,8 +392,8 @@ def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repai
     return (
         f"Only the number of rows of {owner} differs: one for each word, id or item that it knows.",
         (
-            f"the vocabulary, tokenizer or list of ids with which the checkpoint was made: it has {size}; one that "
-            "is built anew from other data numbers them otherwise, too",
+            f"the vocabulary, tokenizer or list of ids with which the checkpoint was made: it has {size}; one "
+            "that is built anew from other data numbers them otherwise, too",
             f"model.resize_token_embeddings({size}) before loading, for a model of transformers with added tokens",
         ),
     )

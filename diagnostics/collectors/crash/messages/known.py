@@ -13,6 +13,8 @@ from .table import Family, Found, Message, all_messages
 CERTAIN = ("specific", "moved")  # the families that are asked first
 CUT = "cut"  # the family of sentences that are known without their numbers
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
+MOST_RETYPED = 400  # characters of a text that is searched without regard to capitals
+FEWEST_SHARED = 8  # characters that it must share with a row
 MOST_SAID = 200  # characters of the message in the evidence
 
 
@@ -29,6 +31,18 @@ def last(crash: Crash) -> KnownFailure | None:
 def cut(crash: Crash) -> KnownFailure | None:
     """Ask when nothing knows the crash: sentences that are quoted without their numbers, or cut off before."""
     return _first(crash, Family(CUT).messages)
+
+
+def in_any_case(crash: Crash) -> KnownFailure | None:
+    """Ask of a short text that nothing knows: people retype sentences, with capitals of their own."""
+    text = crash.facts.message[:MOST_RETYPED]
+    folded = text.lower()
+    for row in all_messages():
+        if row.cause and any(len(words) >= FEWEST_SHARED and words.lower() in folded for words in row.literals):
+            match = re.search(row.compiled.pattern, text, re.ASCII | re.IGNORECASE)
+            if match is not None and _is_within(row, crash):
+                return explained(Found(row, match))
+    return None
 
 
 def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:

@@ -41,6 +41,7 @@ FILES = (
     "usage",
     "installation",
     "processes",
+    "attention",
     "setup",
     "shapes",
     "autograd",

@@ -193,7 +193,10 @@ class TestFromCrash:
         ("inside", "indices"),
         [
             ((), "loss_fn(prediction, target.squeeze(-1))"),
-            ((KERAS_LINE,), "use a loss that reads indices (SparseCategoricalCrossentropy)"),
+            (
+                (KERAS_LINE,),
+                "keras.utils.to_categorical(y, 3), or a loss that reads indices (SparseCategoricalCrossentropy)",
+            ),
         ],
         ids=["PyTorch", "Keras"],
     )

@@ -1,0 +1,123 @@
+"""Messages that are not written as the program printed them, and tracebacks of which a part is lost."""
+
+import contextlib
+
+import pytest
+
+import diagnostics
+from diagnostics.collectors.crash.named_modules import with_module
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+
+SPAWNED = """\
+Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+  File "C:\\Users\\ada\\envs\\net\\lib\\multiprocessing\\spawn.py", line 116, in spawn_main
+    exitcode = _main(fd, parent_sentinel)
+  File "C:\\Users\\ada\\envs\\net\\lib\\runpy.py", line 265, in run_path
+"""
+
+
+def rules_of(text):
+    return [finding.rule for finding in diagnostics.explain(text).findings]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("RuntimeError: Can't call `numpy()` on Tensor that requires grad.", "graph-misuse"),
+        ("Can\N{RIGHT SINGLE QUOTATION MARK}t call numpy() on Tensor that requires grad", "graph-misuse"),
+        ("attribute error: Module 'tensorflow' has no attribute 'placeholder'", "installation-mismatch"),
+        ("DOUBLE FREE OR CORRUPTION", "installation-mismatch"),
+    ],
+)
+def test_marks_and_capitals_do_not_hide_a_known_sentence(text, rule):
+    assert rules_of(text) == [rule]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The Model trains, and the accuracy is 0.93 after 4 epochs.", "NameError: name 'Module' is not defined"],
+)
+def test_other_short_texts_are_not_taken_for_one(text):
+    found = []
+    with contextlib.suppress(diagnostics.InvalidInput):
+        found = rules_of(text)
+    assert found == []
+
+
+def test_process_being_spawned_is_known_without_its_exception():
+    report = diagnostics.explain(SPAWNED)
+    assert [finding.rule for finding in report.findings] == ["worker-failure"]
+    assert "if __name__" in report.findings[0].fix
+
+
+def test_exception_is_found_where_the_indent_was_lost_in_part():
+    text = """\
+ File "/home/ada/train.py", line 3, in step
+      return attend(q)
+  File "/home/ada/model.py", line 9, in attend
+      return kernel(q)
+ RuntimeError: Only support head size 64 and 128 for now
+"""
+    report = diagnostics.explain(text)
+    assert rules_of(text) == ["unusable-setting"]
+    assert report.crash.frames[-1].function == "attend"
+
+
+class TestWithModule:
+    def of(self, line):
+        frame = FrameFacts("train.py", 3, "<module>", line, True)
+        message = "'module' object has no attribute 'app'"
+        return with_module(CrashFacts("AttributeError", message, (frame,), live=False)).message
+
+    def test_alias_in_the_line_names_the_module(self):
+        assert self.of("tf.app.run(main=main)") == "module 'tensorflow' has no attribute 'app'"
+        assert self.of("K.app(x)") == "module 'keras.backend' has no attribute 'app'"
+
+    def test_line_without_one_name_proves_nothing(self):
+        unnamed = "'module' object has no attribute 'app'"
+        assert (self.of("run(main)"), self.of("tf.app(np.app)"), self.of("")) == (unnamed, unnamed, unnamed)
+
+
+class TestShapesOfOldKeras:
+    def first(self, message):
+        (finding,) = diagnostics.explain(f"ValueError: {message}").findings
+        return finding.rule, finding.fix
+
+    def test_array_without_rows_is_no_matter_of_shapes(self):
+        rule, fix = self.first(
+            "Error when checking input: expected input_1 to have 4 dimensions, but got array with shape (0, 1)"
+        )
+        assert (rule, "path" in fix) == ("emptied-dataset", True)
+
+    @pytest.mark.parametrize(
+        ("axes", "shape", "begins"),
+        [
+            (4, "(None, 28, 28, 1, 1)", "x.squeeze(-1)"),
+            (3, "(5600, 1)", "print(x.dtype)"),
+            (2, "(900, 60, 300)", "x.reshape(len(x), -1)"),
+            (4, "(900, 28, 28)", "keras.ops.expand_dims(x, -1)"),
+        ],
+    )
+    def test_axes_tell_what_to_change(self, axes, shape, begins):
+        asked = f"Error when checking input: expected input_1 to have {axes} dimensions, but got array with shape"
+        rule, fix = self.first(f"{asked} {shape}")
+        assert (rule, fix[: len(begins)]) == ("shape-mismatch", begins)
+
+
+@pytest.mark.parametrize(
+    ("name", "saved", "built", "told"),
+    [
+        ("embedding.weight", "[900, 30]", "[700, 30]", "number of rows of embedding"),
+        ("pos_embed.weight", "[197, 30]", "[257, 30]", "number of positions of pos_embed"),
+        ("fc.weight", "[9, 30]", "[7, 30]", "number of outputs of fc"),
+        ("conv1.weight", "[64, 3, 7, 7]", "[64, 1, 7, 7]", "number of inputs of conv1"),
+    ],
+)
+def test_weights_of_another_size_are_told_by_what_their_axes_count(name, saved, built, told):
+    text = (
+        f"size mismatch for {name}: copying a param with shape torch.Size({saved}) from checkpoint, the shape in "
+        f"current model is torch.Size({built})."
+    )
+    (finding,) = diagnostics.explain(text).findings
+    assert (finding.rule, told in finding.message) == ("shape-mismatch", True)
