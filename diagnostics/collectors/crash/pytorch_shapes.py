@@ -114,6 +114,9 @@ def _convolution(crash: Crash) -> LayerMisfit | None:
     )
 
 
+_BATCH_NORM = {"2": "BatchNorm1d", "4": "BatchNorm2d", "5": "BatchNorm3d"}  # by the axes of its input
+
+
 def _axes(crash: Crash) -> AxesMisfit | None:
     found = _AXES.search(crash.facts.message)
     if found is None:
@@ -125,7 +128,7 @@ def _axes(crash: Crash) -> AxesMisfit | None:
         or failed_layer(crash, "instancenorm.py", "_NormBase")
         or failed_layer(crash, "rnn.py", "RNNBase")
     )
-    if layer is None and operation is None:
+    if layer is None and operation is None and crash.facts.frames:
         return None
     shape = _sizes(found["shape"]) if operation else layer.shape if layer is not None else None
     module = None if layer is None else layer.module
@@ -134,6 +137,8 @@ def _axes(crash: Crash) -> AxesMisfit | None:
     if name is None and operation is not None:
         name = operation.replace("conv_transpose", "ConvTranspose").replace("conv", "Conv")
         name = f"Conv{int(few) - 2}d" if name == "input" else name
+    elif name is None and found.text.startswith("expected"):  # quoted without a traceback: only this layer says so
+        name = _BATCH_NORM.get(few)
     return AxesMisfit(
         few if many is None else f"{few} or {many}",
         len(shape) if shape is not None else int(found["got"]),

@@ -29,6 +29,10 @@ _ESCAPED = re.compile(rf"(?P<quote>[\"']?)(?P<start>{re.escape(START)}:(?:\\+r)?
 _ESCAPE = re.compile(r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>[nrt\"'/\\]))")
 _LETTERS = {"n": "\n", "r": "", "t": "\t"}
 _LINK = re.compile(r"\[([^\]\n]+)\]\((?:https?|file|vscode[\w-]*):[^)\n]*\)")  # as Colab and VS Code copy a place
+_BOLD = re.compile(  # around a traceback's lines, where a page's markup was pasted with them
+    r"^(?P<margin>[ \t>]*)(?:\*\*|__)(?=File \"|Traceback|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b)"
+    r"|(?<=\S)\*\*[ \t]*$"
+)
 _CUT_IN_NAME = re.compile(r'^ *File "[^"]+", line \d+, in (?!__\w+__$)\w*_$')  # the same, in a function's name
 _REST_OF_NAME = re.compile(r"[a-z0-9_]{1,60}$")
 _CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
@@ -125,6 +129,8 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
     for number, line in enumerate(text.split("\n"), first):
         for part in line.rstrip("\r").split("\r"):
             part = part[:LONGEST_LINE]
+            if "**" in part or "__" in part:
+                part = _BOLD.sub(lambda mark: mark["margin"] or "", part)
             if "](" in part:
                 part = _LINK.sub(r"\1", part)
             elif ":" in part and part[:1].isdigit() and TIME.fullmatch(part.strip()):

@@ -12,6 +12,13 @@ from diagnostics.facts.crash import CrashFacts
 
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
+_REFUSED_ARGUMENTS = re.compile(  # as argparse and click end a program, after its usage
+    r"^[ \t*`>#-]{0,20}(?:[\w./\\-]{1,120}: error|Error): (?P<message>(?:unrecognized arguments|ambiguous option"
+    r"|[Nn]o such option|"
+    r"the following arguments are required|argument [^\n:]{1,80}|Missing (?:option|argument)|Invalid value for)\b"
+    r"[^\n*`]*)",
+    re.MULTILINE,
+)
 _ENDED_BY_SHELL = re.compile(r"^(?:.*(?:\d|\])[:\s]+)?Killed\b(?:\s+\S.*)?$|^(?:zsh|bash): killed\b.*$")
 _SUMMARY = re.compile(  # of torchrun, pasted without the traceback above it
     r"^[ \t]*rank[ \t]*: \d+ \(local_rank: \d+\)\s+exitcode[ \t]*: -?\d+ \(pid: \d+\)\s+error_file: \S+",
@@ -52,6 +59,8 @@ def last_words(text: str) -> CrashFacts | None:
         return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
     if (gave_up := WATCHDOG.search(text)) is not None:
         return CrashFacts("DistBackendError", gave_up[0], (), live=False)
+    if (refused := refused_arguments(text)) is not None:
+        return refused
     for launcher in (_SUMMARY, _FAILED_RANK, LAUNCHERS):
         if (ended := launcher.search(text)) is not None:
             return CrashFacts("ChildFailedError", ended[0], (), live=False)
@@ -59,6 +68,14 @@ def last_words(text: str) -> CrashFacts | None:
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)
     return None
+
+
+def refused_arguments(text: str) -> CrashFacts | None:
+    """Return how a parser of arguments ended the program; None if none did."""
+    found = _REFUSED_ARGUMENTS.search(text) if "rror: " in text else None
+    if found is None:
+        return None
+    return CrashFacts("SystemExit", f"error: {found['message'].strip()}", (), live=False)
 
 
 def quoted_messages(text: str) -> Iterator[CrashFacts]:
@@ -98,6 +115,8 @@ def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
 def error_lines(text: str) -> Iterator[CrashFacts]:
     """Yield the errors that lines of a short text name at their beginning, behind marks of a title or quote."""
     lines = text.splitlines() if len(text) <= MOST_LINES * 400 else []
+    if (refused := refused_arguments(text)) is not None:
+        yield refused
     for line in lines:
         named = _NAMED.match(line.lstrip(" #>*-"))
         if named is not None:
@@ -135,6 +154,8 @@ _REFUSES = re.compile(
     r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b",
     re.IGNORECASE,
 )
+MOST_SENTENCES = 12  # lines of such a text
+_CALLED_ERROR = re.compile(r"[\W\d]{0,40}(?:fatal )?error\b[\]:]", re.IGNORECASE)
 _OF_CODE = re.compile(r"[\d`_\[\]{}]|\w\(")
 
 
@@ -149,11 +170,16 @@ def raised_in_source(text: str) -> CrashFacts | None:
 
 
 def unnamed_error(text: str) -> CrashFacts | None:
-    """Take one line that reads as a program's refusal, with a number or name of code in it; None if it is none."""
-    line = text.strip()
-    if "\n" in line or len(line) > MOST_WORDS or not (_REFUSES.search(line) and _OF_CODE.search(line)):
-        return None
-    return None if line.endswith("?") else CrashFacts("", _unquoted(line), (), live=False)
+    """Take the last line of a short text that reads as a program's refusal; None if none does.
+
+    It refuses something in which a number or a name of code stands, or calls itself an error.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in reversed(lines if len(lines) <= MOST_SENTENCES else ()):
+        refuses = _REFUSES.search(line) is not None and _OF_CODE.search(line) is not None
+        if len(line) <= MOST_WORDS and (refuses or _CALLED_ERROR.match(line)) and not line.endswith("?"):
+            return CrashFacts("", _unquoted(line), (), live=False)
+    return None
 
 
 _PYTHONS_WORDS = (

@@ -12,7 +12,7 @@ from diagnostics.collectors.crash.frames import is_yours, outside_dispatch, shor
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from . import exception_groups, ipython_format, pytest_format, rich_format, tensorflow_format
-from .clean import LEVEL, START, TIME, Line, streams
+from .clean import LEVEL, NEAR, START, TIME, Line, streams
 from .pytest_format import CHAINED
 
 REWRITTEN = (
@@ -26,7 +26,7 @@ REWRITTEN = (
 _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica; and Ray's
     rf"(?:Caught \w+ in [^\n]+\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)", re.DOTALL
 )
-_FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$')
+_FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, ?in ?(?P<function>.+?))?\s*$')
 _BARE_FRAME = re.compile(
     r"^\s*(?P<file>[^\s\"']+\.py), line (?P<line>\d+), in (?P<function>\S+)\s*$"
 )  # copied by hand
@@ -123,8 +123,9 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
     found: list[Failure] = []
     chained = quoted = False
     led_there: tuple[FrameFacts, ...] = ()  # frames of the main process, of a chain that a worker wrote
-    for start, end in pairwise([-1, *starts, len(lines)]):  # of one that is cut off, the first line is missing
-        crash = _parse_one(lines[start + 1 : end], headless=start < 0)
+    cut = _cut_starts(lines[: starts[0] if starts else len(lines)])
+    for start, end in pairwise([*cut, *starts, len(lines)]):
+        crash = _parse_one(lines[start + 1 : end], headless=start in cut)
         before = [line.text for line in lines[max(0, start - 2) : max(0, start)]]
         if crash is not None:
             inherited = led_there if chained else ()
@@ -142,6 +143,19 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
         chained = any(line.text.strip() in CHAINED for line in lines[max(0, start) : end])
         quoted = before[-1:] == ['"""']
     return found
+
+
+def _cut_starts(lines: Sequence[Line]) -> list[int]:
+    """Find the lines before which a traceback without its first line begins; -1 is the text's beginning."""
+    starts, ended = [-1], False
+    for index, (_, text) in enumerate(lines):
+        if ended and _FRAME.match(text):
+            later = _parse_one(lines[index : index + NEAR], headless=True)
+            if later is not None and later.frames:
+                starts.append(index - 1)
+            ended = False
+        ended = ended or (_ALONE.match(text) is not None)
+    return starts
 
 
 def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:

@@ -297,6 +297,12 @@ def _reading(symptom: OperandsMisfit) -> str:
     one, other = symptom.one, symptom.other
     if one == 0 or other == 0:
         return " The tensor of size 0 is empty: an example without objects, or a filter that left nothing."
+    if symptom.operation != "concatenation" and {one, other} in ({3, 4}, {1, 3}) and symptom.axis in (0, 1):
+        kind = "4: RGBA, a PNG with transparency" if 4 in (one, other) else "1: grayscale"
+        return (
+            f' If that axis counts the channels of images ({kind}; 3: RGB): image.convert("RGB"), where each is '
+            "read."
+        )
     spatial = symptom.axis in (2, 3) or (symptom.axis is None and symptom.operation == "concatenation")
     if spatial and abs(one - other) == 1 and min(one, other) > 1:
         return (

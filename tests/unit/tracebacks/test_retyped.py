@@ -121,3 +121,101 @@ def test_weights_of_another_size_are_told_by_what_their_axes_count(name, saved, 
     )
     (finding,) = diagnostics.explain(text).findings
     assert (finding.rule, told in finding.message) == ("shape-mismatch", True)
+
+
+class TestMarkupAroundTracebacks:
+    def test_bold_frames_and_exception_are_read(self):
+        text = """\
+it stops here
+
+**File "/home/ada/env/lib/python3.8/site-packages/voxels/ops.py", line 65, in to_grid
+    assert filtered is False
+AssertionError**
+
+and without that line
+
+**File "/home/ada/env/lib/python3.8/site-packages/voxels/ops.py", line 94, in to_grid
+    bounds.tolist(), most)
+ValueError: array has incorrect number of dimensions: 1; expected 2**
+"""
+        report = diagnostics.explain(text)
+        assert (report.crash.exception, rules_of(text)) == ("ValueError", ["shape-mismatch"])
+        assert report.crash.frames[-1].line == 94
+
+    def test_frames_glued_by_hand_are_read(self):
+        text = """\
+Traceback (most recent call last):
+  File "train.py", line 42,in step
+    loss = ctc(logits, ids, a, b)
+  File "/usr/lib/python3/dist-packages/torch/nn/functional.py", line 90, inctc_loss
+    zero_infinity)
+RuntimeError: Expected tensor to have size at least 7 at dimension 1, but got size 4for argument #2 'targets'
+"""
+        report = diagnostics.explain(text)
+        assert [frame.function for frame in report.crash.frames] == ["step", "ctc_loss"]
+        assert rules_of(text) == ["shape-mismatch"]
+
+    def test_listed_frames_within_a_message_begin_no_failure(self):
+        text = """\
+  File "train.py", line 42, in step
+    model.fit(x)
+InvalidArgumentError: Graph execution error:
+
+Detected at node 'gather' defined at (most recent call last):
+  File "train.py", line 12, in build
+    y = embed(x)
+"""
+        assert diagnostics.explain(text).crash.exception == "InvalidArgumentError"
+
+
+class TestArgumentsOfACommand:
+    USAGE = "usage: tune.py [-h] [--local_rank LOCAL_RANK] [--epochs EPOCHS]\n"
+    ADVICE = "change it to read from `os.environ['LOCAL_RANK']` instead. See the manual\n  warnings.warn(\n"
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            "tune.py: error: unrecognized arguments: --local-rank=0",
+            "**tune.py: error: the following arguments are required: --data**",
+            "tune.py: error: argument --epochs: invalid int value: '1e3'",
+            "Error: No such option: --lr",
+        ],
+    )
+    def test_refusal_counts_and_not_the_advice_before_it(self, error):
+        assert rules_of(f"{self.ADVICE}{self.USAGE}{error}\n") == ["unusable-setting"]
+
+    def test_refusal_counts_and_not_the_launcher_that_reports_it(self):
+        launched = (
+            "Traceback (most recent call last):\n"
+            '  File "/opt/lib/python3.9/site-packages/accelerate/launch.py", line 7, in main\n    run()\n'
+            "subprocess.CalledProcessError: Command '['python', 'tune.py']' returned non-zero exit status 2.\n"
+        )
+        assert rules_of(f"{self.USAGE}tune.py: error: unrecognized arguments: --x\n{launched}") == [
+            "unusable-setting"
+        ]
+
+    def test_advice_alone_is_no_failure(self):
+        found = []
+        with contextlib.suppress(diagnostics.InvalidInput):
+            found = rules_of(self.ADVICE)
+        assert found == []
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("expected 4D input (got 2D input)", "BatchNorm2d"),
+        ("expected 2D or 3D input (got 4D input)", "BatchNorm1d"),
+    ],
+)
+def test_axes_of_a_batch_norm_are_known_without_frames(message, name):
+    (finding,) = diagnostics.explain(f"ValueError: {message}").findings
+    assert (finding.rule, name in finding.message) == ("shape-mismatch", True)
+
+
+@pytest.mark.parametrize(("sizes", "told"), [((4, 3), "RGBA"), ((1, 3), "grayscale"), ((5, 3), "")])
+def test_sizes_that_may_be_channels_are_told_as_that(sizes, told):
+    one, other = sizes
+    text = f"The size of tensor a ({one}) must match the size of tensor b ({other}) at non-singleton dimension 0"
+    (finding,) = diagnostics.explain(text).findings
+    assert ("channels of images" in finding.message, told in finding.message) == (bool(told), True)

@@ -32,6 +32,7 @@ from typing import Any
 
 FILES = (
     "specific",
+    "releases",
     "moved",
     "inputs",
     "losses",
@@ -39,6 +40,7 @@ FILES = (
     "memory",
     "dtypes",
     "usage",
+    "packages",
     "installation",
     "processes",
     "attention",
@@ -53,6 +55,7 @@ FILES = (
     "data_files",
     "replicas",
     "shell",
+    "ctc",
     "keras_calls",
     "loaders",
     "torch_calls",
