@@ -21,7 +21,9 @@ _STANDARD = tuple(
     os.path.join(path, "") for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))
 )
 _INSTALLED = re.compile(  # on any machine: a traceback may come from another
-    r"site-packages|dist-packages|^<(?:frozen|__array_function__|decorator-gen)|__autograph_generated_file"
+    r"^\.{3}[\\/](?:torch|torchvision|transformers|diffusers|accelerate|peft|trl|datasets|keras|tensorflow|lightning|deepspeed)"
+    r"[\\/]"  # cut by hand
+    r"|site-packages|dist-packages|^<(?:frozen|__array_function__|decorator-gen)|__autograph_generated_file"
     r"|[\\/]lib(?:64)?[\\/]python[23]|\\(?:python\d*|\w+conda\d*|miniforge\d*|envs\\[^\\]+)\\lib\\"
     r"|[\\/](?:bin|Scripts)[\\/](?:torchrun|accelerate(?:-launch)?|deepspeed|trl|lightning|fabric|axolotl|composer|swift"
     r"|transformers(?:-cli)?|llamafactory-cli|pytest|ray|papermill|ipython3?|jupyter[\w-]*)(?:$|\.exe)"

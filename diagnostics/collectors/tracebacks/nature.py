@@ -89,7 +89,8 @@ _PYTHONS_OWN = re.compile(
     r"|object is not an? (?:iterator|mapping|context manager)|cannot unpack non-iterable|exceptions must derive"
     r"|math domain error|substring not found|is not in (?:list|tuple)"
     r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
-    r"|of an empty sequence$|empty range for rand"
+    r"|of an empty sequence$|empty range for rand|^assert\b"
+    r"|argument must be a string or a (?:real )?number|mutable default <class"
 )
 _PLAIN = (
     "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",
@@ -178,7 +179,7 @@ def _kind(crash: CrashFacts) -> str | None:
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{_PYTHON[name]}{_at(crash)}"
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
-    if name in ("TypeError", "ValueError", "IndexError") and last is None and _PYTHONS_OWN.search(message):
+    if name in _SHARED and last is None and message and _PYTHONS_OWN.search(message):
         return f"It is Python's own {name}, not a failure of training that a rule knows: {_PYTHON[name]}."
     return _refusal(crash)
 

@@ -149,6 +149,11 @@ _RAISING = re.compile(  # the source line that raises, as notebooks show it, pas
     r"\s*[rfbu]{0,2}(?P<quote>[\"'])(?P<words>[^\n]{3,300}?)(?P=quote)",
     re.MULTILINE,
 )
+_RAISED_LAST = re.compile(  # the source of the last frame, where the line below it was not copied
+    r"File \"[^\"\n]{1,400}\", line \d{1,9}[^\n]{0,200}\n"
+    rf"[ \t]+raise (?:\w+\.)*(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])"
+    r"(?P<words>[^\n]{3,300}?)(?P=quote)[^\n]*\s*\Z"
+)
 MOST_WORDS = 400  # characters of a sentence that may be a message without the name of its exception
 _REFUSES = re.compile(
     r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b",
@@ -160,10 +165,13 @@ _OF_CODE = re.compile(r"[\d`_\[\]{}]|\w\(")
 
 
 def raised_in_source(text: str) -> CrashFacts | None:
-    """Take the words of the last `raise` that a short text marks as the line that failed; None if it has none."""
+    """Take the words of the last `raise` that a short text marks as the line that failed; None if it has none.
+
+    So does a traceback that ends with the source of its last frame.
+    """
     if text.count("\n") >= MOST_LINES:
         return None
-    found = list(_RAISING.finditer(text))
+    found = list(_RAISING.finditer(text)) or list(_RAISED_LAST.finditer(text.rstrip(" \t\n`")))
     if not found:
         return None
     return CrashFacts(found[-1]["name"].rpartition(".")[2], found[-1]["words"], (), live=False)

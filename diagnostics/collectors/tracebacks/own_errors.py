@@ -12,6 +12,7 @@ from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
 from .own_names import IMPORTS, PYTHON_2, pip_name
+from .own_sentences import SENTENCES
 
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
 
@@ -22,7 +23,20 @@ _RETURNED_NOTHING = (
 )
 _ROWS = re.compile(r"batch|sample|example|row|item|result|input|data|feature|annot|target|info|record|entry|df\b")
 _CHECKPOINTS = re.compile(r"ckpt|checkpoint|state|weights|pretrain|snapshot|saved|resume|params")
+_PARTS = (
+    "optimizer",
+    "model",
+    "state_dict",
+    "epoch",
+    "scheduler",
+    "lr_scheduler",
+    "net",
+    "ema",
+    "best_acc",
+    "args",
+)
 _CLASSES = re.compile(r"class|label|cat(?:s|eg|id|_)|(?:2|_to_?)(?:id|ix|idx|ind)|vocab|name|tag")
+_BUILTIN = ("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "function", "method", "type")
 _PATH = re.compile(r"[\\/]|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$", re.I)
 _KEY = re.compile(r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))$""")
 
@@ -31,6 +45,9 @@ def proved(crash: CrashFacts) -> str | None:
     """Say in a sentence or two what the message and the line prove; None if that is no more than the name says."""
     line = (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
     message = crash.first_line[:MOST_READ]
+    for exceptions, pattern, sentence in SENTENCES:
+        if crash.exception in exceptions and (found := pattern.search(message)):
+            return sentence.format_map(found.groupdict())
     for exceptions, pattern, tell in _TOLD:
         if crash.exception in exceptions and (found := pattern.search(message)) and (said := tell(found, line)):
             return said
@@ -145,6 +162,11 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
             f"{_sentence(table)} has no {key}: print its keys. What made it names the field otherwise, or an "
             "earlier step (a transform, a collator, remove_unused_columns) dropped it."
         )
+    if holder is None and text in _PARTS:
+        return (
+            f"If that is asked of a checkpoint: the file has no part {key}, since the weights were published or "
+            "saved without it. Print its keys, and leave out the line that reads it."
+        )
     return f"{_sentence(table)} has no {key}: print its keys." if holder else None
 
 
@@ -172,6 +194,12 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
         return (
             f"The settings have no {name}: the parser or the configuration file of this version does not define "
             "it, or it was written for another script."
+        )
+    if owner in _BUILTIN:
+        return (
+            f"A {owner} stands where an object with {name} was expected: a variable or argument of that name "
+            "hides a module or an object, a name or path is passed in place of what it names, or a call "
+            "returned another kind of value. print(type(x)) just before."
         )
     if owner in ("Tensor", "Variable", "Parameter"):
         return f"A tensor has no {name}: another object was expected there, or it came with a later release."
@@ -238,7 +266,9 @@ def _undefined(found: re.Match[str], line: str) -> str:
 
 
 def _condition(found: re.Match[str], line: str) -> str | None:
-    checked = re.match(r"assert\s+(?P<what>(?:[^,()\[\]]|\([^()]{0,99}\)|\[[^\[\]]{0,99}\]){1,120})", line)
+    checked = re.match(
+        r"assert\b\s*(?P<what>(?:[^,()\[\]]|\([^()]{0,99}\)|\[[^\[\]]{0,99}\]){1,120})", line or found.string
+    )
     return f"The condition does not hold: {checked['what'].strip()}. Print both sides." if checked else None
 
 
@@ -271,10 +301,6 @@ def _count(found: re.Match[str], line: str) -> str:
     )
 
 
-def _text_in(text: str) -> Callable[[re.Match[str], str], str]:
-    return lambda found, line: text.format_map(found.groupdict())
-
-
 _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], str], str | None]], ...] = (
     (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), _none),
     (
@@ -303,7 +329,7 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
         lambda found, line: _unset(re.search(r"'(?P<name>\w+)'", found[0]) or found, line),
     ),
     (("NameError",), re.compile(r"name '(?P<name>\w+)' is not defined"), _undefined),
-    (("AssertionError",), re.compile(r"^$"), _condition),
+    (("AssertionError",), re.compile(r"^$|^assert\b"), _condition),
     (("TypeError",), re.compile(r"^'(?P<got>[\w.]+)' object is not callable"), _callable),
     (
         ("TypeError",),
@@ -311,76 +337,6 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
         _keyword,
     ),
     (("TypeError",), re.compile(r"missing \d+ required|takes (?:from )?\d+ (?:to \d+ )?positional"), _count),
-    (
-        ("TypeError",),
-        re.compile(r"^(?:string|list|tuple) indices must be integers"),
-        _text_in(
-            "What is indexed by a name is no dict: a loop over a dict gives its keys, a batch may be a list of "
-            "rows, and a file's JSON may be a list. print(type(x)) just before."
-        ),
-    ),
-    (
-        ("TypeError",),
-        re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers"),
-        _text_in("A size or index is a float: // in place of /, or int(...)."),
-    ),
-    (
-        ("TypeError",),
-        re.compile(r"not supported between instances of '(?P<one>\w+)' and '(?P<other>\w+)'"),
-        _text_in(
-            "A {one} is compared with a {other}: an argument without type=, or a number written as text in a "
-            "configuration (1e-4 is text in YAML, 1.0e-4 a number)."
-        ),
-    ),
-    (
-        ("TypeError",),
-        re.compile(r"expected str, bytes or os\.PathLike object, not (?P<got>\w+)"),
-        _text_in("A path is a {got}: the argument or the configuration does not set it."),
-    ),
-    (
-        ("TypeError",),
-        re.compile(r"Object of type (?P<got>[\w.]+) is not JSON serializable"),
-        _text_in("A {got} is written as JSON, which takes Python's own types: float(x), x.item() or x.tolist()."),
-    ),
-    (
-        ("ValueError",),
-        re.compile(
-            r"could not convert string to float: (?P<text>.{1,60})"
-            r"|invalid literal for int\(\).{0,30}: (?P<int>.{1,60})"
-        ),
-        _text_in(
-            "A text that is no number stands in a column of numbers: a header, an empty cell, an id, or a class "
-            "name. pandas: df.dtypes, and select or encode the columns before training."
-        ),
-    ),
-    (
-        ("UnicodeDecodeError",),
-        re.compile("codec can't decode"),
-        _text_in(
-            'open(path, encoding="utf-8"), or the encoding that the file has; a binary file opened as text fails '
-            "like this, too."
-        ),
-    ),
-    (
-        ("JSONDecodeError",),
-        re.compile(r"Expecting value: line 1 column 1"),
-        _text_in("The text is empty or no JSON at all: a page of an error in place of the file, or another file."),
-    ),
-    (
-        ("JSONDecodeError",),
-        re.compile(r"Extra data"),
-        _text_in("The file holds several JSON values, one a line (JSON Lines): read it line by line."),
-    ),
-    (
-        ("SyntaxError",),
-        re.compile(r"Missing parentheses in call to 'print'"),
-        _text_in("The code was written for Python 2."),
-    ),
-    (
-        ("FileNotFoundError",),
-        re.compile(r"No such file or directory: (?P<path>'(?![/\\]|\w:)[^'\n]{1,200}')"),
-        _text_in("{path} is looked for from the folder in which the program was started: print(os.getcwd())."),
-    ),
     (
         ("ModuleNotFoundError", "ImportError"),
         re.compile(r"No module named '?(?P<module>[\w.]+)'?"),

@@ -110,11 +110,16 @@ def failures(text: str) -> list[Failure]:
 
 def frames_in(text: str) -> tuple[FrameFacts, ...]:
     """Return the frames of a text that was cut off before the line that names the exception."""
+    found = (frame for stream in streams(text) for line in stream.lines if (frame := _FRAME.match(line.text)))
     return tuple(
-        FrameFacts(shorten(frame["file"]), int(frame["line"]), frame["function"] or "<module>", None, False)
-        for stream in streams(text)
-        for line in stream.lines
-        if (frame := _FRAME.match(line.text))
+        FrameFacts(
+            shorten(frame["file"]),
+            int(frame["line"]),
+            frame["function"] or "<module>",
+            None,
+            is_yours(frame["file"]) and not frame["file"].startswith("<"),
+        )
+        for frame in found
     )
 
 
@@ -283,7 +288,10 @@ def _last_lines(lines: Sequence[Line], process: str | None) -> list[Failure]:
     for (index, said), (end, _) in pairwise([*at, (len(lines), "")]):
         exception = _EXCEPTION.match(said)
         if exception is not None:
+            before = lines[index - 1].text.strip() if index else ""
             crash = _crash(exception, [text for _, text in lines[index + 1 : end]])
+            if crash.exception == "AssertionError" and not crash.message and before.startswith("assert"):
+                crash = replace(crash, message=before)  # its source, pasted without the place
             found.append(Failure((unwrapped(crash),), lines[index].number, process))
     return found
 
@@ -303,5 +311,10 @@ def _crash(exception: re.Match[str], rest: Sequence[str], frames: Sequence[Frame
         exception["message"] is None and not next(iter(more), "").strip()
     ):  # Python prints no message without a colon
         more = []
-    message = "\n".join([exception["message"] or "", *more])
+    message = "\n".join(_unmarked(line) for line in (exception["message"] or "", *more))
     return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)
+
+
+def _unmarked(line: str) -> str:
+    """Remove the mark at a line's end with which a page closes what it shows as code."""
+    return line.rstrip()[:-1] if line.rstrip().endswith("`") and line.count("`") % 2 else line

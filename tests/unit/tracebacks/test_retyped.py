@@ -219,3 +219,63 @@ def test_sizes_that_may_be_channels_are_told_as_that(sizes, told):
     text = f"The size of tensor a ({one}) must match the size of tensor b ({other}) at non-singleton dimension 0"
     (finding,) = diagnostics.explain(text).findings
     assert ("channels of images" in finding.message, told in finding.message) == (bool(told), True)
+
+
+class TestPartsOfATraceback:
+    def test_raise_in_the_last_frame_stands_for_the_line_that_is_missing(self):
+        text = """\
+Traceback (most recent call last):
+  File "tune.py", line 42, in main
+    trainer = make(level)
+  File "/opt/conda/lib/python3.8/site-packages/nets/trainer.py", line 29, in make
+    raise ValueError("num_samples should be a positive integer value, but got num_samples=0")
+"""
+        report = diagnostics.explain(text)
+        assert (report.crash.exception, rules_of(text)) == ("ValueError", ["emptied-dataset"])
+        assert [frame.line for frame in report.crash.frames] == [42, 29]
+
+    def test_condition_above_a_bare_assertion_error_is_told(self):
+        text = "it says\n```\nassert boxes.shape[0] != 0\nAssertionError\n```\n"
+        assert "The condition does not hold: boxes.shape[0] != 0" in diagnostics.explain(text).crash.nature
+
+    def test_condition_in_brackets_is_told(self):
+        frame = '  File "boxes.py", line 9, in check\n    assert(a.x < b.x)\n'
+        text = f"Traceback (most recent call last):\n{frame}AssertionError\n`"
+        assert "(a.x < b.x)" in diagnostics.explain(text).crash.nature
+
+    def test_mark_of_a_page_is_no_part_of_the_key(self):
+        text = (
+            "`opt.load_state_dict(saved['optimizer'])\nKeyError: 'optimizer'`\n\nThere are `model` and `step`.\n"
+        )
+        assert "no part 'optimizer'" in diagnostics.explain(text).crash.nature
+
+
+def test_path_that_was_cut_by_hand_is_still_a_librarys():
+    text = """\
+File ".../transformers/models/tiny.py", line 84, in attend
+    sink=sink.to(query.dtype)
+AttributeError: 'NoneType' object has no attribute 'to'
+"""
+    assert not any(frame.yours for frame in diagnostics.explain(text).crash.frames)
+
+
+class TestReleases:
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "cannot import name 'DynamicCache' from 'ours.cache' (/home/ada/ours/cache.py)",
+            "module 'torchlike' has no attribute 'compile'",
+            "'Cache' object has no attribute 'drop'",
+            "GemmaShop.__init__() got an unexpected keyword argument 'device_map'",
+        ],
+    )
+    def test_names_of_ones_own_that_resemble_a_librarys_are_left_alone(self, message):
+        assert "lacks it" not in str(diagnostics.explain(f"ImportError: {message}").findings)
+
+    def test_output_asked_by_a_library_is_a_matter_of_releases_and_by_the_user_is_not(self):
+        error = "AttributeError: 'TinyModelOutputWithPast' object has no attribute 'loss'\n"
+        frame = '  File "{}", line 4, in step\n    loss = out.loss\n'
+        head = "Traceback (most recent call last):\n"
+        own = head + frame.format("/home/ada/tune.py") + error
+        theirs = head + frame.format("/opt/lib/python3.10/site-packages/trl/trainer/sft.py") + error
+        assert (rules_of(own), rules_of(theirs)) == (["mismatched-call"], ["installation-mismatch"])

@@ -1,0 +1,118 @@
+"""What Python's own words prove by themselves, where the line that raised them adds nothing."""
+
+from __future__ import annotations
+
+import re
+
+SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
+    (
+        ("TypeError",),
+        re.compile(
+            r"unsupported operand type\(s\) for \|: '(?:type|_GenericAlias|\w*Meta)?'? ?and '?(?:NoneType|type)"
+        ),
+        "int | None in an annotation needs Python 3.10: from __future__ import annotations, or typing.Optional.",
+    ),
+    (
+        ("TypeError",),
+        re.compile(
+            r"object of type '(?P<got>int|float|bool|numpy\.\w+)' has no len\(\)|(?:'(?P<one>int"
+            r"|float|bool)' object is not"
+            r"|cannot unpack non-iterable (?P<other>int|float|bool)) ?(?:object|subscriptable|iterable)"
+        ),
+        "A single number stands where several values are expected: a list of one, a row and not its field, or "
+        "what a function returns now and no longer returns as a tuple. print(type(x)) just before.",
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"unhashable type: '(?P<got>[\w.]+)'"),
+        "A value of type {got} is used as a key, in a set, or as an index of a dict: tuple(x) for a list, "
+        "x.item() for an array of one number, and df.iloc for rows of a table.",
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"float\(\) argument must be a string or a (?:real )?number, not '(?P<got>\w+)'"),
+        "A value of type {got} stands among numbers: an empty field, a missing label, or a list in a column of "
+        "numbers. Print the rows that have one.",
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"can only concatenate (?P<one>\w+) \(not [\"'](?P<other>[\w.]+)[\"']\) to"),
+        "A value of type {other} is added to one of type {one}: str(x) for a message or path, int(x) or "
+        "float(x) for what was read as text.",
+    ),
+    (
+        ("ValueError",),
+        re.compile(r"^(?P<text>.{1,80}?) is not in (?:list|tuple)"),
+        "{text} stands in the data, and the list of classes or names lacks it: add it there, or look for blanks "
+        "and capitals.",
+    ),
+    (
+        ("ValueError",),
+        re.compile(r"mutable default <class '[\w.]+'> for field (?P<name>\w+) is not allowed"),
+        "Since Python 3.11 a dataclass refuses such a default: the package is older than this Python. "
+        "field(default_factory=...) for {name}, a newer release of the package, or Python 3.10.",
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"^(?:string|list|tuple) indices must be integers"),
+        "What is indexed by a name is no dict: a loop over a dict gives its keys, a batch may be a list of "
+        "rows, and a file's JSON may be a list. print(type(x)) just before.",
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers"),
+        "A size or index is a float: // in place of /, or int(...).",
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"not supported between instances of '(?P<one>\w+)' and '(?P<other>\w+)'"),
+        "A {one} is compared with a {other}: an argument without type=, or a number written as text in a "
+        "configuration (1e-4 is text in YAML, 1.0e-4 a number).",
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"expected str, bytes or os\.PathLike object, not (?P<got>\w+)"),
+        "A path is a {got}: the argument or the configuration does not set it.",
+    ),
+    (
+        ("TypeError",),
+        re.compile(r"Object of type (?P<got>[\w.]+) is not JSON serializable"),
+        "A {got} is written as JSON, which takes Python's own types: float(x), x.item() or x.tolist().",
+    ),
+    (
+        ("ValueError",),
+        re.compile(
+            r"could not convert string to float: (?P<text>.{1,60})"
+            r"|invalid literal for int\(\).{0,30}: (?P<int>.{1,60})"
+        ),
+        "A text that is no number stands in a column of numbers: a header, an empty cell, an id, or a class "
+        "name. pandas: df.dtypes, and select or encode the columns before training.",
+    ),
+    (
+        ("UnicodeDecodeError",),
+        re.compile("codec can't decode"),
+        'open(path, encoding="utf-8"), or the encoding that the file has; a binary file opened as text fails '
+        "like this, too.",
+    ),
+    (
+        ("JSONDecodeError",),
+        re.compile(r"Expecting value: line 1 column 1"),
+        "The text is empty or no JSON at all: a page of an error in place of the file, or another file.",
+    ),
+    (
+        ("JSONDecodeError",),
+        re.compile(r"Extra data"),
+        "The file holds several JSON values, one a line (JSON Lines): read it line by line.",
+    ),
+    (
+        ("SyntaxError",),
+        re.compile(r"Missing parentheses in call to 'print'"),
+        "The code was written for Python 2.",
+    ),
+    (
+        ("FileNotFoundError",),
+        re.compile(r"No such file or directory: (?P<path>'(?![/\\]|\w:)[^'\n]{1,200}')"),
+        "{path} is looked for from the folder in which the program was started: print(os.getcwd()).",
+    ),
+)
+"""Exceptions, a pattern for the message, and what is to be said; a group of the pattern stands in braces."""
