@@ -225,6 +225,12 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
 def _index(found: re.Match[str], line: str) -> str:
     if "sys.argv" in line:
         return "The script was called with fewer arguments than it reads from sys.argv."
+    if found[0].startswith("tuple") and re.search(r"\.shape\b|\.size\(\)|^$", line):
+        held = _held(line, r"\.(?:shape\b|size\(\))") or "What shape or size() is asked of"
+        return (
+            f"{held} has fewer axes than the line asks for: print its shape. Where rows of different length are "
+            "joined into one array (a smaller last batch), NumPy makes an array of objects with one axis."
+        )
     if ".split(" in line:
         return (
             "A line or name has fewer parts than are taken from it: print what is split, an empty last line too."
@@ -279,8 +285,8 @@ def _callable(found: re.Match[str], line: str) -> str | None:
     if got in ("list", "tuple", "dict", "str", "int", "float", "bool", "numpy.ndarray", "set"):
         held = _held(line, r"\(") or "The name"
         return (
-            f"{held} is a {got} and is called with brackets: a variable hides a function of that name, an "
-            "operator or comma is missing before the bracket, or a property is called."
+            f"{held} is {'an' if got == 'int' else 'a'} {got} and is called with brackets: a variable hides a "
+            "function of that name, an operator or comma is missing before the bracket, or a property is called."
         )
     return None
 

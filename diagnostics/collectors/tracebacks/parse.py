@@ -33,8 +33,9 @@ _BARE_FRAME = re.compile(
 _EXCEPTION = re.compile(
     r"^(?P<name>[A-Za-z_][\w.]*)(?:\.<locals>\.(?P<local>\w+))?(?:\(\w+\))?(?:: ?(?P<message>.*))?$"
 )
-_KNOWN = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|StopIteration)$")
-_SAID = r"(?P<said>(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|StopIteration))(?::.*|$))"
+_ENDINGS = r"(?:Error|Exception|Interrupt|Exit|StopIteration|ArrowInvalid|TimeoutExpired|BadZipFile)"
+_KNOWN = re.compile(rf"(?:{_ENDINGS}|Warning)$")
+_SAID = rf"(?P<said>(?P<name>[A-Za-z_][\w.]*{_ENDINGS})(?::.*|$))"
 _ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}")  # or as pytest has it
 _LOGGED = re.compile(rf"^.{{1,150}}?(?:[\]:|>)-] *|\dZ? ){_SAID}")
 _REPORTS = (
@@ -203,6 +204,7 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
     texts: list[str] | None = None
     right_after = False  # nothing but frames and their source since the last frame
     flat = -1  # the line after a frame whose indent was lost, which may be its source
+    deep = 0  # the last frame's indent
     for index, (_, text) in enumerate(lines):
         frame = (
             _FRAME.match(text) if "File " in text else _BARE_FRAME.match(text) if ".py, line " in text else None
@@ -214,10 +216,13 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
             frames.append(_read_frame(frame, texts or [], index + 1))
             right_after = True
             flat = index + 1 if text.startswith("File ") else -1
+            deep = len(text) - len(text.lstrip(" "))
             continue
         line = text if texts is None else texts[index]
-        if line[:1] == " " and _ALONE.match(line[1:]) and right_after:  # the indent was lost in part
-            line = line[1:]
+        indent = len(text) - len(text.lstrip(" "))
+        outdented = line[:1] == " " and (indent < deep or line[1:2] != " ")
+        if outdented and right_after and _ALONE.match(line.strip()):  # the indent was lost in part, or widened
+            line = line.strip()
         if not line.strip() or line[0].isspace():
             continue
         exception = None if keyword.iskeyword(line) else _EXCEPTION.match(line)
@@ -244,7 +249,7 @@ def _read_frame(found: re.Match[str], texts: Sequence[str], following: int) -> F
     file, function = found["file"], found["function"] or "<module>"
     code = next(iter(texts[following : following + 1]), "")
     flat = texts[following - 1].startswith("File ") and _may_be_source(code)
-    if _FRAME.match(code) or not (code.startswith("   ") or flat):
+    if _FRAME.match(code) or code.startswith("  [Previous line ") or not (code.startswith("  ") or flat):
         code = ""
     return FrameFacts(shorten(file), int(found["line"]), function, code.strip() or None, is_yours(file))
 

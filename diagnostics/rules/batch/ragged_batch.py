@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
 from diagnostics.engine.finding import Finding
@@ -22,6 +23,11 @@ PAD_LABELS = (
     "data_collator=DataCollatorForSeq2Seq(tokenizer), which pads the labels too",
     "pad_sequence(..., batch_first=True, padding_value=-100) in a custom collate_fn",
 )
+OBJECTS = (
+    "np.array(rows, dtype=object), where rows of different length are meant: before 1.24 NumPy did that by itself",
+    "np.concatenate(batches), for results of batches of which the last is smaller",
+)
+_BATCHES = re.compile(r"transformers|collat|datasets/")  # whose lines make batches of texts
 IMAGE_AXES = 3  # channels, height and width
 RESIZE = (
     "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
@@ -123,10 +129,17 @@ class RaggedBatch(MessageRule):
             unknown = f" {not_known('which column it is', live=True)}"
         return self.found(
             f"{seen} into one batch. {rectangular}.{unknown}",
-            fix=RESIZE if images else _fixes([column] if column else []),
+            fix=RESIZE if images else _of_arrays(crash) or _fixes([column] if column else []),
             evidence=evidence | ({"column": column} if column else {}),
             where=crash.where,
         )
+
+
+def _of_arrays(crash: CrashFacts) -> Fix | None:
+    """Return the fix for NumPy's own refusal; None if it is not that, or a batch of texts was made."""
+    by_numpy = "inhomogeneous" in crash.message and not crash.live
+    in_batch = any(_BATCHES.search(f"{frame.file} {frame.function}") for frame in crash.frames)
+    return (*OBJECTS, *PAD[1:]) if by_numpy and not in_batch else None
 
 
 def _fixes(columns: Collection[str]) -> dict[str, Fix]:

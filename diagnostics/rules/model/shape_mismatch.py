@@ -136,7 +136,7 @@ class ShapeMismatch(MessageRule):
     @check
     def from_reshape(self, crash: CrashFacts, symptom: ReshapeMisfit) -> Finding | None:
         """Name the requested shape and the number of values."""
-        seen, fix = shape_fixes.of_reshape(symptom)
+        seen, fix = _indivisible(symptom) or shape_fixes.of_reshape(symptom)
         has = f"has {symptom.size} values"
         if symptom.shape is not None:
             has = f"has shape {symptom.shape}, which is {symptom.size} values"
@@ -310,6 +310,20 @@ def _reading(symptom: OperandsMisfit) -> str:
             "halved as often as the network does it."
         )
     return ""
+
+
+def _indivisible(symptom: ReshapeMisfit) -> shape_fixes.Repair | None:
+    """Say that the sizes that are given do not divide the number of values; None if no axis is left open."""
+    fixed = abs(math.prod(symptom.wanted))
+    if symptom.wanted.count(-1) != 1 or fixed == 0 or symptom.size % fixed == 0:
+        return None
+    return (
+        f"{symptom.size} is no multiple of {fixed}, so no size of the open axis fits.",
+        (
+            "print the shape where it comes from: a value, a column or a row is too many or missing",
+            "the sizes that the data has, in place of those that the code was written for",
+        ),
+    )
 
 
 def _list(shape: Shape | None) -> list[int | None] | None:

@@ -279,3 +279,70 @@ class TestReleases:
         own = head + frame.format("/home/ada/tune.py") + error
         theirs = head + frame.format("/opt/lib/python3.10/site-packages/trl/trainer/sft.py") + error
         assert (rules_of(own), rules_of(theirs)) == (["mismatched-call"], ["installation-mismatch"])
+
+
+def test_exception_is_found_where_the_frames_are_indented_further():
+    text = """\
+    Traceback (most recent call last):
+        File "tune.py", line 8, in <module>
+        train()
+        File "tune.py", line 4, in train
+        rows = rows.reshape(-1, rows.shape[-2])
+    IndexError: tuple index out of range
+"""
+    crash = diagnostics.explain(text).crash
+    assert [(frame.line, frame.code) for frame in crash.frames] == [
+        (8, "train()"),
+        (4, "rows = rows.reshape(-1, rows.shape[-2])"),
+    ]
+    assert "rows has fewer axes than the line asks for" in crash.nature
+
+
+class TestArraysAlone:
+    RAGGED = (
+        "ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape "
+        "after 1 dimensions. The detected shape was (9,) + inhomogeneous part."
+    )
+
+    def test_ragged_array_is_told_without_a_collator_unless_a_batch_was_made(self):
+        head = "Traceback (most recent call last):\n"
+        file = "/opt/lib/python3.10/site-packages/transformers/data/data_collator.py"
+        frame = f'  File "{file}", line 4, in pad\n    a()\n'
+        ((alone,), (batched,)) = (
+            diagnostics.explain(text).findings for text in (self.RAGGED, head + frame + self.RAGGED)
+        )
+        assert (alone.rule, batched.rule) == ("ragged-batch", "ragged-batch")
+        assert ("dtype=object" in alone.fix, "dtype=object" in batched.fix) == (True, False)
+
+    @pytest.mark.parametrize(
+        ("shape", "told"),
+        [("(1,newaxis,2)", "no multiple of 2"), ("(7,9)", "9"), ("(-1,4)", "no multiple of 4")],
+    )
+    def test_sizes_that_do_not_divide_the_array_are_told(self, shape, told):
+        (finding,) = diagnostics.explain(
+            f"ValueError: cannot reshape array of size 63 into shape {shape}"
+        ).findings
+        assert (finding.rule, told in finding.message) == ("shape-mismatch", True)
+
+
+def test_exception_of_arrow_is_one_without_frames():
+    text = "pyarrow.lib.ArrowInvalid: Value 4294967299 too large to fit in C integer type"
+    assert (diagnostics.explain(text).crash.exception, rules_of(text)) == ("ArrowInvalid", ["refused-call"])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("TypeError: unhashable type: 'list'", "used as a key"),
+        ("TypeError: cannot unpack non-iterable int object", "A single number"),
+        ("TypeError: unsupported operand type(s) for |: 'type' and 'NoneType'", "Python 3.10"),
+        ('TypeError: can only concatenate str (not "int") to str', "of type int"),
+        ("ValueError: 'cat' is not in list", "'cat' stands in the data"),
+        ("ValueError: mutable default <class 'net.Cfg'> for field model is not allowed: use", "Python 3.11"),
+        ("AttributeError: 'str' object has no attribute 'parse'", "A str stands where"),
+        ("KeyError: 'epoch'", "If that is asked of a checkpoint"),
+    ],
+)
+def test_pythons_own_words_are_told_without_frames(text, told):
+    report = diagnostics.explain(text)
+    assert (rules_of(text), told in report.crash.nature) == ([], True)

@@ -55,7 +55,7 @@ def _shape(written: str) -> tuple[int, ...]:
 def _shapes(crash: Crash) -> ReshapeMisfit | OperandsMisfit | None:
     message = crash.facts.message
     if found := _ARRAY.search(message):
-        wanted = tuple(int(size) for size in re.findall(r"-?\d+", found["wanted"]))
+        wanted = tuple(int(size) for size in re.findall(r"-?\d+", found["wanted"].replace("newaxis", "-1")))
         return ReshapeMisfit(wanted, int(found["size"]), library="numpy")
     if found := _ARRAYS.search(message):
         shapes = _shape(found["one"]), _shape(found["other"])
