@@ -315,7 +315,8 @@ def _reading(symptom: OperandsMisfit) -> str:
 def _indivisible(symptom: ReshapeMisfit) -> shape_fixes.Repair | None:
     """Say that the sizes that are given do not divide the number of values; None if no axis is left open."""
     fixed = abs(math.prod(symptom.wanted))
-    if symptom.wanted.count(-1) != 1 or fixed == 0 or symptom.size % fixed == 0:
+    of_numpy = symptom.library == "numpy" and symptom.shape is None
+    if not of_numpy or symptom.wanted.count(-1) != 1 or fixed == 0 or symptom.size % fixed == 0:
         return None
     return (
         f"{symptom.size} is no multiple of {fixed}, so no size of the open axis fits.",
