@@ -33,6 +33,9 @@ _BOLD = re.compile(  # around a traceback's lines, where a page's markup was pas
     r"^(?P<margin>[ \t>]*)(?:\*\*|__)(?=File \"|Traceback|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b)"
     r"|(?<=\S)\*\*[ \t]*$"
 )
+_DOUBLED = re.compile(
+    r"^(?P<name>[A-Za-z_]\w{0,60}(?:Error|Exception))(?P=name): ?:? ?"
+)  # of two processes at once
 _CUT_IN_NAME = re.compile(r'^ *File "[^"]+", line \d+, in (?!__\w+__$)\w*_$')  # the same, in a function's name
 _REST_OF_NAME = re.compile(r"[a-z0-9_]{1,60}$")
 _CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
@@ -131,6 +134,8 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
             part = part[:LONGEST_LINE]
             if "**" in part or "__" in part:
                 part = _BOLD.sub(lambda mark: mark["margin"] or "", part)
+            if "rror" in part and (twice := _DOUBLED.match(part)):
+                part = f"{twice['name']}: {part[twice.end() :]}"
             if "](" in part:
                 part = _LINK.sub(r"\1", part)
             elif ":" in part and part[:1].isdigit() and TIME.fullmatch(part.strip()):

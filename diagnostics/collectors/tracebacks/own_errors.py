@@ -38,7 +38,7 @@ _PARTS = (
 _CLASSES = re.compile(r"class|label|cat(?:s|eg|id|_)|(?:2|_to_?)(?:id|ix|idx|ind)|vocab|name|tag")
 _BUILTIN = ("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "function", "method", "type")
 _PATH = re.compile(r"[\\/]|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$", re.I)
-_KEY = re.compile(r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))$""")
+_KEY = re.compile(r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] )""")
 
 
 def proved(crash: CrashFacts) -> str | None:
@@ -126,7 +126,7 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
     found = _KEY.match(message)
     if found is None:
         return None
-    text = found["text"]
+    text, message = found["text"], found[0].rstrip(".,;) ")
     holder = _held(line, rf"\[\s*(?P<mark>['\"]){re.escape(text)}(?P=mark)\s*\]") if text else None
     holder = holder or _held(line, r"\[(?!['\"])")
     table, key = holder or "the table", message
@@ -166,6 +166,11 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
         return (
             f"If that is asked of a checkpoint: the file has no part {key}, since the weights were published or "
             "saved without it. Print its keys, and leave out the line that reads it."
+        )
+    if holder is None and not crash.frames:
+        return (
+            "Of a table of pandas: print(df.columns); of a batch, an example or a configuration: print its keys. "
+            f"{key} is written otherwise there, or an earlier step dropped it."
         )
     return f"{_sentence(table)} has no {key}: print its keys." if holder else None
 
