@@ -265,6 +265,8 @@ class TestReleases:
         [
             "cannot import name 'DynamicCache' from 'ours.cache' (/home/ada/ours/cache.py)",
             "module 'torchlike' has no attribute 'compile'",
+            "module 'torch' has no attribute 'compile_all'",
+            "partially initialized module 'torch' has no attribute 'fx' (most likely due to a circular import)",
             "'Cache' object has no attribute 'drop'",
             "'BertSentimentModel' object has no attribute 'dropout2'",
             "'GPTTinyHead' object has no attribute 'bias2'",
