@@ -231,9 +231,9 @@ def _index(found: re.Match[str], line: str) -> str:
     if "sys.argv" in line:
         return "The script was called with fewer arguments than it reads from sys.argv."
     if found[0].startswith("tuple") and re.search(r"\.shape\b|\.size\(\)|^$", line):
-        held = _held(line, r"\.(?:shape\b|size\(\))") or "What shape or size() is asked of"
+        shaped = _held(line, r"\.(?:shape\b|size\(\))") or "What shape or size() is asked of"
         return (
-            f"{held} has fewer axes than the line asks for: print its shape. Where rows of different length are "
+            f"{shaped} has fewer axes than the line asks for: print its shape. Where rows of different length are "
             "joined into one array (a smaller last batch), NumPy makes an array of objects with one axis."
         )
     if ".split(" in line:
