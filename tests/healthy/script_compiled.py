@@ -30,13 +30,16 @@ def build():
 
 def train(model, loader, loss_fn, optimizer):
     features, labels = points(512, seed=2)
+    model.eval()
     with torch.no_grad():
         before = F.cross_entropy(model(features), labels).item()
+    model.train()
     for _ in range(EPOCHS):
         for batch, target in loader:
             optimizer.zero_grad()
             loss_fn(model(batch), target).backward()
             optimizer.step()
+    model.eval()
     with torch.no_grad():
         after = F.cross_entropy(model(features), labels).item()
     return {"loss_before": before, "loss_after": after}
