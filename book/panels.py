@@ -135,6 +135,20 @@ def _diagnose(script: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=script.parent, env=plain)
 
 
+def guesses(exhibit: Exhibit) -> HTML:
+    """Show what to guess from: each choice unfolds to whether it is the cause, and why or why not."""
+    from IPython.display import HTML
+
+    choices = []
+    for one in exhibit.guesses:
+        kind, word = ("right", "Yes.") if one.right else ("wrong", "No.")
+        # One name: a browser folds the others when one is unfolded, without a script.
+        fold = f'<details class="guess {kind}" name="guess-{exhibit.id}">'
+        answer = f"<p><strong>{word}</strong> {html.escape(one.answer)}</p>"
+        choices.append(f"{fold}<summary>{html.escape(one.guess)}</summary>{answer}</details>")
+    return HTML("\n".join(choices))
+
+
 def hints(exhibit: Exhibit) -> HTML:
     """Show the exhibit's three hints, each folded."""
     from IPython.display import HTML

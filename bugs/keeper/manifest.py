@@ -110,6 +110,15 @@ class Effort:
 
 
 @dataclass(frozen=True)
+class Guess:
+    """One of the causes to guess from, and one or two sentences on why it is, or is not, the cause."""
+
+    guess: str
+    answer: str
+    right: bool = False
+
+
+@dataclass(frozen=True)
 class Exhibit:
     """One cage: a script that fails in a known way, its repaired twin, and what is promised of both."""
 
@@ -128,6 +137,7 @@ class Exhibit:
     signature: ExceptionSignature | MetricSignature
     recovery: Recovery
     effort: Effort | None = None  # None: a learner's training is compared with nothing
+    guesses: tuple[Guess, ...] = ()  # three to five, one of them right; none: the page has only its question
 
     @property
     def script(self) -> Path:
@@ -239,6 +249,7 @@ _EXCEPTION: Final[dict[str, Check]] = {
     ),
     "caused": _text,
 }
+_GUESS: Final[dict[str, Check]] = {"guess": _text, "answer": _text}
 _EFFORT: Final[dict[str, Check]] = {"updates": _whole, "rows": _whole, "judged": _names}
 _MANIFEST: Final[dict[str, Check]] = {
     "id": _matching(r"\d\d", "two digits in quotes, such as '04'"),
@@ -276,6 +287,7 @@ def read_exhibit(root: Path, folder: str) -> Exhibit:
         raise CatalogueError(folder, path.name, f"not valid TOML: {error}") from None
 
     effort = values.pop("effort", None)
+    guesses = values.pop("guesses", None)
     _check_table(folder, values, _MANIFEST)
     if values["id"] != folder[:2]:
         raise CatalogueError(
@@ -294,6 +306,8 @@ def read_exhibit(root: Path, folder: str) -> Exhibit:
         _check_table(folder, {"effort": effort}, {"effort": _table})
         _check_table(folder, effort, _EFFORT, "effort.")
         parts["effort"] = Effort(effort["updates"], effort["rows"], tuple(effort["judged"]))
+    if guesses is not None:
+        parts["guesses"] = _guesses(folder, guesses)
     exhibit = Exhibit(root=root, folder=folder, **parts)
     if not exhibit.script.is_file():
         raise CatalogueError(folder, "train.py", "missing; every exhibit needs its broken script")
@@ -302,6 +316,20 @@ def read_exhibit(root: Path, folder: str) -> Exhibit:
             folder, path.name, f"no solution: expected solutions/{folder}/train.py, the repaired twin"
         )
     return exhibit
+
+
+def _guesses(folder: str, tables: Any) -> tuple[Guess, ...]:
+    if not isinstance(tables, list) or not 3 <= len(tables) <= 5 or any(_table(table) for table in tables):
+        expected = "expected three to five tables [[guesses]]"
+        raise CatalogueError(folder, "exhibit.toml", f"guesses: {expected}, got {tables!r}")
+    made = []
+    for table in tables:
+        right = table.pop("right", False)
+        _check_table(folder, table, _GUESS, "guesses.")
+        made.append(Guess(**table, right=right is True))
+    if (count := sum(guess.right for guess in made)) != 1:
+        raise CatalogueError(folder, "exhibit.toml", f"guesses: expected one with right = true, got {count}")
+    return tuple(made)
 
 
 def check_cause(exhibit: Exhibit) -> None:

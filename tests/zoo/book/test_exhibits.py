@@ -47,3 +47,9 @@ class TestNotebookSource:
         answers = re.findall(r"^:::\{admonition\} Answer\n(.*)", text, re.MULTILINE)
         assert len(answers) == len(re.findall(r"^\*\*\d\.\*\* ", text, re.MULTILINE)) >= 2
         assert set(answers) == {":class: dropdown"}
+
+    def test_offers_causes_to_guess_from_before_its_hints(self, exhibit: Exhibit) -> None:
+        notebook = read_source(ROOT / "book" / f"{exhibit.page}.md")
+        code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        assert code.index("panels.guesses(exhibit)") == code.index("panels.hints(exhibit)") - 1
+        assert len({guess.guess for guess in exhibit.guesses}) == len(exhibit.guesses) >= 3

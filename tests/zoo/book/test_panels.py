@@ -10,6 +10,7 @@ import pytest
 
 from book import panels
 from bugs.keeper.catalogue import Exhibit, load_catalogue
+from bugs.keeper.manifest import Guess
 
 CATALOGUE = load_catalogue(Path(__file__).parents[3])
 
@@ -21,6 +22,23 @@ class TestHints:
         assert shown.count("<details><summary>Hint ") == 3
         assert "trainer.train_dataset[0]" in shown
         assert "<summary>Hint 3</summary><p>Two datasets" in shown
+
+
+class TestGuesses:
+    @pytest.mark.parametrize("exhibit", CATALOGUE.values(), ids=CATALOGUE)
+    def test_each_is_answered_and_one_is_open_at_a_time(self, exhibit: Exhibit) -> None:
+        shown = panels.guesses(exhibit).data
+        assert shown.count(f' name="guess-{exhibit.id}"><summary>') == len(exhibit.guesses) >= 3
+        assert shown.count("</summary><p><strong>Yes.</strong> ") == 1
+        assert shown.count("</summary><p><strong>No.</strong> ") == len(exhibit.guesses) - 1
+
+    def test_what_they_say_is_escaped(self) -> None:
+        exhibit = dataclasses.replace(CATALOGUE["01"], guesses=(Guess("a < b", "a & b", right=True),))
+        assert "<summary>a &lt; b</summary><p><strong>Yes.</strong> a &amp; b</p>" in panels.guesses(exhibit).data
+
+    def test_the_right_one_stands_in_different_places(self) -> None:
+        places = [[guess.right for guess in exhibit.guesses].index(True) for exhibit in CATALOGUE.values()]
+        assert all(places.count(place) <= len(places) // 2 for place in places)
 
 
 class TestRepair:

@@ -48,10 +48,16 @@ def to_toml(values: dict[str, Any]) -> str:
     """Texts, numbers and lists are written alike in TOML and JSON; tables come last."""
     # But for inf and nan, which TOML has and JSON has not.
     texts = {key: str(value) if isinstance(value, float) else json.dumps(value) for key, value in values.items()}
-    lines = [f"{key} = {texts[key]}" for key, value in values.items() if not isinstance(value, dict)]
+    lists = {
+        key for key, value in values.items() if isinstance(value, list) and value and isinstance(value[0], dict)
+    }
+    plain = [key for key, value in values.items() if not isinstance(value, dict) and key not in lists]
+    lines = [f"{key} = {texts[key]}" for key in plain]
     for key, value in values.items():
         if isinstance(value, dict):
             lines += [f"[{key}]", to_toml(value)]
+        elif key in lists:
+            lines += [part for table in value for part in (f"[[{key}]]", to_toml(table))]
     return "\n".join(lines)
 
 

@@ -23,6 +23,7 @@ from bugs.keeper.catalogue import (
 )
 
 MANIFEST = "bugs/04_wrong_label_count/exhibit.toml"
+GUESS = {"guess": "it is late", "answer": "it is not"}
 SIGNATURE = {
     "exception": "ValueError",
     "message": "out of bounds",
@@ -89,6 +90,12 @@ class TestLoadCatalogue:
                 {"colour": "x"},
                 "colour: unknown key; expected id, title, framework, stage, symptom, rules, budget_s, budget_mb, "
                 "hints, sources, signature, recovery",
+            ),
+            ({"guesses": []}, "guesses: expected three to five tables [[guesses]], got []"),
+            ({"guesses": 3 * [GUESS]}, "guesses: expected one with right = true, got 0"),
+            (
+                {"guesses": [*2 * [GUESS], {"guess": "it is late"}]},
+                "guesses.answer: missing; expected a text that is not empty",
             ),
             ({"without": "title"}, "title: missing; expected a text that is not empty"),
             ({"framework": "jax"}, "framework: expected 'torch' or 'keras', got 'jax'"),
