@@ -149,8 +149,10 @@ def _write_exhibits(
     in_order: Sequence[Exhibit], homes: Mapping[str, Chapter], fair: Mapping[str, NotebookNode], folder: Path
 ) -> None:
     (folder / "index.md").write_text(pages.exhibits_index(in_order), "utf-8")
-    for before, exhibit in zip([None, *in_order], in_order, strict=False):
-        page = chapter_pages.exhibit_notebook(fair[exhibit.folder], exhibit, homes[exhibit.id], before)
+    for number, exhibit in enumerate(in_order):
+        before = in_order[number - 1] if number else None
+        after = in_order[number + 1] if number + 1 < len(in_order) else None
+        page = chapter_pages.exhibit_notebook(fair[exhibit.folder], exhibit, homes[exhibit.id], before, after)
         nbformat.write(page, folder / f"{exhibit.folder}.ipynb")
 
 

@@ -21,6 +21,7 @@ FOLDED = (  # tag, what is hidden, and the words to unfold it
     (ANSWER, "hide-cell", "the answer"),
     ("predict", "hide-output", "what it prints"),
 )
+LONG = 40  # lines of an output, above which it is folded: a report of three findings still stands open
 # The chapter that is about each station, for the links of the map.
 CHAPTER_OF = {"dataset": 4, "batch": 5, "forward": 6, "loss": 6, "backward": 8, "step": 9, "evaluation": 11}
 
@@ -32,12 +33,10 @@ def chapter_notebook(
     page = copy.deepcopy(notebook)
     page.metadata.pop("chapter", None)
     for cell in page.cells:
-        tags = cell.metadata.get("tags", [])
         for tag, hidden, prompt in FOLDED:
-            if tag in tags:
-                cell.metadata["tags"] = [*tags, hidden]
-                prompts = {"code_prompt_show": f"Show {prompt}", "code_prompt_hide": f"Hide {prompt}"}
-                cell.metadata["mystnb"] = prompts
+            if tag in cell.metadata.get("tags", []):
+                _fold(cell, hidden, prompt)
+    _fold_long_outputs(page)
     title, _, rest = page.cells[0].source.partition("\n")
     head = [
         _markdown("chapter-title", title),
@@ -55,17 +54,51 @@ def chapter_notebook(
 
 
 def exhibit_notebook(
-    notebook: NotebookNode, exhibit: Exhibit, chapter: Chapter, before: Exhibit | None
+    notebook: NotebookNode, exhibit: Exhibit, chapter: Chapter, before: Exhibit | None, after: Exhibit | None
 ) -> NotebookNode:
-    """Return the executed notebook of an exhibit as its page: with its chapter and its sources."""
+    """Return the executed notebook of an exhibit as its page: with its chapter, neighbours, rules and sources."""
     page = copy.deepcopy(notebook)
+    _fold_long_outputs(page)
     title, _, rest = page.cells[0].source.partition("\n")
-    after = f" Follows [cage {before.id}, {before.title}]({before.folder}.ipynb)." if before else ""
-    place = f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file}) · cage {exhibit.id}.{after}"
+    follows = f" Follows {_cage_link(before)}." if before else ""
+    place = f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file}) · cage {exhibit.id}.{follows}"
+    file = f"{exhibit.folder}.ipynb"
+    place += f" {{download}}`Download the notebook <{file}>`."
     page.cells[0].source = f"{title}\n\n:::{{div}} place\n{place}\n:::\n\n{rest.strip()}"
+    # At the end: the name of a rule gives the cause away.
     listed = ", ".join(f"[{_name(source)}]({source})" for source in exhibit.sources)
-    page.cells.append(_markdown("exhibit-sources", f"**Sources** of this exhibit: {listed}"))
+    links = [
+        f"**Rules** that name it: {', '.join(f'[{rule}](../rules/{rule}.md)' for rule in exhibit.rules)}",
+        f"**Sources** of this exhibit: {listed}",
+        *([f"**Next**: {_cage_link(after)}"] if after else []),
+    ]
+    page.cells.append(_markdown("exhibit-links", "\n\n".join(links)))
     return page
+
+
+def _fold_long_outputs(page: NotebookNode) -> None:
+    for cell in page.cells:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type != "code" or any(
+            tag.startswith(("hide-", "remove-output", "remove-cell")) for tag in tags
+        ):
+            continue
+        shown = [o for o in cell.outputs if not (o.get("name") == "stderr" and "remove-stderr" in tags)]
+        texts = [output.get("text") or "\n".join(output.get("traceback", [])) for output in shown]
+        lines = sum(len(text.splitlines()) for text in texts)
+        if lines > LONG:
+            _fold(cell, "hide-output", f"the output, {lines} lines")
+
+
+def _fold(cell: NotebookNode, tag: str, what: str) -> None:
+    """Have a cell, or its output, folded on the page: without a script, so that it unfolds without one, too."""
+    cell.metadata["tags"] = [*cell.metadata.get("tags", []), tag]
+    prompts = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
+    cell.metadata["mystnb"] = {**cell.metadata.get("mystnb", {}), **prompts}
+
+
+def _cage_link(exhibit: Exhibit) -> str:
+    return f"[cage {exhibit.id}, {exhibit.title}]({exhibit.folder}.ipynb)"
 
 
 def planned_page(chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterable[Exhibit]) -> str:

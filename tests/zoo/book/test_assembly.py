@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import json
 import re
 from pathlib import Path
@@ -171,12 +172,25 @@ class TestAssemble:
         assert places == sorted(places)
         assert [entry["file"] for entry in chapters] == [chapter.page for chapter in CHAPTERS]
 
-    def test_an_exhibit_says_its_chapter_and_its_sources(self, source: Path) -> None:
+    def test_an_exhibit_leads_to_its_chapter_its_rules_its_sources_and_its_neighbours(self, source: Path) -> None:
+        in_order = [next(e for e in EXHIBITS if e.id == cage) for chapter in CHAPTERS for cage in chapter.cages]
+        for one, following in itertools.pairwise(in_order):
+            first, last = (nbformat.read(source / f"{e.page}.ipynb", as_version=4) for e in (one, following))
+            assert (
+                f"**Next**: [cage {following.id}, {following.title}]({following.folder}.ipynb)"
+                in first.cells[-1].source
+            )
+            assert f"Follows [cage {one.id}, {one.title}]({one.folder}.ipynb)." in last.cells[0].source
         for chapter in CHAPTERS:
             for exhibit in (exhibit for exhibit in EXHIBITS if exhibit.id in chapter.cages):
                 page = nbformat.read(source / f"{exhibit.page}.ipynb", as_version=4)
                 assert f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file})" in page.cells[0].source
                 assert all(address in page.cells[-1].source for address in exhibit.sources)
+                assert all(f"[{rule}](../rules/{rule}.md)" in page.cells[-1].source for rule in exhibit.rules)
+                assert not any(
+                    rule in page.cells[0].source for rule in exhibit.rules
+                )  # it would give the cause away
+                assert f"{{download}}`Download the notebook <{exhibit.folder}.ipynb>`" in page.cells[0].source
 
 
 class TestReportIn:

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 
-from book.chapter_pages import ANSWER, EXERCISE, chapter_notebook, planned_page
+from book.chapter_pages import ANSWER, EXERCISE, LONG, chapter_notebook, planned_page
 from book.notebooks import read_source
 from book.outline import Chapter, load
 from book.pipeline_map import described, pipeline_map
@@ -156,3 +156,17 @@ class TestPipelineMap:
         assert "This page is about: batch, loss." in drawn
         assert '<a href="06_forward.html">' in drawn
         assert drawn.count("<rect") == 7
+
+
+class TestLongOutputs:
+    def test_are_folded_and_say_how_long_they_are(self) -> None:
+        chapter = CHAPTERS[0]
+        page = copy.deepcopy(SOURCES[chapter.page])
+        code = [cell for cell in page.cells if cell.cell_type == "code" and not tags(cell)]
+        for cell, lines in zip(code, (LONG, LONG + 1), strict=False):
+            cell.outputs = [v4.new_output("stream", name="stdout", text="a line\n" * lines)]
+        shown = [cell for cell in chapter_notebook(page, chapter, CHAPTERS, EXHIBITS).cells if cell.get("outputs")]
+        short, long = (cell for cell in shown if "a line" in str(cell.outputs))
+        assert "hide-output" not in tags(short)
+        assert "hide-output" in tags(long)
+        assert long.metadata["mystnb"]["code_prompt_show"] == f"Show the output, {LONG + 1} lines"
