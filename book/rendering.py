@@ -22,6 +22,8 @@ FETCHING = {  # attributes whose address a browser fetches without being asked
     "object": ("data",),
 }
 NAMED_ONLY = {"canonical", "author", "license", "search"}  # links that a browser does not follow by itself
+# The sidebar's triangles, which the theme gives no name that a screen reader could say.
+UNNAMED = re.compile(r'(<a class="reference internal"[^>]*>\s*)([^<]+?)(\s*</a>\s*<details[^>]*>)<summary>')
 OUTSIDE = re.compile(r"^\s*(https?:)?//", re.IGNORECASE)
 OUTSIDE_IN_CSS = re.compile(r"""(?:url\(\s*|@import\s+)["']?((?:https?:)?//[^"')\s;]+)""", re.IGNORECASE)
 
@@ -52,10 +54,22 @@ def render(source: Path, book: Path, constraints: Path) -> bool:
     done = subprocess.run([*command, *strict], capture_output=True, text=True)
     if done.returncode != 0:
         raise RenderingFailed(f"Jupyter Book failed, or warned, and a warning is an error here:\n\n{_said(done)}")
+    _name_triangles(site)
     if outside := fetched_from_elsewhere(site):
         raise RenderingFailed("The book must open without a network, but it would fetch:\n\n" + "\n".join(outside))
     stamp.write_text(key)
     return True
+
+
+def _name_triangles(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text("utf-8")
+        page.write_text(UNNAMED.sub(_named, text), "utf-8")
+
+
+def _named(found: re.Match[str]) -> str:
+    page = found[2].replace('"', "&quot;")
+    return f'{found[1]}{found[2]}{found[3]}<summary aria-label="Pages below {page}">'
 
 
 def fetched_from_elsewhere(site: Path) -> list[str]:

@@ -54,3 +54,15 @@ class TestRender:
         assert render(source, tmp_path, constraints) is True
         assert "<h1>Small" in (tmp_path / "_build" / "html" / "index.html").read_text()
         assert render(source, tmp_path, constraints) is False
+
+    def test_the_sidebars_folds_have_names(self, tmp_path: Path) -> None:
+        source = tmp_path / "_build" / "source"
+        source.mkdir(parents=True)
+        (source / "_config.yml").write_text("title: Small\nexecute: {execute_notebooks: 'off'}\n")
+        toc = "format: jb-book\nroot: index\nchapters:\n- {file: one, sections: [{file: two}]}\n"
+        (source / "_toc.yml").write_text(toc)
+        for name in ("index", "one", "two"):
+            (source / f"{name}.md").write_text(f"# The {name} & more\n")
+        render(source, tmp_path, ROOT / "constraints.txt")
+        page = (tmp_path / "_build" / "html" / "index.html").read_text()
+        assert page.count("<summary") == page.count('<summary aria-label="Pages below The one &amp; more">') == 1
