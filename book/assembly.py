@@ -21,7 +21,7 @@ from bugs.keeper.catalogue import Exhibit
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
-WRITTEN = ("_config.yml", "index.md", "paste.md", "guide", "_static")
+WRITTEN = ("_config.yml", "index.md", "paste.md", "report.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on
     *("bugs/lab", "diagnostics", "book/panels.py", "book/recordings.py", "book/notebooks.py", "constraints.txt"),
     *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
@@ -133,7 +133,10 @@ def assemble(
     (source / "_static" / "messages.json").write_text(json.dumps(message_table()), "utf-8")
     # The same for paste.md: a page that is opened from a file may load a script, and no JSON.
     (source / "_static" / "messages.js").write_text(pages.messages_script(exhibits, message_table()), "utf-8")
-    shutil.copy(zoo / "diagnostics" / "report" / "report.schema.json", source / "_static")
+    schema = zoo / "diagnostics" / "report" / "report.schema.json"
+    shutil.copy(schema, source / "_static")
+    for_reports = pages.rules_script(exhibits, all_rules(), json.loads(schema.read_text("utf-8")))
+    (source / "_static" / "rules.js").write_text(for_reports, "utf-8")
     generated = source / "_generated"
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
     (generated / "cages.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")

@@ -117,11 +117,23 @@ def in_a_line(exhibits: Iterable[Exhibit]) -> dict[str, str]:
 
 def messages_script(exhibits: Sequence[Exhibit], messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the data of the page that takes a traceback, as a script: the messages, and exhibits by rule."""
+    data = {"messages": messages, "exhibits": _by_rule(exhibits)}
+    return f"window.bugZoo = {json.dumps(data)};\n"
+
+
+def rules_script(exhibits: Sequence[Exhibit], rules: Iterable[Rule], schema: Mapping[str, Any]) -> str:
+    """Return the data of the page that opens a report, as a script: the report's schema, and exhibits by rule."""
+    by_rule = _by_rule(exhibits)
+    data = {"schema": schema, "rules": {rule.name: by_rule.get(rule.name, []) for rule in rules}}
+    return f"window.bugZooReports = {json.dumps(data)};\n"
+
+
+def _by_rule(exhibits: Iterable[Exhibit]) -> dict[str, list[list[str]]]:
     by_rule: dict[str, list[list[str]]] = {}
     for exhibit in exhibits:
         for rule in exhibit.rules:
             by_rule.setdefault(rule, []).append([exhibit.page, f"{exhibit.id} {exhibit.title}"])
-    return f"window.bugZoo = {json.dumps({'messages': messages, 'exhibits': by_rule})};\n"
+    return by_rule
 
 
 def ways_in(rule: Rule) -> list[str]:

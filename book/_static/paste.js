@@ -83,26 +83,8 @@ const bugZooPaste = (() => {
       .replaceAll("{{", "{").replaceAll("}}", "}");
   }
 
-  function element(name, content, attributes = {}) {
-    const made = Object.assign(document.createElement(name), attributes);
-    made.append(...[content].flat());
-    return made;
-  }
-
-  function prose(markdown) {
-    // Paragraphs, code in backticks and fenced code: what the pages of the rules use.
-    return markdown.split(/^```\w*\n([\s\S]*?)^```$/m).flatMap((part, place) => place % 2
-      ? [element("pre", element("code", part.trimEnd()))]
-      : part.split(/\n{2,}/).filter(paragraph => paragraph.trim()).map(paragraph =>
-        element("p", paragraph.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").split(/`([^`]+)`/).map((piece, odd) =>
-          odd % 2 ? element("code", piece) : piece))));
-  }
-
-  function link(page, words) {
-    return element("a", words, {href: `${page}.html`});
-  }
-
   function explained({row, groups}, exhibits) {
+    const {cages, element, link, prose} = bugZooDom;
     const parts = [element("h2", link(`rules/${row.rule}`, row.rule)), ...prose(row.title)];
     if (row.cause) parts.push(...prose(filled(row.cause, groups)));
     if (row.proves) parts.push(...prose(`The message proves: ${row.proves}.`));
@@ -113,16 +95,12 @@ const bugZooPaste = (() => {
     } else {
       parts.push(...prose(row.fix));
     }
-    const cages = exhibits[row.rule] ?? [];
-    if (cages.length) {
-      const named = cages.flatMap(([page, title]) => [" ", link(page, title), "."]);
-      parts.push(element("p", ["See it happen, and repair it:", ...named]));
-    }
-    return parts;
+    return [...parts, ...cages(exhibits[row.rule] ?? [])];
   }
 
   function shown({found, perhaps, exception, own}, exhibits, count) {
     if (found) return explained(found, exhibits);
+    const {element, link, prose} = bugZooDom;
     const parts = [];
     if (perhaps) {
       parts.push(element("h2", ["Perhaps ", link(`rules/${perhaps.row.rule}`, perhaps.row.rule)]));
