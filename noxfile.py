@@ -60,11 +60,14 @@ def env(session: nox.Session) -> None:
     )
 
 
+def _zoo_python(session: nox.Session) -> str:
+    folder = "Scripts" if os.name == "nt" else "bin"
+    return str(session.cache_dir.parent / "env" / folder / "python")
+
+
 def _python(session: nox.Session, *arguments: str) -> None:
     """Run the environment's Python; on Ctrl-C give it the time to end its own children."""
-    folder = "Scripts" if os.name == "nt" else "bin"
-    python = session.cache_dir.parent / "env" / folder / "python"
-    session.run(str(python), *arguments, external=True, stderr=None, interrupt_timeout=5)
+    session.run(_zoo_python(session), *arguments, external=True, stderr=None, interrupt_timeout=5)
 
 
 def _pytest_arguments(session: nox.Session) -> list[str]:
@@ -160,6 +163,21 @@ def lint(session: nox.Session) -> None:
 def book(session: nox.Session) -> None:
     """Run every notebook and build the book into book/_build."""
     _python(session, "book/build.py", *session.posargs)
+
+
+@nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, requires=["env"], default=False)
+def pages(session: nox.Session) -> None:
+    """Open every page of the built book in a headless Chromium (arguments after -- go to pytest)."""
+    requirements = "tests/pages/requirements.txt"
+    notice = "Installing Playwright, once: 200 MB of disk, a minute. The browser is the system's."
+    _install(session, ("constraints.txt", requirements), notice, "-c", "constraints.txt", "-r", requirements)
+    # Not tests/conftest.py, which leaves these tests out. The scripts that they run need the zoo's environment.
+    session.run(
+        *("python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--confcutdir", "tests/pages"),
+        *("tests/pages", *_pytest_arguments(session)),
+        env={"BUG_ZOO_PYTHON": _zoo_python(session)},
+        interrupt_timeout=5,
+    )
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)

@@ -1,0 +1,86 @@
+"""Every page loads, fetches nothing from elsewhere, fits a phone, and can be read by everybody."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.pages.site import DESKTOP, PHONE, SITE
+
+PAGES = sorted(str(page.relative_to(SITE).with_suffix("")) for page in SITE.rglob("*.html"))
+GENERATED = {"genindex", "search"}  # by Sphinx, for its own purposes
+# The pages of the rules are of one make: a few of them stand for all, where a look at one takes seconds.
+OTHERS = [page for page in PAGES if not page.startswith("rules/")]
+LOOKED_AT = [*OTHERS, *[page for page in PAGES if page.startswith("rules/")][::20]]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_loads_without_errors_or_requests_and_fits_a_phone(visit, name):
+    opened = visit()
+    page = opened.open(name)
+    assert opened.wrong == []
+    assert page.locator("h1").count() == (1 if name not in GENERATED else page.locator("h1").count())
+    levels = [int(level) for level in page.locator("article h1, article h2, article h3, article h4").evaluate_all(
+        "found => found.map(heading => heading.tagName[1])"
+    )]  # fmt: skip
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
+    assert not opened.scrolls_sideways
+    page.set_viewport_size(PHONE)
+    assert not opened.scrolls_sideways
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_has_no_serious_fault_of_accessibility(visit, name, theme):
+    page = visit(color_scheme=theme).open(name)
+    page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+    found = Axe().run(page, options={"iframes": False}).response["violations"]
+    serious = [
+        f"{violation['id']}: {node['target']} {node['html'][:200]} {node['failureSummary']}"
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+    ]
+    assert not serious, "\n".join(serious[:8])
+
+
+def test_the_search_finds_a_rule_without_a_server(visit):
+    opened = visit()
+    page = opened.open("search")
+    page.goto(f"{page.url}?q=ragged")
+    page.wait_for_selector("#search-results li a")
+    links = page.locator("#search-results li a").evaluate_all("found => found.map(link => link.href)")
+    assert any("rules/ragged-batch.html" in link for link in links)
+    assert opened.wrong == []
+
+
+def test_dark_mode_is_one_click_and_stays(visit):
+    opened = visit(color_scheme="light")
+    page = opened.open("paste")
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    seen = {page.evaluate(ground)}
+    for _ in range(3):  # light, dark, as the system has it
+        if page.evaluate("() => document.documentElement.dataset.theme") == "dark":
+            break
+        page.locator("button.theme-switch-button:visible").first.click()
+    seen.add(page.evaluate(ground))
+    assert len(seen) == 2
+    opened.open("report")
+    assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate(ground) in seen
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_reader_without_javascript_gets_the_text_and_a_way_on(visit, size):
+    opened = visit(java_script_enabled=False, viewport=size)
+    page = opened.open("exhibits/04_wrong_label_count")
+    assert page.get_by_role("heading", name="The cause").is_visible()
+    wrong = page.locator("details.guess.wrong").first
+    assert not wrong.locator("p").is_visible()
+    wrong.locator("summary").click()
+    assert wrong.locator("p").is_visible()
+    assert "in a terminal" in opened.open("paste").locator("noscript").inner_text().lower()
+    assert re.search("report.html", opened.open("report").locator("noscript").inner_text())

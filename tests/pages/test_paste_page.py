@@ -1,0 +1,65 @@
+"""The page that takes a traceback, with the tracebacks that the exhibits' scripts really end with."""
+
+from __future__ import annotations
+
+import pytest
+
+from bugs.keeper.catalogue import ExceptionSignature, load_catalogue
+from tests.pages.site import PHONE, ROOT, SITE, in_the_zoo
+
+THROWING = [e for e in load_catalogue(ROOT).values() if isinstance(e.signature, ExceptionSignature)]
+TRACEBACK = """\
+import sys
+from pathlib import Path
+from book.panels import said
+from bugs.keeper.catalogue import load_catalogue
+exhibit = load_catalogue(Path.cwd())[sys.argv[1]]
+print(said(exhibit, exhibit.script).stderr)
+"""
+OWN = """\
+Traceback (most recent call last):
+  File "/home/ada/project/train.py", line 12, in <module>
+    rate = settings["rates"]
+KeyError: 'rates'
+"""
+
+
+@pytest.mark.parametrize("exhibit", THROWING, ids=lambda exhibit: exhibit.id)
+def test_the_traceback_of_a_cage_leads_to_its_rule_and_to_the_cage(visit, exhibit):
+    opened = visit(viewport=PHONE)
+    page = opened.open("paste")
+    page.fill("#pasted", in_the_zoo("-c", TRACEBACK, exhibit.id))
+    heading = page.locator("#explained h2 a")
+    heading.wait_for()
+    assert heading.inner_text() in exhibit.rules
+    assert page.locator(f"#explained a[href='{exhibit.page}.html']").count() == 1
+    links = page.locator("#explained a").evaluate_all("found => found.map(link => link.getAttribute('href'))")
+    assert all((SITE / link).is_file() for link in links)
+    assert not opened.scrolls_sideways
+    assert opened.wrong == []
+    assert "?" not in page.url
+    assert "#" not in page.url
+
+
+def test_a_failure_of_ones_own_is_none_of_ours_and_is_forgotten_when_asked(visit):
+    opened = visit()
+    page = opened.open("paste")
+    page.fill("#pasted", OWN)
+    page.locator("#explained h2").wait_for()
+    assert page.locator("#explained h2").inner_text() == "None of ours"
+    assert "The last line of your own in it is /home/ada/project/train.py, line 12." in page.inner_text(
+        "#explained"
+    )
+    page.click("#forget")
+    assert page.inner_text("#explained") == page.input_value("#pasted") == ""
+    assert opened.wrong == []
+
+
+def test_what_is_pasted_stays_text(visit):
+    opened = visit()
+    page = opened.open("paste")
+    page.fill("#pasted", OWN.replace("/home/ada", "<img src=x onerror=alert(1)>"))
+    page.locator("#explained h2").wait_for()
+    assert "<img src=x onerror=alert(1)>" in page.inner_text("#explained")
+    assert page.locator("#explained img").count() == 0
+    assert opened.wrong == []
