@@ -131,18 +131,22 @@ def assemble(
     measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
     (source / "recall.md").write_text(recall_page(measured), "utf-8")
     (source / "_static" / "messages.json").write_text(json.dumps(message_table()), "utf-8")
+    # Jupyter Book has every page load every script that it finds in _static; two pages ask for theirs themselves.
+    scripts = source / FOLDER / "_static"
+    scripts.mkdir(parents=True)
+    for script in (source / "_static").glob("*.js"):
+        script.rename(scripts / script.name)
     # The same for paste.md: a page that is opened from a file may load a script, and no JSON.
-    (source / "_static" / "messages.js").write_text(pages.messages_script(exhibits, message_table()), "utf-8")
+    (scripts / "messages.js").write_text(pages.messages_script(exhibits, message_table()), "utf-8")
     schema = zoo / "diagnostics" / "report" / "report.schema.json"
     shutil.copy(schema, source / "_static")
     for_reports = pages.rules_script(exhibits, all_rules(), json.loads(schema.read_text("utf-8")))
-    (source / "_static" / "rules.js").write_text(for_reports, "utf-8")
+    (scripts / "rules.js").write_text(for_reports, "utf-8")
     generated = source / "_generated"
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
     (generated / "cages.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
     (generated / "report.md").write_text(chapter_pages.raw(report_in(fair[first], first)), "utf-8")
-    (source / FOLDER).mkdir()
     known = pages.in_a_line(exhibits) | {chapter.page: f"{chapter.purpose}." for chapter in chapters}
     (source / FOLDER / NAME).write_text(llms_txt(source, known), "utf-8")
     return source

@@ -127,12 +127,15 @@ class TestAssemble:
     def test_the_page_that_takes_a_traceback_finds_its_script_and_its_data(self, source: Path) -> None:
         loaded = re.findall(r'src="([^"]+)"', (source / "paste.md").read_text())
         assert loaded == ["_static/messages.js", "_static/dom.js", "_static/paste.js"]
-        assert all((source / script).is_file() for script in loaded)
+        assert all((source / "_extra" / script).is_file() for script in loaded)
 
     def test_the_page_that_opens_a_report_finds_its_scripts_and_its_data(self, source: Path) -> None:
         loaded = re.findall(r'src="([^"]+)"', (source / "report.md").read_text())
         assert loaded == ["_static/rules.js", "_static/dom.js", "_static/report.js"]
-        assert all((source / script).is_file() for script in loaded)
+        assert all((source / "_extra" / script).is_file() for script in loaded)
+
+    def test_no_page_loads_the_scripts_of_another(self, source: Path) -> None:
+        assert list((source / "_static").rglob("*.js")) == []  # Jupyter Book loads these on every page
 
     def test_the_schema_of_the_json_report_lies_beside_the_pages(self, source: Path) -> None:
         schema = json.loads((source / "_static" / "report.schema.json").read_text())
