@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-collect_ignore = ["pages", "stacks", "trackers"]  # each has a session and an environment of its own: `nox -s pages`
+collect_ignore = ["pages", "stacks", "trackers"]  # each has an environment of its own: `nox -s pages`
 
 
 @pytest.fixture(scope="session", autouse=True)
