@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.dependence.kept_pass import (
-    MOST_BYTES,
     KeptPass,
+    can_be_kept,
     forwards_by_library,
     on_host,
 )
@@ -34,10 +33,7 @@ def keep_step(pipeline: TrainerPipeline | TrainerStepPipeline) -> KeptPass | Non
     if not isinstance(batch, Mapping) or not isinstance(model, nn.Module):
         return None
     inputs, target = split_batch(batch)
-    there = list(tensors((inputs, target)))
-    if not isinstance(inputs, Mapping) or sum(tensor.nbytes for tensor in there) > MOST_BYTES:
-        return None
-    if any(tensor.layout != torch.strided for tensor in there):
+    if not isinstance(inputs, Mapping) or not can_be_kept(list(tensors((inputs, target)))):
         return None
     labels = on_host(target) if isinstance(target, Tensor) else None
     causal = (

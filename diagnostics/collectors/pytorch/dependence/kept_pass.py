@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
     if seen.given is None or any(t._version != seen.versions.get(name) for name, t in seen.inputs.items()):
         return None
     there = [*tensors(seen.given), *([] if call is None else [call.target])]
-    if sum(tensor.nbytes for tensor in there) > MOST_BYTES or any(t.layout != torch.strided for t in there):
+    if not can_be_kept(there):
         return None
     loader = seen.loader
     return KeptPass(
@@ -65,6 +65,12 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
         predicts_tokens=call is not None and call.indexed and seen.exact,
     )
+
+
+def can_be_kept(there: Sequence[Tensor]) -> bool:
+    """Whether all tensors are dense, and small enough together; a sparse one has no size in bytes."""
+    dense = all(tensor.layout is torch.strided and not tensor.is_nested for tensor in there)
+    return dense and sum(tensor.nbytes for tensor in there) <= MOST_BYTES
 
 
 def keep_captured(captured: CapturedPass | None, labels: Any) -> KeptPass | str:
