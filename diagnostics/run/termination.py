@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
+import ctypes
+import faulthandler
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 _current_handler: Callable[[int], Any] = vars(signal)["_signal"].getsignal  # as it is, not as an enum
 _set_handler: Callable[[int, Any], Any] = vars(signal)["_signal"].signal  # `signal.signal` makes an int of it
 GRACE_S = 20.0  # for the report; torchrun sends SIGKILL 30 s after SIGTERM
+OWN_FILES_FROM = 100  # number of a file descriptor; most systems allow 1,024
+STUCK_S = 2.0  # within which the main thread comes to its next line, unless it waits in C for what never comes
 
 
 class _LooksLikeDefault(int):
@@ -38,6 +44,10 @@ class Termination:
 
     Not in the script's forked children: these end as they always do, also between fork and their first line, where
     no handler in Python is called.
+
+    No handler in Python is called either while the main thread waits in C, as in a collective that other ranks
+    never join. faulthandler's handler, which is in C, then tells a thread, and that ends the process without the
+    call.
     """
 
     def __init__(self, before_it: Callable[[int], object]) -> None:
@@ -48,10 +58,16 @@ class Termination:
         """
         self._before_it, self._process = before_it, os.getpid()
         self._handler = _LooksLikeDefault(self._terminated)
-        self._set_aside = False
+        self._set_aside = self._called = False
+        self._told: int | None = None  # by the handler in C; None where there is no such handler
         if _current_handler(signal.SIGTERM) != signal.SIG_DFL:
             return
         _set_handler(signal.SIGTERM, self._handler)
+        if hasattr(faulthandler, "register"):
+            heard, self._told = _pipe()
+            os.set_blocking(self._told, False)
+            _thread.start_new_thread(self._end_if_stuck, (heard,))
+            self._listen()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(before=self.set_aside, after_in_parent=self._take_up)
 
@@ -59,6 +75,7 @@ class Termination:
         """Let SIGTERM do what it does by default, unless the script has a handler of its own."""
         self._set_aside = _in_main_thread() and _current_handler(signal.SIGTERM) is self._handler
         if self._set_aside:
+            self._listen_no_more()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     @contextlib.contextmanager
@@ -80,6 +97,7 @@ class Termination:
                 signal.signal(number, signal.SIG_DFL)
                 os.kill(os.getpid(), number)
 
+        self._listen_no_more()
         _set_handler(signal.SIGTERM, note)
         try:
             yield
@@ -91,13 +109,46 @@ class Termination:
     def _take_up(self) -> None:
         if self._set_aside:
             _set_handler(signal.SIGTERM, self._handler)
+            self._listen()
+
+    def _listen(self) -> None:
+        if self._told is not None:
+            faulthandler.register(signal.SIGTERM, self._told, all_threads=False, chain=True)
+
+    def _listen_no_more(self) -> None:
+        """Put back the handler below; only while ours is in place, because a script may have put another there."""
+        if self._told is not None:
+            faulthandler.unregister(signal.SIGTERM)
+
+    def _end_if_stuck(self, heard: int) -> None:
+        os.read(heard, 1)
+        time.sleep(STUCK_S)
+        if not self._called and os.getpid() == self._process:
+            default = ctypes.c_void_p(int(signal.SIG_DFL))
+            ctypes.CDLL(None).signal(signal.SIGTERM, default)  # `signal.signal` is for the main thread alone
+            os.kill(self._process, signal.SIGTERM)
 
     def _terminated(self, number: int) -> None:
+        self._called = True
         signal.signal(number, signal.SIG_DFL)
         if os.getpid() == self._process:
             _end_later(number)
             self._before_it(number)
         os.kill(os.getpid(), number)
+
+
+def _pipe() -> tuple[int, int]:
+    """Return the ends of a pipe, with numbers that the script's own files do not get."""
+    import fcntl
+
+    low = os.pipe()
+    try:
+        reading, writing = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, OWN_FILES_FROM) for end in low)
+    except OSError:  # so few are allowed
+        return low
+    for end in low:
+        os.close(end)
+    return reading, writing
 
 
 def _end_later(number: int) -> None:

@@ -119,6 +119,23 @@ class TestSignals:
         assert observed == plain
         assert plain[1].startswith("<Handlers.SIG_DFL: 0> True")
 
+    def test_sigterm_ends_a_script_that_waits_in_c(self, tmp_path):
+        (tmp_path / "train.py").write_text(
+            "import ctypes, threading\n"
+            "lock, mutex = ctypes.CDLL(None).pthread_mutex_lock, ctypes.create_string_buffer(64)\n"
+            "lock(mutex)\nprint('waits', flush=True)\nlock(mutex)\n"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-m", "diagnostics", "run", "train.py"], cwd=tmp_path, stdout=subprocess.PIPE
+        )
+        try:
+            assert process.stdout.readline() == b"waits\n"
+            process.terminate()
+            assert process.wait(30) == -signal.SIGTERM
+        finally:
+            process.kill()
+            process.stdout.close()
+
     @pytest.mark.parametrize(
         "text",
         [
