@@ -112,6 +112,7 @@ def test_ranks_are_compared(tmp_path, free_port):
     assert own(ended.stderr) == ""  # the ranks print nothing
 
 
+@pytest.mark.exhaustive
 def test_a_rank_that_fails_says_why(tmp_path, free_port):
     plain = run(tmp_path, ddp(SHARED_OUT, shift=3), free_port(), observed=False)
     observed = run(tmp_path, ddp(SHARED_OUT, shift=3), free_port())

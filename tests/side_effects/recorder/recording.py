@@ -17,6 +17,9 @@ import sys
 READS = ("__getitem__", "__getitems__", "__iter__", "__call__", "__len__")
 DEEPEST = 8  # levels of containers and objects; what lies deeper is not compared
 LONGEST = 2000  # entries of a container that are compared one by one
+# Variables that differ between two plain runs, too: the shell's, and what another process leaves of the zoo's
+# simulated card.
+VARYING = ("_", "SHLVL", "TF_CPU_BFC_MEM_LIMIT_IN_MB")
 
 _reads = {}
 
@@ -131,7 +134,7 @@ def _settings():
     import signal
     import threading
 
-    environment = repr(sorted((k, v) for k, v in os.environ.items() if k not in ("_", "SHLVL")))
+    environment = repr(sorted((k, v) for k, v in os.environ.items() if k not in VARYING))
     settings = {
         "working directory": os.getcwd(),
         "arguments": repr(sys.argv[1:]),
