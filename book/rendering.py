@@ -23,7 +23,9 @@ FETCHING = {  # attributes whose address a browser fetches without being asked
 }
 NAMED_ONLY = {"canonical", "author", "license", "search"}  # links that a browser does not follow by itself
 # The sidebar's triangles, which the theme gives no name that a screen reader could say.
-UNNAMED = re.compile(r'(<a class="reference internal"[^>]*>\s*)([^<]+?)(\s*</a>\s*<details[^>]*>)<summary>')
+UNNAMED = re.compile(
+    r'(<a class="(?:current )?reference internal"[^>]*>\s*)([^<]+?)(\s*</a>\s*<details[^>]*>)<summary>'
+)
 OUTSIDE = re.compile(r"^\s*(https?:)?//", re.IGNORECASE)
 OUTSIDE_IN_CSS = re.compile(r"""(?:url\(\s*|@import\s+)["']?((?:https?:)?//[^"')\s;]+)""", re.IGNORECASE)
 

@@ -8,6 +8,8 @@ from bugs.keeper.catalogue import ExceptionSignature, load_catalogue
 from tests.pages.site import PHONE, ROOT, SITE, in_the_zoo
 
 THROWING = [e for e in load_catalogue(ROOT).values() if isinstance(e.signature, ExceptionSignature)]
+# What the words alone say of two cages: not whose memory it was, nor what the shapes of all inputs mean together.
+IN_WORDS = {"08": "out-of-memory", "09": "shape-mismatch"}
 TRACEBACK = """\
 import sys
 from pathlib import Path
@@ -25,14 +27,17 @@ KeyError: 'rates'
 
 
 @pytest.mark.parametrize("exhibit", THROWING, ids=lambda exhibit: exhibit.id)
-def test_the_traceback_of_a_cage_leads_to_its_rule_and_to_the_cage(visit, exhibit):
+def test_the_traceback_of_a_cage_leads_to_its_rule(visit, exhibit):
     opened = visit(viewport=PHONE)
     page = opened.open("paste")
     page.fill("#pasted", in_the_zoo("-c", TRACEBACK, exhibit.id))
     heading = page.locator("#explained h2 a")
     heading.wait_for()
-    assert heading.inner_text() in exhibit.rules
-    assert page.locator(f"#explained a[href='{exhibit.page}.html']").count() == 1
+    if exhibit.id in IN_WORDS:
+        assert heading.inner_text() == IN_WORDS[exhibit.id]
+    else:
+        assert heading.inner_text() in exhibit.rules
+        assert page.locator(f"#explained a[href='{exhibit.page}.html']").count() == 1
     links = page.locator("#explained a").evaluate_all("found => found.map(link => link.getAttribute('href'))")
     assert all((SITE / link).is_file() for link in links)
     assert not opened.scrolls_sideways
@@ -58,7 +63,7 @@ def test_a_failure_of_ones_own_is_none_of_ours_and_is_forgotten_when_asked(visit
 def test_what_is_pasted_stays_text(visit):
     opened = visit()
     page = opened.open("paste")
-    page.fill("#pasted", OWN.replace("/home/ada", "<img src=x onerror=alert(1)>"))
+    page.fill("#pasted", OWN.replace("/home/ada", "/home/<img src=x onerror=alert(1)>"))
     page.locator("#explained h2").wait_for()
     assert "<img src=x onerror=alert(1)>" in page.inner_text("#explained")
     assert page.locator("#explained img").count() == 0

@@ -64,5 +64,8 @@ class TestRender:
         for name in ("index", "one", "two"):
             (source / f"{name}.md").write_text(f"# The {name} & more\n")
         render(source, tmp_path, ROOT / "constraints.txt")
-        page = (tmp_path / "_build" / "html" / "index.html").read_text()
-        assert page.count("<summary") == page.count('<summary aria-label="Pages below The one &amp; more">') == 1
+        for name in ("index", "one", "two"):  # on its own page, the link is of another kind
+            page = (tmp_path / "_build" / "html" / f"{name}.html").read_text()
+            assert (
+                page.count("<summary") == page.count('<summary aria-label="Pages below The one &amp; more">') == 1
+            )
