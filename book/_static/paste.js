@@ -27,9 +27,15 @@ const bugZooPaste = (() => {
       const match = EXCEPTION.exec(line) ?? (inFrame && AFTER_FRAME.exec(line));
       inFrame = FRAME.test(line) || (inFrame && /^\s/.test(line));
       if (!match) return;
-      let end = start + 1;
-      while (end < all.length && end - start < MOST_LINES && !BOUNDARY.test(all[end])) end++;
-      found.push({name: match[1], message: [match[2] ?? "", ...all.slice(start + 1, end)].join("\n").trim()});
+      const message = [match[2] ?? ""];
+      let node = false; // TensorFlow has the frames of a node of its graph within the message
+      for (let place = start + 1; place < all.length && message.length < MOST_LINES; place++) {
+        node ||= /defined at \(most recent call last\):?\s*$/.test(all[place]);
+        if (node && (FRAME.test(all[place]) || !all[place].trim())) continue;
+        if (BOUNDARY.test(all[place])) break;
+        message.push(all[place]);
+      }
+      found.push({name: match[1], message: message.join("\n").trim()});
     });
     return found;
   }

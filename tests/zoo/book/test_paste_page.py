@@ -119,3 +119,14 @@ def test_a_long_log_is_read_in_bounded_time(answers):
         frames="", exception="IndexError", message="Target 3 is out of bounds."
     )
     assert answers([log])[0]["found"] == "labels-out-of-range"
+
+
+def test_the_message_of_a_graph_is_read_behind_the_frames_of_its_node(answers):
+    node = "Detected at node encoder/norm/mul_2 defined at (most recent call last):\n"
+    frames = (
+        '  File "/opt/venv/lib/python3.11/site-packages/keras/src/layers/layer.py", line 1002, in __call__\n\n'
+    )
+    told = "OOM when allocating tensor with shape[128,64,64] and type float"
+    message = f"Graph execution error:\n\n{node}{90 * frames}{told}"
+    text = TRACEBACK.format(frames="", exception="ResourceExhaustedError", message=message)
+    assert answers([text])[0]["found"] == "out-of-memory"
