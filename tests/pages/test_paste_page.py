@@ -16,7 +16,8 @@ from pathlib import Path
 from book.panels import said
 from bugs.keeper.catalogue import load_catalogue
 exhibit = load_catalogue(Path.cwd())[sys.argv[1]]
-print(said(exhibit, exhibit.script).stderr)
+stderr = said(exhibit, exhibit.script).stderr
+print(stderr[stderr.index("Traceback (most recent call last)"):])
 """
 OWN = """\
 Traceback (most recent call last):
