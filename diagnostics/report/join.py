@@ -237,4 +237,10 @@ def _left_out(others: Sequence[Path]) -> list[StageResult]:
     if not others:
         return []
     names = listed((file.name for file in others), most=3)
-    return [StageResult("left out", "not judged", f"{names}: no report of a rank in the last attempt")]
+    why = "no report of a rank in the last attempt" if any(map(_is_report, others)) else "no report of a rank"
+    return [StageResult("left out", "not judged", f"{names}: {why}")]
+
+
+def _is_report(file: Path) -> bool:
+    """Whether a file that was left out is the report of an earlier attempt."""
+    return _rank_report(file) is not None

@@ -43,9 +43,8 @@ class RowMemory:
         self._within, self._expected = 0, 0.0  # such repeats; and how many, if all repeated by nature
         self._again: dict[int, list[tuple[float, bool, int]]] = {}
         self._seen = 0
-        self._near: list[
-            tuple[float, float]
-        ] = []  # of a batch: how far targets of neighbours are apart, and of any
+        # Of a batch: how far the targets of neighbours are apart, and of any two rows.
+        self._near: list[tuple[float, float]] = []
         self._known: dict[int, int] = {}  # by target: the first row that had it
         self._size = 1.0
         self._shape: tuple[int, ...] | None = None
