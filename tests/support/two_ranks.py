@@ -3,13 +3,17 @@
 import json
 import os
 import signal
-import socket
+import subprocess
 from contextlib import suppress
 from typing import NamedTuple
 
-MOST_S = 600  # on a busy machine
+from tests.support.ports import free_port
+
+MOST_S = 240  # on a busy machine
 DIAGNOSE = "import sys; from diagnostics.cli.main import main; sys.exit(main())"
-PLAIN = "import runpy; runpy.run_path('train.py', run_name='__main__')"
+# KEEPING: a script's variables live until the interpreter ends. PyTorch 2.13 may hang if a DistributedDataParallel
+# is freed before, after its group and just after its last gradients: it waits for a thread that wants the GIL.
+PLAIN = "import __main__, runpy; __main__.ran = runpy.run_path('train.py', run_name='__main__')"
 # A launcher: PyTorch is imported before it begins, so its two ranks need not import it. Both have one parent.
 _LAUNCHER = """
 import json, os, sys
@@ -39,12 +43,6 @@ class Ended(NamedTuple):
     errors: list[str]
 
 
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 def run_two_ranks(forks, folder, text, *options, observed=True):
     """Run `text` as train.py under `diagnose run`, or plain; all processes have ended afterwards.
 
@@ -54,6 +52,9 @@ def run_two_ranks(forks, folder, text, *options, observed=True):
         text: Python.
         options: of `diagnose run`.
         observed: whether under `diagnose run`.
+
+    Raises:
+        TimeoutError: they had not ended after MOST_S, and were killed; with what they had said.
     """
     (folder / "train.py").write_text(text)
     temporary, streams = folder / "temporary", folder / "streams"
@@ -70,10 +71,15 @@ def run_two_ranks(forks, folder, text, *options, observed=True):
         children = [int(number) for number in launcher.said().splitlines()[0].split()]
         try:
             codes = launcher.end(MOST_S).stdout.splitlines()[1].split()
-        except BaseException:
+        except BaseException as error:
             for child in children:
                 with suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise TimeoutError(f"two ranks had not ended after {MOST_S} s: {_told(streams)}") from None
             raise
-    told = [[(streams / f"{name}{rank}").read_text() for rank in range(2)] for name in ("out", "err")]
-    return Ended([int(code) for code in codes], *told)
+    return Ended([int(code) for code in codes], *_told(streams))
+
+
+def _told(streams):
+    return [[(streams / f"{name}{rank}").read_text() for rank in range(2)] for name in ("out", "err")]

@@ -16,7 +16,7 @@ import torch.distributed
 
 from diagnostics.api.network import look_at_network
 from diagnostics.facts.ranks.network import STEPS
-from tests.support.two_ranks import free_port
+from tests.support.ports import free_port
 
 AMPLE = "60"  # seconds that no step takes: two processes import PyTorch at their own pace
 MOST_S = 100

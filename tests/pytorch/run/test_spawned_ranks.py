@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.side_by_side import both as both
 
 pytestmark = pytest.mark.slow
@@ -42,6 +43,7 @@ DDP = """
                 optimizer.step()
         if rank == 0:
             print(f"loss={loss.item()!r}", [p.sum().item() for p in model.parameters()], flush=True)
+        dist.barrier()  # or PyTorch may hang: see KEEPING in tests/support/two_ranks.py
         dist.destroy_process_group()
 
     if __name__ == "__main__":
@@ -94,9 +96,9 @@ def report_of(folder):
     return json.loads((folder / "r.json").read_text())
 
 
-def test_healthy_ranks_give_the_same_and_are_silent(tmp_path, free_port):
-    plain = run(tmp_path, ddp(SHARED_OUT), free_port(), observed=False)
-    observed = run(tmp_path, ddp(SHARED_OUT), free_port())
+def test_healthy_ranks_give_the_same_and_are_silent(tmp_path):
+    plain = run(tmp_path, ddp(SHARED_OUT), str(free_port()), observed=False)
+    observed = run(tmp_path, ddp(SHARED_OUT), str(free_port()))
     assert (observed.returncode, observed.stdout) == (plain.returncode, plain.stdout)
     assert plain.stdout.startswith("loss=")
     assert own(observed.stderr) == plain.stderr
@@ -105,17 +107,17 @@ def test_healthy_ranks_give_the_same_and_are_silent(tmp_path, free_port):
     assert [stage["name"].partition(" (")[0] for stage in report["stages"]] == ["rank 0", "rank 1"]
 
 
-def test_ranks_are_compared(tmp_path, free_port):
-    ended = run(tmp_path, ddp(ALIKE), free_port())
+def test_ranks_are_compared(tmp_path):
+    ended = run(tmp_path, ddp(ALIKE), str(free_port()))
     assert [finding["rule"] for finding in report_of(tmp_path)["findings"]] == ["ranks-share-rows"]
     assert ended.returncode == 1
     assert own(ended.stderr) == ""  # the ranks print nothing
 
 
 @pytest.mark.exhaustive
-def test_a_rank_that_fails_says_why(tmp_path, free_port):
-    plain = run(tmp_path, ddp(SHARED_OUT, shift=3), free_port(), observed=False)
-    observed = run(tmp_path, ddp(SHARED_OUT, shift=3), free_port())
+def test_a_rank_that_fails_says_why(tmp_path):
+    plain = run(tmp_path, ddp(SHARED_OUT, shift=3), str(free_port()), observed=False)
+    observed = run(tmp_path, ddp(SHARED_OUT, shift=3), str(free_port()))
     assert (observed.returncode, observed.stdout) == (plain.returncode, plain.stdout) == (1, "")
     assert without_times(own(observed.stderr)) == without_times(plain.stderr)
     report = report_of(tmp_path)
@@ -159,16 +161,3 @@ def own(errors):
 def without_times(text):
     """Leave out what PyTorch logs before its message: the time and the process."""
     return re.sub(r"^W\d+ [\d:.]+ \d+ |process \d+ via|line \d+, in \w*\n(?= +\^)", "", text, flags=re.M)
-
-
-@pytest.fixture
-def free_port():
-    """Return a function that finds a port nobody listens on."""
-    import socket
-
-    def find():
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            return str(one.getsockname()[1])
-
-    return find

@@ -39,6 +39,7 @@ def main(seed=0):
             optimizer.step()
         if dist.get_rank() == 0:
             print(f"epoch {epoch}: {loss.item():.3f}")
+    dist.barrier()
     dist.destroy_process_group()
 
 

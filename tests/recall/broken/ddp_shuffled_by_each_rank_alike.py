@@ -39,6 +39,7 @@ def main():
             optimizer.step()
         if dist.get_rank() == 0:
             print(epoch, loss.item())
+    dist.barrier()
     dist.destroy_process_group()
 
 

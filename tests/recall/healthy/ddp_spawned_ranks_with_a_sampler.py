@@ -48,6 +48,7 @@ def train(rank, port):
             total += loss.item()
         if rank == 0:
             print(f"epoch {epoch} loss {total / len(loader):.4f}")
+    dist.barrier()
     dist.destroy_process_group()
 
 
