@@ -20,6 +20,7 @@ RATES = ("lr", "learning_rate")
 TRANSFORMS = ("transform", "transforms", "target_transform", "target_transforms")
 CLOSE = 1e-6  # of a rate: what rounding makes of the same number
 NAMED = 64  # paths that are kept
+SELDOM = 8  # looks at rates for one at flags, which are set before a training and hardly ever in it
 
 
 class IdleSettings:
@@ -33,20 +34,26 @@ class IdleSettings:
         self._model = model
         self._found: dict[tuple[str, str, str], IdleSetting] = {}
         self._rates: dict[int, set[tuple[float, ...]]] = {}
+        self._looks: dict[int, int] = {}
         self._noted: dict[int, IdleSetting] = {}
         self._looked = False
 
     def look(self, number: int, optimizer: Any, held: Iterable[nn.Parameter]) -> None:
         """Look before a step of an optimizer, given by its number, on the parameters that it holds."""
         self._looked = True
-        stepped = {id(parameter) for parameter in held if parameter.grad is not None and parameter.requires_grad}
-        for found in (*_modules(self._model, stepped, optimizer), *_parameters(self._model, stepped, optimizer)):
-            self._found[found.holder, found.kind, found.name] = found
+        count = self._looks[number] = self._looks.get(number, 0) + 1
+        if count & (count - 1) == 0 or not count % SELDOM:
+            self._look_at_flags(optimizer, held)
         rates = tuple(_number(group.get("lr")) for group in optimizer.param_groups)
         self._rates.setdefault(number, set()).add(rates)
         self._noted.pop(number, None)
         if (noted := _rate(optimizer, rates)) is not None:
             self._noted[number] = noted
+
+    def _look_at_flags(self, optimizer: Any, held: Iterable[nn.Parameter]) -> None:
+        stepped = {id(parameter) for parameter in held if parameter.grad is not None and parameter.requires_grad}
+        for found in (*_modules(self._model, stepped, optimizer), *_parameters(self._model, stepped, optimizer)):
+            self._found[found.holder, found.kind, found.name] = found
 
     def facts(self) -> SettingFacts | None:
         """Return what was found; None before the first look."""

@@ -21,6 +21,11 @@ from .pending_steps import PendingSteps
 
 Held = list[tuple[int, nn.Parameter]]
 
+# With more parameters than MANY, on a CPU, only the gradients of each SELDOMth step are measured: those of all would
+# take an eighth of the time. A gradient that is not finite is found by the next loss, and its step by replay.
+MANY = 1000
+SELDOM = 4
+
 
 class OptimizerSteps:
     """The steps of one loop.
@@ -120,13 +125,15 @@ class OptimizerSteps:
         self._pending.begin(self.count, rates or [math.nan])
 
     def _measure(self, row: StepRecord, held: Held, optimizer: Any) -> None:
+        of_scaler = getattr(optimizer, "__dict__", {})  # where a loss scaler leaves what the optimizer is to know
+        overflow = of_scaler.get("found_inf")
+        if overflow is None and not self._measures_gradients(len(held)):
+            return
         gradients, which = self._layers.gradients(held)
         if not gradients:
             return
         if gradients[0].requires_grad:  # of a backward pass with create_graph
             gradients = [gradient.detach() for gradient in gradients]
-        of_scaler = getattr(optimizer, "__dict__", {})  # where a loss scaler leaves what the optimizer is to know
-        overflow = of_scaler.get("found_inf")
         measure = self._layers.norms if self._deferred else self._layers.norms_on_host
         norms: Tensor | list[float] = measure(gradients)
         if self._replay.note(norms, overflow):
@@ -134,6 +141,9 @@ class OptimizerSteps:
         row.gradients.append(Gradient(norms, which, of_scaler.get("grad_scale"), overflow))
         if self.is_sampled:
             self._measurements.gradients(self.count, gradients, which)
+
+    def _measures_gradients(self, parameters: int) -> bool:
+        return parameters <= MANY or self._deferred or self.is_sampled or not self.count % SELDOM
 
     def _after_step(self, number: int, *_: Any) -> None:
         update = self._updates[number].end()

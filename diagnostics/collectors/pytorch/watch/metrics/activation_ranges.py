@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import deque
 from typing import Any
@@ -33,29 +34,29 @@ class ActivationRanges(ScopedHooks):
         self._nearest: dict[str, tuple[float, int]] = {}
         self._finite: dict[str, tuple[float, int]] = {}
         self.half_at = -1  # the latest step in which a module computed in float16
+        self._step = -1
         self._steps: deque[int] = deque(maxlen=STEPS)
 
     def open(self, step: int) -> None:
         """Measure the pass that is about to run."""
         super().open(step)
+        self._step = step
         self._steps.append(step)
-
-        def look(values: Any, path: str) -> None:
-            for value in tensors(values):
-                if value.is_floating_point() and value.numel():
-                    self._dtypes.setdefault(path, value.dtype)
-                    if value.dtype is torch.float16:
-                        self.half_at = step
-                    self._pending.append((step, path, _top(value.detach())))
-                    return
-
         for path, module in self._modules:
+            self.after(module, functools.partial(self._look_after, path))
+        self.at_probes(self._look)
 
-            def after(_module: Any, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
-                look(output, path)
+    def _look_after(self, path: str, _module: Any, _args: Any, _kwargs: Any, output: Any) -> None:
+        self._look(output, path)
 
-            self.after(module, after)
-        self.at_probes(look)
+    def _look(self, values: Any, path: str) -> None:
+        for value in tensors(values):
+            if value.is_floating_point() and value.numel():
+                self._dtypes.setdefault(path, value.dtype)
+                if value.dtype is torch.float16:
+                    self.half_at = self._step
+                self._pending.append((self._step, path, _top(value.detach())))
+                return
 
     def read(self) -> None:
         """Read the measurements, in one copy per device."""

@@ -17,7 +17,10 @@ from .gradient_underflow import GradientUnderflow
 from .recurrent_gradients import RecurrentGradients
 from .unit_activity import UnitActivity
 
-MANY_MODULES = 1000  # in a model with more, every second sample skips the module hooks, which are expensive
+# In a model with more, modules are hooked in one sample of SELDOM: it costs as much as two steps, most of them for
+# Python's garbage collection, which goes through all objects for so many new ones.
+MANY_MODULES = 1000
+SELDOM = 4
 
 
 class Samplers:
@@ -44,7 +47,7 @@ class Samplers:
         """Measure the forward pass that is about to run."""
         self.close()
         self._count += 1
-        if self._many and not self._count % 2:
+        if self._many and self._count % SELDOM != 1:
             return
         self._open = True
         for look in self._looks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from typing import Any
 
@@ -37,36 +38,28 @@ class UnitActivity(ScopedHooks):
         self._pending: list[tuple[int, str, int, int, Tensor]] = []
         self._seen: dict[str, deque[tuple[int, int, int, int]]] = {}
         self._followed: set[str] = set()
-        self._latest: list[str] = []
+        self._latest: set[str] = set()
+        self._unfollowed: list[str] = []  # of them, those that no layer has followed yet
         self._by_modules: set[int] = set()  # addresses of what the modules' ReLUs gave in this pass
         self._fed: set[str] = set()  # layers whose input is a ReLU that is no module
         self._looks = 0
+        self._step = -1
 
     def open(self, step: int) -> None:
         """Measure the pass that is about to run."""
         super().open(step)
-        self._latest = []
+        self._step = step
+        self._latest.clear()
+        self._unfollowed.clear()
         self._by_modules.clear()
         for path, module in self._modules:
-
-            def look(module: nn.Module, _args: Any, _kwargs: Any, output: Any, path: str = path) -> None:
-                if path not in self._latest and _has_units(output):
-                    self._latest.append(path)
-                    self._by_modules.add(output.data_ptr())
-                    count, units = unit_count(module, output.detach())
-                    self._pending.append((step, path, units, output.shape[0], count))
-
-            self.after(module, look)
+            self.after(module, functools.partial(self._look, path))
         self._looks += 1
         for path, layer in self._layers.items():
             if self._looks <= FOLLOWED:
                 self.after(layer, self._follow)
             if self._looks <= FOLLOWED or path in self._fed:
-
-                def look_before(_: nn.Module, args: Any, *_rest: Any, path: str = path) -> None:
-                    self._look_before(step, path, args[0] if args else None)
-
-                self.after(layer, look_before)
+                self.after(layer, functools.partial(self._look_before, path))
 
     def read(self) -> None:
         """Read the measurements, in one copy per device."""
@@ -89,22 +82,33 @@ class UnitActivity(ScopedHooks):
                 )
         return ActivityFacts(tuple(layers)) if layers else None
 
-    def _look_before(self, step: int, path: str, value: Any) -> None:
+    def _look(self, path: str, module: nn.Module, _args: Any, _kwargs: Any, output: Any) -> None:
+        """Count the dead or saturated units of a module's output."""
+        if path not in self._latest and _has_units(output):
+            self._by_modules.add(output.data_ptr())
+            self._add(path, output, *unit_count(module, output.detach()))
+
+    def _look_before(self, path: str, _: nn.Module, args: Any, *_rest: Any) -> None:
         """Count the dead units of a layer's input, if that is the output of a ReLU that is no module."""
         name = f"{INPUT_OF}{path}"
+        value: Any = args[0] if args else None
         if name in self._latest or not _has_units(value) or not is_output_of_relu(value):
             return
         if value.data_ptr() not in self._by_modules:
             self._fed.add(path)
-            self._latest.append(name)
             self._followed.add(name)
             self._functions[name] = "relu"
             self._relus.add(name)
-            count, units = dead_count(value.detach())
-            self._pending.append((step, name, units, value.shape[0], count))
+            self._add(name, value, *dead_count(value.detach()))
+
+    def _add(self, path: str, value: Tensor, count: Tensor, units: int) -> None:
+        self._latest.add(path)
+        self._unfollowed.append(path)
+        self._pending.append((self._step, path, units, value.shape[0], count))
 
     def _follow(self, *_: Any) -> None:
-        self._followed.update(self._latest)
+        self._followed.update(self._unfollowed)
+        self._unfollowed.clear()
 
 
 def _has_units(output: Any) -> bool:
