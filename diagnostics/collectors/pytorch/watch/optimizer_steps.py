@@ -21,8 +21,8 @@ from .pending_steps import PendingSteps
 
 Held = list[tuple[int, nn.Parameter]]
 
-# With more parameters than MANY, on a CPU, only the gradients of each SELDOMth step are measured: those of all would
-# take an eighth of the time. A gradient that is not finite is found by the next loss, and its step by replay.
+# With more parameters than MANY, on a CPU, the gradients of each SELDOMth step are measured: those of all would
+# take an eighth of the time. One that is not finite is found by the next loss, and its step by replay.
 MANY = 1000
 SELDOM = 4
 
