@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.facts.crash.known import KnownFailure
@@ -25,7 +26,12 @@ def certain(crash: Crash) -> KnownFailure | None:
 
 def last(crash: Crash) -> KnownFailure | None:
     """Ask when no other recogniser knows the crash."""
-    return _first(crash, (row for row in all_messages() if row.cause and row.family not in (*CERTAIN, CUT)))
+    rows = tuple(row for row in all_messages() if row.cause and row.family not in (*CERTAIN, CUT))
+    found = _first(crash, rows)
+    if found is None and "`" in crash.facts.message[:MOST_SEARCHED]:  # releases differ in what they quote
+        plain = replace(crash.facts, message=crash.facts.message.replace("`", ""))
+        return _first(replace(crash, facts=plain), rows)
+    return found
 
 
 def cut(crash: Crash) -> KnownFailure | None:

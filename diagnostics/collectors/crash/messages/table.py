@@ -68,6 +68,8 @@ FILES = (
     "arrays",
     "vision",
     "tools",
+    "trainers",
+    "kinds",
     "cut",
 )
 """In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
