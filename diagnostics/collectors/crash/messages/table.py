@@ -34,6 +34,7 @@ FILES = (
     "specific",
     "releases",
     "moved",
+    "handed_on",
     "inputs",
     "losses",
     "devices",
