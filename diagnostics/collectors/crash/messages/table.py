@@ -70,6 +70,7 @@ FILES = (
     "vision",
     "tools",
     "trainers",
+    "keras_more",
     "kinds",
     "cut",
 )
