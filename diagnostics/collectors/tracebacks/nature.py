@@ -90,7 +90,7 @@ _PYTHONS_OWN = re.compile(
     r"|math domain error|substring not found|is not in (?:list|tuple)"
     r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
     r"|of an empty sequence$|empty range for rand|^assert\b"
-    r"|argument must be a string or a (?:real )?number|mutable default <class"
+    r"|argument must be a string or a (?:real )?number|mutable default <class|^type \w+ doesn't define __"
 )
 _PLAIN = (
     "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",

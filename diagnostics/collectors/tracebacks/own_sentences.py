@@ -80,6 +80,11 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
         "A {got} is written as JSON, which takes Python's own types: float(x), x.item() or x.tolist().",
     ),
     (
+        ("TypeError",),
+        re.compile(r"^type (?P<got>[\w.]+) doesn't define __(?P<what>\w+)__ method"),
+        "{what}() is given a {got}: float(x) for what was read as text.",
+    ),
+    (
         ("ValueError",),
         re.compile(
             r"could not convert string to float: (?P<text>.{1,60})"
