@@ -37,6 +37,7 @@ _MISSING_FILE = re.compile(
 _NO_FILE = re.compile(
     r"\[Errno 2\]|No such file or directory|['\"] is not a (?:file|directory)\b"
 )  # whoever says so
+_DRIVE = re.compile(r"\[Errno (?:5|116|121)\]|Stale file handle|Input/output error|Remote I/O error")
 _DISK = re.compile(r"No space left on device|Disk quota exceeded|file write failed|\bENOSPC\b")
 _CUT_SHORT = re.compile(r"inline_container\.cc[^\n]{0,40}unexpected pos|PytorchStreamWriter failed writing")
 _LACKING = re.compile(r"No module named '?(?P<module>[\w.]+)'?")
@@ -141,6 +142,8 @@ def _kind(crash: CrashFacts) -> str | None:
         return f"{_STOPPED[name][:1].upper()}{_STOPPED[name][1:]}: nothing has failed."
     if _DISK.search(message):
         return "The disk or the quota is full: the training code is not at fault."
+    if _DRIVE.search(message):
+        return "The drive or network share did not answer: the training code is not at fault. See dmesg and df."
     if _CUT_SHORT.search(message) or (name == "RuntimeError" and message.startswith("Unknown error -1")):
         return "PyTorch could not write a file to its end: most often the disk or the quota is full."
     if _NETWORK.fullmatch(name) or _NO_ANSWER.search(message):

@@ -69,6 +69,7 @@ FILES = (
     "arrays",
     "vision",
     "tools",
+    "graphs",
     "constructors",
     "trainers",
     "shards",
