@@ -69,6 +69,7 @@ FILES = (
     "arrays",
     "vision",
     "tools",
+    "transformers_more",
     "graphs",
     "constructors",
     "trainers",
