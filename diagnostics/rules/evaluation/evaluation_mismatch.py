@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.inputs import Array, InputFacts, InputSample
+from diagnostics.rules.shared.channel_order import other_order
 from diagnostics.rules.shared.input_shift import (
     MOST,
     WIDE,
@@ -23,6 +25,7 @@ from diagnostics.rules.shared.input_shift import (
     moments,
     usual_range,
 )
+from diagnostics.text.join import listed
 
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
 FACTOR = 5.0  # in scale; noise, another camera or another year do not make up for it
@@ -35,6 +38,12 @@ FEATURES = 3  # least numbers in an example: with one or two it may be a coordin
 FEATURES_NARROWER = 8
 AGREE = 2.0  # times the scale, within which the evaluation batches agree with each other
 CONFORM = 0.9  # of them
+SHOWN = 8  # channels whose new places are named
+
+ORDER: Final = (
+    "pictures: read both sides with the same library, or convert by cv2.cvtColor(image, cv2.COLOR_BGR2RGB)",
+    "tables: test = test[train.columns], before the values are taken",
+)
 
 
 @dataclass(frozen=True)
@@ -49,11 +58,13 @@ class _Mismatch:
 
 
 class EvaluationMismatch(Rule):
-    """Evaluation inputs are scaled otherwise than training inputs.
+    """Evaluation inputs are scaled otherwise than training inputs, or their channels stand in another order.
 
     ## What it does
     Compares the inputs of evaluation with those of training, channel by channel: their means and scales, whether
-    one side is standardised, which range pixels fill, and how far the 256 levels of bytes lie apart.
+    one side is standardised, which range pixels fill, and how far the 256 levels of bytes lie apart. Then it looks
+    whether the channels of evaluation are those of training in another order: pictures read as BGR on one side, a
+    table whose columns were sorted.
 
     ## Why it is bad
     The model is measured on numbers that it has never seen. Images from 0 to 255 look to a model that was trained
@@ -80,16 +91,20 @@ class EvaluationMismatch(Rule):
     of both sides are evenly spaced, and those of one side further apart. Or means must differ by 3 standard
     deviations. Beyond mean and scale the distributions must agree, unless the scales differ 20 times. All of the
     evaluation batches must differ, and agree with each other; if some are like those of training (the training
-    rows are evaluated too), only ranges, levels and a factor of 20 count. The numbers are ours.
+    rows are evaluated too), only ranges, levels and a factor of 20 count. Channels are in another order where two
+    of them lie 10 standard errors from those in their own place, and in the other order all agree within 3.5 in
+    mean and mean deviation. The numbers are ours.
 
     ## Known problems
     Rows from another domain that differ as much look the same. Series drift: where rows resemble the row before,
-    only ranges, levels and a factor of 20 count. Small differences, such as other constants to normalise by, and
-    mixed-up channels go unseen, as do passes before the first step and passes with gradients.
+    only ranges, levels and a factor of 20 count. Small differences, such as other constants to normalise by, go
+    unseen, as do channels of the same distribution that change places, passes before the first step and passes
+    with gradients.
 
     ## Sources
     The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;
-    scikit-learn's "Common pitfalls and recommended practices" (inconsistent preprocessing).
+    scikit-learn's "Common pitfalls and recommended practices" (inconsistent preprocessing); public reports of
+    networks trained on RGB and tested on what `cv2.imread` returns, which is BGR.
     """
 
     severity = "warning"
@@ -130,6 +145,7 @@ class EvaluationMismatch(Rule):
             f"{called} of evaluation are prepared otherwise than those of training: they have "
             f"{_described(found.evaluation)}, and in training {_described(found.training)}. {found.how} The model "
             "is measured on numbers that it was not trained on, so the evaluation says nothing about it.",
+            fix=ORDER if found.cause == "order" else None,
             evidence={
                 "input": found.name,
                 "training_mean": float(found.training.mean()),
@@ -164,8 +180,9 @@ def _compared(name: str, training: InputSample, evaluation: InputSample, rounds:
     usual = [moments(group) for group in grouped(training.batches)]
     groups = grouped(evaluation.batches)
     far = [group for group in groups if not _is_close(moments(group), whole, usual)]
-    if not far or not _agree(far):
-        return None
+    found = None if far and len(far) < len(groups) else _reordered(name, training, evaluation)
+    if found is not None or not far or not _agree(far):
+        return found
     others = np.concatenate(far, axis=1)
     if rounds == 1 and _is_noise(others):  # a trial, as to measure speed
         return None
@@ -174,13 +191,25 @@ def _compared(name: str, training: InputSample, evaluation: InputSample, rounds:
     if apart is None:
         return None
     sides = _Sides(numbers, others, whole, away, apart, training)
-    found = sides.certain()
-    if found is None and len(far) == len(groups):
-        found = sides.likely(is_series(evaluation) or is_series(training))
-    if found is None:
+    reason = sides.certain()
+    if reason is None and len(far) == len(groups):
+        reason = sides.likely(is_series(evaluation) or is_series(training))
+    if reason is None:
         return None
-    cause, how = found
+    cause, how = reason
     return _Mismatch(name, numbers, others, how, cause)
+
+
+def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mismatch | None:
+    """Return the other order of the channels, where it is known for certain."""
+    if is_series(training) or is_series(evaluation):
+        return None
+    order = other_order(training, evaluation)
+    if order is None:
+        return None
+    moved = [f"number {here} looks like number {there}" for here, there in enumerate(order) if here != there]
+    how = f"The channels stand in another order: of evaluation, {listed(moved, most=SHOWN)} of training."
+    return _Mismatch(name, training.numbers(), evaluation.numbers(), how, "order")
 
 
 def _is_close(one: Moments, whole: Moments, usual: list[Moments]) -> bool:

@@ -90,6 +90,72 @@ class TestFires:
         assert judge([batch * 0.5 for batch in table()], singles) is not None
 
 
+def patients(rows=400, batch=50):
+    """Columns of different kinds: (age, score, exponential, level, share, visits)."""
+    columns = np.stack(
+        [
+            RNG.normal(0.2, 1, rows),
+            RNG.gamma(2, 1, rows),
+            RNG.exponential(2, rows),
+            RNG.normal(3, 0.5, rows),
+            (RNG.random(rows) < 0.3).astype(float),
+            RNG.poisson(4, rows),
+        ],
+        axis=1,
+    )
+    return [columns[start : start + batch, :, None] for start in range(0, rows, batch)]
+
+
+def photographs(rows=200, tint=(0.6, 0.45, 0.25)):
+    """Pictures of one tint, some of them brighter than others."""
+    values = np.asarray(tint)[:, None] + 0.2 * RNG.normal(size=(rows, 1, 1)) + 0.1 * RNG.normal(size=(rows, 3, 64))
+    return [values[start : start + 32] for start in range(0, rows, 32)]
+
+
+class TestAnotherOrder:
+    def test_of_the_columns_of_a_table(self):
+        order = [2, 5, 0, 4, 1, 3]
+        finding = judge(patients(), [batch[:, order] for batch in patients(200)], size=6)
+        assert (finding.severity, finding.evidence["cause"]) == ("warning", "order")
+        assert (
+            "The channels stand in another order: of evaluation, number 0 looks like number 2, number 1 looks "
+            "like number 5, number 2 looks like number 0, number 3 looks like number 4, number 4 looks like "
+            "number 1 and number 5 looks like number 3 of training. The model is measured"
+        ) in finding.message
+        assert finding.alternatives == ("tables: test = test[train.columns], before the values are taken",)
+
+    def test_of_two_columns(self):
+        finding = judge(patients(), [batch[:, [0, 2, 1, 3, 4, 5]] for batch in patients(300)], size=6)
+        assert "of evaluation, number 1 looks like number 2 and number 2 looks like number 1 of" in finding.message
+
+    def test_of_colours(self):
+        evaluation = [batch[:, ::-1] for batch in photographs()]
+        finding = judge(photographs(), evaluation, size=768, image=True)
+        assert "number 0 looks like number 2 and number 2 looks like number 0 of training" in finding.message
+        assert "cv2.cvtColor(image, cv2.COLOR_BGR2RGB)" in finding.fix
+
+    @pytest.mark.parametrize(
+        "evaluation",
+        [
+            patients(200),
+            [batch[:, [0, 1, 2, 3, 4, 5]] + 0.5 for batch in patients(200)],
+            [batch[:, [2, 5, 0, 4, 1, 3]] * 1.3 for batch in patients(200)],
+            [batch[:, [2, 5, 0, 4, 1, 3]] for batch in patients(200)][:2] + patients(200)[:2],
+        ],
+        ids=["the same", "moved", "another order and another scale", "some of the batches"],
+    )
+    def test_silent_on_columns_that_agree_in_no_order(self, evaluation):
+        found = judge(patients(), evaluation, size=6)
+        assert found is None or found.evidence["cause"] != "order"
+
+    def test_silent_on_columns_of_one_distribution(self):
+        assert judge(table(), [batch[:, ::-1] for batch in table()]) is None
+
+    @pytest.mark.parametrize("tint", [(0.6, 0.45, 0.25), (0.4, 0.45, 0.45), (0.25, 0.4, 0.6)])
+    def test_silent_on_photographs_from_elsewhere(self, tint):
+        assert judge(photographs(), photographs(tint=tint), size=768, image=True) is None
+
+
 class TestSilent:
     @pytest.mark.parametrize(
         "change",
