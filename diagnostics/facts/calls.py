@@ -89,7 +89,7 @@ class StepOrderFacts:
         cleared: steps between which and the backward pass before `zero_grad` was called.
         without_backward: steps with no backward pass since the step before.
         passes: backward passes of the script, of any loss, while the loop was watched.
-        zeroed: calls of `zero_grad` of its optimizers.
+        zeroed: calls of `zero_grad` of its optimizers, and of the model where some optimizer stepped in between.
         moved: whether the first of the model's parameters has changed in the meantime, as far as a few of its
             numbers show.
         discarded: times that `zero_grad` cleared the gradients of backward passes that no step had used, where the

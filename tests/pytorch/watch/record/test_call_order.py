@@ -279,6 +279,29 @@ class TestStepOrder:
 
         assert self.order(loop) == StepOrderFacts(0, 0, 0, 5, 5, False)
 
+    def test_no_step_of_its_own_beside_another_training(self):
+        assert self.beside(training=True) == (0, 40, 39, False)
+
+    def test_a_model_that_is_only_asked_is_not_cleared_for_a_step(self):
+        assert self.beside(training=False) == (0, 20, 0, False)
+
+    def beside(self, training):
+        """Clear the gradients of a model whose optimizer never steps."""
+        torch.manual_seed(0)
+        model, other = mlp(), mlp()
+        watch = TorchWatcher(model, [torch.optim.SGD(model.parameters(), lr=0.05)], 2)
+        optimizer = torch.optim.SGD(other.parameters(), lr=0.05)
+        for step in range(20):
+            inputs, labels = batch(step)
+            for called in (model, other) if training else (model,):
+                model.zero_grad()
+                nn.functional.cross_entropy(called(inputs), labels).backward()
+                if training:
+                    optimizer.step()
+        watch.close()
+        (found,) = [fact for fact in watch.course() if isinstance(fact, StepOrderFacts)]
+        return found.steps, found.passes, found.zeroed, found.moved
+
 
 class TestDiscardedGradients:
     def order(self, *, clears=True, attack=False, every=4, monkeypatch):

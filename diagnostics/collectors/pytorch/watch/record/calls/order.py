@@ -63,7 +63,7 @@ class CallOrder:
         self._groups = groups
         self._discarded = DiscardedPasses(latest)
         self._unfit: list[LoadedKeys] | None = None  # once the loop is over
-        self._began = self._asked_at = calls.passes
+        self._began = self._asked_at = self._zeroed_at = calls.passes
         self._zeroed = self._late_zeros = self._without_backward = self._own_steps = 0
         self._sample = None if self.first is None else _few(self.first)
         self._moved = True
@@ -102,14 +102,20 @@ class CallOrder:
         return before != calls.passes
 
     def zeroes(self, groups: Any) -> None:
-        """Record a `zero_grad` of an optimizer, or of the whole model where no groups are given."""
+        """Record a `zero_grad` of an optimizer, or of the whole model where no groups are given.
+
+        One of the model counts only where some optimizer has stepped since the last: saliency maps and attacks
+        clear the gradients of a model that nobody trains.
+        """
+        in_training = calls.passes_at_step > self._zeroed_at
+        self._zeroed_at = calls.passes_at_step
         for number, own in enumerate(self._groups):
             if groups is None or own is groups:
                 unused = calls.passes > max(self._cleared[number], self._passes[number], calls.passes_at_step)
                 if unused and len(self._groups) == 1 and calls.hears_only(self):  # no player of several
                     self._discarded.cleared()
                 self._cleared[number] = calls.passes
-                self._zeroed += groups is not None
+                self._zeroed += groups is not None or in_training
 
     def owns(self, parameter: Any) -> bool:
         """Whether a parameter is one of the model's."""
