@@ -73,11 +73,16 @@ class KeptRows:
 
     def history(self, losses: LossHistory | None) -> TargetHistory | None:
         """Return the targets of a run with these losses, each step with the constant answer's mean loss."""
-        formula = next((one for one in FORMULAS.values() if one.kind == self.kind), None)
-        if losses is None or formula is None or len(self.targets) < FEWEST:
+        if losses is None or len(self.targets) < FEWEST:
             return None
         mean = self.targets.mean(axis=0)
-        constant = formula.constant(mean, mean, float(np.square(self.targets).mean()))
+        if self.kind == "mean_absolute_error":
+            constant = float(np.abs(self.targets - np.median(self.targets, axis=0)).mean())
+        else:
+            formula = next((one for one in FORMULAS.values() if one.kind == self.kind), None)
+            if formula is None:
+                return None
+            constant = formula.constant(mean, mean, float(np.square(self.targets).mean()))
         of_classes = self.kind == "cross_entropy" or (self.kind == "binary_cross_entropy" and len(mean) == 1)
         return TargetHistory(
             kind=self.kind,

@@ -220,6 +220,7 @@ _NAMES: Final = {
     "cross_entropy": "cross entropy",
     "binary_cross_entropy": "binary cross entropy",
     "mean_squared_error": "mean squared error",
+    "mean_absolute_error": "mean absolute error",
 }
 
 

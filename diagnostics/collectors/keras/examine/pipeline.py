@@ -68,7 +68,7 @@ from .subsets import KerasSubsets
 LARGE_PENALTY = 0.1
 
 
-_KEPT = ("cross_entropy", "binary_cross_entropy", "mean_squared_error")
+_KEPT = ("cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error")
 
 
 class KerasPipeline(Pipeline):

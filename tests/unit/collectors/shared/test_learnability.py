@@ -47,3 +47,12 @@ def test_kept_rows_give_each_step_the_constant_loss():
     np.testing.assert_allclose(targets.constant_losses, inputs[:, 0].var())
     assert targets.fit.error < 0.01
     assert kept.history(None) is None
+
+
+def test_kept_rows_of_an_absolute_error_compare_with_the_median():
+    inputs = RNG.normal(size=(200, 3))
+    targets = np.exp(inputs[:, :1])
+    losses = LossHistory(np.arange(5), np.linspace(1, 0.9, 5))
+    history = KeptRows("mean_absolute_error", inputs, targets).history(losses)
+    np.testing.assert_allclose(history.constant_losses, np.abs(targets - np.median(targets)).mean())
+    assert history.kind == "mean_absolute_error"
