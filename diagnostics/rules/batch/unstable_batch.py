@@ -6,12 +6,16 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import RereadFacts
+from diagnostics.facts.inputs import DrawnInputs, InputSample
 from diagnostics.facts.pipeline import Array, ModelFacts
 from diagnostics.text.join import capitalized, count_of, listed
 
 LABELS = ("labels", "label", "label_ids")  # for the loss, even if the model does not take them
 ROUNDING = 1e-5  # relative: a mean computed in another order differs by less in float32
+NARROWER = 20.0  # times: a division that is repeated in each epoch, by 255 or by a standard deviation of pixels
+BATCHES, ROWS = 3, 8  # least numbers, of batches before and after, and of rows in each
 
 
 class UnstableBatch(Rule):
@@ -20,7 +24,8 @@ class UnstableBatch(Rule):
     ## What it does
     Copies dataset and collator. One copy reads the rows of a batch for the first time; the other has read them
     once before. All random number generators are in the same state, so random augmentation is the same both
-    times. If the two batches still differ, reading has changed the data.
+    times. If the two batches still differ, reading has changed the data. Where that cannot be done, as in a loop
+    that is only observed, it compares the inputs of the sampled steps: have they become narrower for good?
 
     ## Why it is bad
     The dataset returns a list, an array or a dict that it stores, and other code edits it: the collator appends
@@ -47,14 +52,15 @@ class UnstableBatch(Rule):
     Integers have to be equal, other numbers to five digits (our choice), which allows for rounding. Inputs that
     the model's forward does not take are not compared. If the second reading raises, it is an error; where worker
     processes start each epoch with a fresh copy, the finding is only a note, because the edits are lost with
-    them.
+    them. Of inputs that became narrower, each channel's standard deviation fell to a twentieth or less, from 3
+    sampled batches or more to all that follow, at least 3.
 
     ## Known problems
     Not judged: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
     that cannot be reset, streams, and datasets over 256 MiB or two million objects, which are not copied. Data
     that a dataset keeps outside itself, in a global variable, is not copied either. An edit with the same result
     when it is repeated, such as padding to the length of the same batch, is not found. Training for one epoch
-    reads each row once and is not affected.
+    reads each row once and is not affected. Noise that is annealed on purpose makes inputs narrower, too.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation of `torch.utils.data` (`collate_fn`,
@@ -103,6 +109,30 @@ class UnstableBatch(Rule):
             },
         )
 
+    @check
+    def from_course(self, drawn: DrawnInputs, verdicts: Verdicts) -> Finding | None:
+        """Compare the spread of the inputs in the first sampled steps with that in the last."""
+        if not verdicts.alone:
+            raise NotApplicable(
+                "needs a model that is not trained in turn with another, which may make its inputs"
+            )
+        for name, sample in drawn.inputs.items():
+            found = _narrowed(sample)
+            if found is not None:
+                count, before, after = found
+                return self.found(
+                    f"{capitalized(_called(name))} became narrower during the run: its standard deviation was "
+                    f"{before:.3g} in the first {count} batches sampled, and {after:.3g} in the "
+                    f"{len(sample.batches) - count} after them. So it looks where rows are normalised in place: "
+                    "each epoch normalises what the epoch before has normalised.",
+                    fix=(
+                        "x = (x - mean) / std, not x -= mean and x /= std, in __getitem__ or the transform",
+                        "copy the row before you edit it: row = self.rows[index].clone() or .copy()",
+                    ),
+                    evidence={"input": name, "before": before, "after": after, "batches_before": count},
+                )
+        return None
+
     def _finding(
         self, reread: RereadFacts, message: str, evidence: dict[str, object], severity: Severity | None = None
     ) -> Finding:
@@ -126,6 +156,18 @@ class UnstableBatch(Rule):
             },
             severity="note" if reread.fresh_workers else severity,
         )
+
+
+def _narrowed(sample: InputSample) -> tuple[int, float, float] | None:
+    """Return after how many batches the inputs were narrower for good, and the deviations before and after."""
+    if sample.integers or any(len(batch) < ROWS for batch in sample.batches):
+        return None
+    flat = [np.moveaxis(batch, 1, 0).reshape(batch.shape[1], -1) for batch in sample.batches]
+    widths = np.array([float(np.median(channels.astype(np.float64).std(axis=1))) for channels in flat])
+    for count in range(BATCHES, len(widths) - BATCHES + 1):
+        if 0 < NARROWER * widths[count:].max() < widths[:count].min():
+            return count, float(np.median(widths[:count])), float(np.median(widths[count:]))
+    return None
 
 
 def _enters(name: str, model: ModelFacts) -> bool:

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import RereadFacts
+from diagnostics.facts.inputs import DrawnInputs, InputSample
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.rules.batch.unstable_batch import UnstableBatch
 
@@ -125,3 +127,44 @@ class TestStaysSilent:
 def test_it_is_not_applicable_where_the_two_could_not_be_compared():
     with pytest.raises(NotApplicable, match="needs rows that can be asked for again, not a stream"):
         RULE.from_reread(RereadFacts(unjudged="needs rows that can be asked for again, not a stream"))
+
+
+class TestCourse:
+    def judge(self, scales, alone=True, rows=16):
+        random = np.random.default_rng(0)
+        batches = tuple((scale * random.normal(size=(rows, 3, 20))).astype(np.float32) for scale in scales)
+        drawn = DrawnInputs({"0": InputSample(batches, 60)})
+        return RULE.from_course(drawn, Verdicts(frozenset(), frozenset(), alone=alone))
+
+    def test_fires_on_rows_that_are_divided_in_each_epoch(self):
+        finding = self.judge([1] * 6 + [1 / 38] * 4 + [1 / 1444] * 5)
+        assert finding.severity == "warning"
+        numbers = finding.evidence
+        assert finding.message == (
+            "Part 0 of the batch became narrower during the run: its standard deviation was "
+            f"{numbers['before']:.3g} in the first 6 batches sampled, and {numbers['after']:.3g} in the 9 after "
+            "them. So it looks where rows are normalised in place: each epoch normalises what the epoch before has "
+            "normalised."
+        )
+        assert finding.fix.startswith("x = (x - mean) / std, not x -= mean")
+
+    @pytest.mark.parametrize(
+        "scales",
+        [
+            [1] * 16,
+            [1] * 6 + [0.1] * 10,
+            [1] * 6 + [1 / 38] * 4 + [1] * 5,
+            [1 / 38] * 6 + [1] * 10,
+            [1] * 4 + [0.01],
+        ],
+        ids=["the same", "ten times", "now and then", "wider", "a single batch"],
+    )
+    def test_silent(self, scales):
+        assert self.judge(scales) is None
+
+    def test_silent_on_single_rows(self):
+        assert self.judge([1] * 6 + [1 / 38] * 9, rows=2) is None
+
+    def test_not_applicable_to_players_in_turn(self):
+        with pytest.raises(NotApplicable, match="may make its inputs"):
+            self.judge([1] * 6 + [1 / 38] * 9, alone=False)
