@@ -135,6 +135,47 @@ class CopyFacts:
 
 
 @dataclass(frozen=True)
+class LinearFacts:
+    """A model whose answers are a linear function of its input, up to a sigmoid or a softmax at the end.
+
+    Attributes:
+        layers: those that follow each other, at least two, in the order in which they run: doubling the weights of
+            any of them doubles how far answers lie apart.
+        narrowest: the least number of outputs of any of them.
+        inputs: numbers in an example.
+        outputs: of the last of these layers.
+    """
+
+    layers: tuple[str, ...]
+    narrowest: int
+    inputs: int
+    outputs: int
+
+
+@dataclass(frozen=True)
+class AnswerLosses:
+    """What a loss of the script's own makes of answers to rows of a batch.
+
+    Attributes:
+        name: of the loss.
+        right: its value for answers that equal the targets, but for 1% of the way to their mean.
+        constant: for the mean target in the place of each answer.
+        reached: for what the trained model answers.
+        in_unit_range: whether the targets have two axes or more beside the rows', and lie from 0 to 1.
+        scale_free: whether doubling the answers changes nothing.
+    """
+
+    described: ClassVar[str] = "the loss of right answers"
+
+    name: str
+    right: float
+    constant: float
+    reached: float
+    in_unit_range: bool
+    scale_free: bool
+
+
+@dataclass(frozen=True)
 class DependenceFacts:
     """What the answers of a model depend on: other examples, later tokens, each of its inputs.
 
@@ -160,11 +201,14 @@ class DependenceFacts:
             is on, None if not known.
         padding: of a model that gives one answer for a row that may be padded.
         copy: of a model whose targets are one of its inputs.
-        why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``padding``, ``copy``
-            and ``dropout``.
+        why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``padding``, ``copy``,
+            ``linear`` and ``dropout``.
         trained: whether the model was the one at the run's end.
         moved: the largest change of the answer to an example when all come in reverse order; None if not known.
         sameness: of a model whose target is its input; None otherwise.
+        linear: of a model of several layers that is linear; None if it is not, or not known.
+        dropped: the least share of answers that are exactly 0 in training mode, where none is in evaluation mode;
+            None if not known, as where some are.
     """
 
     described: ClassVar[str] = "what the answers depend on"
@@ -188,3 +232,5 @@ class DependenceFacts:
     trained: bool = False
     moved: float | None = None
     sameness: SamenessFacts | None = None
+    linear: LinearFacts | None = None
+    dropped: float | None = None

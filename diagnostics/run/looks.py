@@ -110,6 +110,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         from diagnostics.collectors.keras.dependence.kept_batch import objection
         from diagnostics.collectors.keras.dependence.measure import measure
+        from diagnostics.collectors.keras.dependence.perfect_answers import answer_losses
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
         from diagnostics.collectors.keras.examine.final_answers import final_answers
         from diagnostics.collectors.keras.model import describe_model
@@ -121,8 +122,10 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         if (why := objection(model)) is not None:
             return why
         with global_states_kept(*generators_of(model)):
-            facts = measure(KerasSubject(model, kept, deadline))
+            subject = KerasSubject(model, kept, deadline)
+            facts = measure(subject)
             answers = None if outputs is None else final_answers(model, outputs, deadline)
-        return replace(facts, trained=True), describe_model(model), *([] if answers is None else [answers])
+            further = [fact for fact in (answers, answer_losses(subject)) if fact is not None]
+        return replace(facts, trained=True), describe_model(model), *further
 
     return look

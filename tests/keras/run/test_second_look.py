@@ -59,6 +59,50 @@ def test_reshape_that_mixes_examples_is_named():
     )
 
 
+def score(y_true, y_pred):
+    both = keras.ops.sum(y_true * y_pred)
+    return (2 * both + 1) / (keras.ops.sum(y_true) + keras.ops.sum(y_pred) + 1)
+
+
+def opposite(y_true, y_pred):
+    return 1 - score(y_true, y_pred)
+
+
+MASKS = (RANDOM.random((64, 6, 6, 1)) < 0.3).astype("float32")
+
+
+def segments(loss):
+    model = keras.Sequential([keras.Input((6, 6, 1)), layers.Conv2D(4, 3, padding="same", activation="relu")])
+    model.add(layers.Conv2D(1, 1, activation="sigmoid"))
+    model.compile(keras.optimizers.Adam(0.05), loss)
+    return model
+
+
+def test_a_score_that_is_minimised_is_named():
+    _, found = looked_at(segments(score), MASKS + 0.1, MASKS)
+    assert found["inverted-loss"].severity == "warning"
+    assert found["inverted-loss"].message.startswith("The loss score is higher for right answers")
+
+
+@pytest.mark.parametrize("loss", [opposite, "mse", lambda y, p: keras.ops.mean(keras.ops.abs(y - p))])
+def test_a_loss_that_falls_towards_the_targets_is_not_named(loss):
+    _, found = looked_at(segments(loss), MASKS + 0.1, MASKS)
+    assert "inverted-loss" not in found
+
+
+def test_layers_without_an_activation_are_named():
+    model = keras.Sequential([keras.Input((5,)), layers.Dense(16), layers.Dense(8), layers.Dense(3, "softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    _, found = looked_at(model, X, LABELS)
+    assert found["missing-activation"].severity == "note"
+    assert "although it has 3 layers: dense" in found["missing-activation"].message
+
+
+def test_one_layer_behind_a_relu_is_not_named():
+    _, found = looked_at(classifier(layers.Dense(3, "softmax")), X, LABELS)
+    assert "missing-activation" not in found
+
+
 @pytest.mark.parametrize(
     "middle",
     [

@@ -12,9 +12,10 @@ import numpy as np
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
-from diagnostics.facts.dependence import DependenceFacts, FutureFacts, MixingFacts
+from diagnostics.facts.dependence import DependenceFacts, FutureFacts, MixingFacts, SamenessFacts
 
 from .kept_batch import predicts_tokens
+from .linear import find_linear
 from .operations import Reshape, reshapes_seen, summaries_seen
 from .subject import Answer, Inputs, KerasSubject, OutOfTime, Unclear
 
@@ -26,6 +27,8 @@ ROWS = 8  # texts that are run
 LEAST_LENGTH, LEAST_COMPARED, LEAST_KINDS = 4, 8, 3  # positions; targets that equal the next token; kinds of them
 COPIED = 0.5  # share of targets that may equal the token at their own position: more, and it repeats
 PLACES = (0.25, 0.5, 0.75, 1.0)  # of the positions that count
+FEW = 32  # answers; among fewer a dropout may have dropped none
+REPEATED = 16  # numbers of an answer that may be meant to repeat its input
 
 T = TypeVar("T")
 
@@ -53,14 +56,16 @@ def measure(subject: KerasSubject) -> DependenceFacts:
     with own_run(), own_warnings_ignored():
         parts = _part(why_not, "examples", lambda: _parts(subject))
         if parts is None:
-            why_not["inputs"] = why_not["examples"]
+            why_not |= dict.fromkeys(("inputs", "linear"), why_not["examples"])
             facts = DependenceFacts()
         else:
             facts = _part(why_not, "examples", lambda: _compare_examples(subject, parts)) or DependenceFacts()
             inputs = _part(why_not, "inputs", lambda: _compare_inputs(subject, parts))
-            facts = replace(facts, inputs=inputs or {})
+            linear = _part(why_not, "linear", lambda: find_linear(subject, parts.sizes[0]))
+            facts = replace(facts, inputs=inputs or {}, linear=linear)
         future = _part(why_not, "future", lambda: _compare_future(subject))
-    return replace(facts, future=future, why_not=why_not)
+        dropped = _part({}, "dropout", lambda: _dropped(subject))
+    return replace(facts, future=future, dropped=dropped, why_not=why_not)
 
 
 def _part(why_not: dict[str, str], name: str, work: Callable[[], T]) -> T | None:
@@ -73,6 +78,15 @@ def _part(why_not: dict[str, str], name: str, work: Callable[[], T]) -> T | None
     except Exception as error:  # of the model, which may not take such a batch
         why_not[name] = f"the model raised {type(error).__name__} on a part of its batch"
     return None
+
+
+def _dropped(subject: KerasSubject) -> float | None:
+    """Return the share of answers that are exactly 0 in training mode alone; None as in `DependenceFacts`."""
+    target, plain = subject.target, subject.ask(subject.inputs).main
+    if target is None or len(target) != len(plain) or plain.size < FEW or (plain == 0).any():
+        return None
+    trained = subject.ask(subject.inputs, training=True).main
+    return float((trained == 0).mean()) if trained.shape == plain.shape else None
 
 
 def _rows(subject: KerasSubject, rows: np.ndarray) -> Inputs:
@@ -150,7 +164,32 @@ def _compare_examples(subject: KerasSubject, parts: _Parts) -> DependenceFacts:
         scale=float(np.sqrt(np.square(before).mean())),
         mixing=mixing,
         ends_in_it=mixing is not None and mixing.kind == "softmax",
+        sameness=_sameness(subject, parts),
     )
+
+
+def _sameness(subject: KerasSubject, parts: _Parts) -> SamenessFacts | None:
+    """Compare answers with the inputs that they are to give back, of a model whose target is its input."""
+    answers, target = parts.answers[0].main, subject.target
+    if parts.axis or target is None:
+        return None
+    answers, like = (part.reshape(len(part), -1).astype(np.float64) for part in (answers, target))
+    given = [array.reshape(len(array), -1) for array in subject.inputs.values() if array.dtype.kind == "f"]
+    if answers.shape[1] < REPEATED or answers.shape[1] != like.shape[1]:
+        return None
+    if not any(np.array_equal(array, like) for array in given):
+        return None
+    answer, mean = answers.mean(0), like.mean(0)
+    differ = _size(like - mean)
+    if not differ > 0:
+        return None
+    return SamenessFacts(
+        _size(answers - answer) / differ, _size(answer - mean) / differ, _size(mean) / differ, like.shape[1]
+    )
+
+
+def _size(values: np.ndarray) -> float:
+    return float(np.sqrt(np.square(values).mean()))
 
 
 def _mixing(subject: KerasSubject, parts: _Parts) -> MixingFacts | None:

@@ -53,6 +53,7 @@ class KerasSubject:
         deadline: of `time.monotonic`, after which `ask` raises.
 
     Attributes:
+        variables: of the model, the trainable ones first.
         inputs: of the batch, by name.
         declared: whether the model names its inputs one by one, as those of the functional API do.
         target: None if not known.
@@ -63,7 +64,7 @@ class KerasSubject:
         self.model, self.target, self._deadline = model, kept.target, deadline
         self._structure, self.weighted = kept.structure, kept.weighted
         self._takes_training = getattr(model, "_call_has_training_arg", True)
-        self._variables = [*model.trainable_variables, *model.non_trainable_variables]
+        self.variables = [*model.trainable_variables, *model.non_trainable_variables]
         self._trainable = len(model.trainable_variables)
         names = _names(model, kept)
         self.declared = names is not None
@@ -72,7 +73,7 @@ class KerasSubject:
 
     def values(self) -> list[Any]:
         """Return the values that the model has: of the trainable variables first."""
-        return [tf.identity(variable.value) for variable in self._variables]
+        return [tf.identity(variable.value) for variable in self.variables]
 
     def other_values(self, noise: float) -> list[Any]:
         """Return values with noise on the trainable ones, relative to the size of each."""
@@ -94,7 +95,7 @@ class KerasSubject:
         if time.monotonic() > self._deadline:
             raise OutOfTime
         x = keras.tree.pack_sequence_as(self._structure, [tf.convert_to_tensor(v) for v in inputs.values()])
-        pairs = list(zip(self._variables, self.values() if values is None else values, strict=True))
+        pairs = list(zip(self.variables, self.values() if values is None else values, strict=True))
         with keras.StatelessScope(state_mapping=pairs, collect_losses=True) as scope:
             outputs = self.model(x, training=training) if self._takes_training else self.model(x)
         self.adds_losses = self.adds_losses or bool(scope.losses)

@@ -58,23 +58,28 @@ def compare_inputs(subject: Subject, axis: Axis) -> tuple[dict[str, float], tupl
 
 
 def _change_at_all(subject: Subject, first: Inputs, other: Inputs) -> float:
-    with _restored(subject.model):
+    with restored(subject.model):
         for seed in SEEDS:
             before = subject.ask(first, training=True, seed=seed)
             if change := largest_change(before, subject.ask(other, training=True, seed=seed)):
                 return change
-        generator = torch.Generator().manual_seed(0)
-        with torch.no_grad():
-            for parameter in subject.model.parameters():
-                if parameter.is_floating_point():
-                    noise = torch.randn(parameter.shape, generator=generator).to(parameter)
-                    size = parameter.std() if parameter.numel() > 1 else parameter.abs()
-                    parameter.add_(noise * NOISE * (size if float(size) > 0 else 1.0))
+        add_noise(subject.model)
         return largest_change(subject.ask(first), subject.ask(other))
 
 
+def add_noise(model: nn.Module) -> None:
+    """Change each weight by a little, relative to the size of its kind."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.is_floating_point():
+                noise = torch.randn(parameter.shape, generator=generator).to(parameter)
+                size = parameter.std() if parameter.numel() > 1 else parameter.abs()
+                parameter.add_(noise * NOISE * (size if float(size) > 0 else 1.0))
+
+
 @contextlib.contextmanager
-def _restored(model: nn.Module) -> Iterator[None]:
+def restored(model: nn.Module) -> Iterator[None]:
     """Put parameters and buffers back to what they were."""
     tensors = [*model.parameters(), *model.buffers()]
     kept = [tensor.detach().clone() for tensor in tensors]

@@ -11,15 +11,16 @@ from diagnostics.collectors.isolation.internal import own_run, own_warnings_igno
 from diagnostics.facts.dependence import DependenceFacts
 
 from .copied import compare_copy
-from .dropout import active_dropout
+from .dropout import active_dropout, dropped_answers
 from .examples import Unclear, axes, compare_examples
 from .future import compare_future
 from .inputs import compare_inputs
 from .kept_pass import KeptPass, objection, subject_of
+from .linear import find_linear
 from .padding import compare_padding
 from .subject import OutOfTime, Subject
 
-PARTS = ("examples", "inputs", "future", "padding", "copy", "dropout")
+PARTS = ("examples", "inputs", "future", "padding", "copy", "linear", "dropout")
 NO_TIME = "the time for it was over"
 
 
@@ -54,17 +55,26 @@ def measure(subject: Subject) -> DependenceFacts:
             return replace(facts, why_not=dict.fromkeys(PARTS, "the model was called with no tensor"))
         found = _part(why_not, "examples", axes, subject)
         if found is None:
-            why_not["inputs"] = why_not["examples"]
+            why_not |= dict.fromkeys(("inputs", "linear"), why_not["examples"])
         else:
             facts = _part(why_not, "examples", compare_examples, subject, found) or facts
             inputs, of_first = _part(why_not, "inputs", compare_inputs, subject, found[0]) or ({}, ())
-            facts = replace(facts, inputs=inputs, of_first=of_first)
+            linear = _part(why_not, "linear", find_linear, subject, found[0])
+            facts = replace(facts, inputs=inputs, of_first=of_first, linear=linear)
         future = _part(why_not, "future", compare_future, subject)
         padding = _part(why_not, "padding", compare_padding, subject)
         copied = _part(why_not, "copy", compare_copy, subject)
         dropout, noise = _part(why_not, "dropout", active_dropout, subject) or ((), None)
+        dropped = _part({}, "dropout", dropped_answers, subject)
     return replace(
-        facts, future=future, padding=padding, copy=copied, dropout=dropout, noise=noise, why_not=why_not
+        facts,
+        future=future,
+        padding=padding,
+        copy=copied,
+        dropout=dropout,
+        noise=noise,
+        dropped=dropped,
+        why_not=why_not,
     )
 
 

@@ -143,8 +143,8 @@ class TestCourse:
         assert finding.message == (
             "Part 0 of the batch became narrower during the run: its standard deviation was "
             f"{numbers['before']:.3g} in the first 6 batches sampled, and {numbers['after']:.3g} in the 9 after "
-            "them. So it looks where rows are normalised in place: each epoch normalises what the epoch before has "
-            "normalised."
+            "them. So it looks where rows are normalised in place: each epoch normalises what the epoch before "
+            "has normalised."
         )
         assert finding.fix.startswith("x = (x - mean) / std, not x -= mean")
 

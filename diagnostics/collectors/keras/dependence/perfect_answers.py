@@ -1,0 +1,78 @@
+"""Asks a loss that the script wrote itself what it makes of answers that are right."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.collectors.isolation.harmless_code import Reading, is_library
+from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.facts.dependence import AnswerLosses
+from diagnostics.facts.pipeline import Array
+
+from .kept_batch import TRUSTED, WRITES
+from .subject import KerasSubject, OutOfTime, Unclear
+
+NUMBERS = 8  # of an answer: fewer may be a distance or a score, which is to be low where the target is high
+NEARLY = 0.01  # of the way to the mean: a logarithm of no error at all is infinite
+SAME = 1e-4  # of a loss: then it takes no notice of the answers' scale
+
+
+def answer_losses(subject: KerasSubject) -> AnswerLosses | None:
+    """Compute the loss of right answers, of one answer for all, and of the model's; None where that says nothing.
+
+    Only for a loss with code of the script's, that can be run without being noticed, of one output with the shape
+    of its target.
+    """
+    loss, target = subject.model.loss, subject.target
+    if target is None or subject.weighted or not _is_own(loss):
+        return None
+    with own_run(), own_warnings_ignored():
+        try:
+            answers = subject.ask(subject.inputs).main
+            return _compared(loss, target.astype(np.float32), answers)
+        except (OutOfTime, Unclear):
+            return None
+        except Exception:  # of the loss, which may want another dtype or a part of the model
+            return None
+
+
+def _compared(loss: Any, target: Array, answers: Array) -> AnswerLosses | None:
+    shape = target.shape
+    if shape != answers.shape or int(np.prod(shape[1:])) < NUMBERS or not np.isfinite(target).all():
+        return None
+    mean = np.broadcast_to(target.mean(axis=0), shape)
+    if np.allclose(mean, target):
+        return None
+
+    def of(values: Array) -> float:
+        return float(tf.reduce_mean(loss(tf.constant(target), tf.constant(values, tf.float32))))
+
+    right = (1 - NEARLY) * target + NEARLY * mean
+    found = of(right), of(mean), of(answers)
+    if not np.isfinite(found).all():
+        return None
+    return AnswerLosses(
+        name=getattr(loss, "__name__", type(loss).__name__),
+        right=found[0],
+        constant=found[1],
+        reached=found[2],
+        in_unit_range=bool(target.min() >= 0 and target.max() <= 1) and target.ndim > 2,
+        scale_free=abs(of(2 * right) - found[0]) < SAME * abs(found[0]) + SAME,
+    )
+
+
+def _is_own(loss: Any) -> bool:
+    """Whether a loss is code of the script's that nobody notices to be run."""
+    if isinstance(loss, keras.losses.Loss):
+        call = type(loss).call
+        if is_library(call, TRUSTED):
+            return False
+        return Reading(libraries=TRUSTED, effects=WRITES).objection(call.__get__(loss), "the loss", True) is None
+    if not isinstance(loss, FunctionType) or is_library(loss, TRUSTED):
+        return False
+    return Reading(libraries=TRUSTED, effects=WRITES).objection(loss, "the loss") is None

@@ -1,0 +1,95 @@
+"""Decides from a model's answers whether it is a linear function, up to its last activation. NumPy only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from diagnostics.facts.pipeline import Array
+
+# Places on the line through two examples: between them, and beyond. A ReLU that is on for both is off somewhere.
+FARTHER = (3.0, -2.0, 8.0, -7.0)
+FACTOR = 1000.0  # of the first layer's weights: a tanh that is as good as linear near 0 is not beyond
+ROUNDING = 1e-3  # of how far the answers to two examples lie apart, in float32
+CLEAR = 1e-3  # of the answers' size: no less must they lie apart
+STEEP = 6.0  # a logit from which on float32 holds too little of 1 - p
+ENOUGH = 4  # numbers to compare
+ASKED = 2  # places beyond the examples at which there must be as many
+DOUBLE = 0.01  # how far a factor may be from 2
+
+Undo = Callable[[Array], Array]
+"""Undoes the last activation of answers (examples, ...); numbers that hold too little of it become NaN."""
+
+
+def as_linear(ask: Callable[[float], Array]) -> Undo | None:
+    """Return what makes the answers change in proportion along a line; None if nothing does.
+
+    Args:
+        ask: takes a place, 0 for one example and 1 for another, and returns the answers (examples, ...).
+    """
+    answers, found = {place: ask(place) for place in (0.0, 1.0)}, None
+    for places in ((0.5,), FARTHER):
+        answers |= {place: ask(place) for place in places}
+        if not all(np.isfinite(values).all() for values in answers.values()):
+            return None
+        candidates = _undoing(np.stack(list(answers.values())))
+        found = next((undo for undo in candidates if _is_linear(answers, undo)), None)
+        if found is None:
+            return None
+    return found
+
+
+def spread(first: Array, second: Array, undo: Undo) -> float:
+    """Return how far two answers lie apart, before their last activation; NaN if not known."""
+    step = undo(second) - undo(first)
+    step = step[np.isfinite(step)]
+    return float(np.sqrt(np.square(step).mean())) if step.size >= ENOUGH else float("nan")
+
+
+def is_double(one: float, other: float) -> bool:
+    """Whether the second number is twice the first, up to rounding."""
+    return bool(one > 0 and abs(other / one - 2) < DOUBLE)
+
+
+def _is_linear(answers: dict[float, Array], undo: Undo) -> bool:
+    one, step = undo(answers[0.0]), undo(answers[1.0]) - undo(answers[0.0])
+    usable = np.isfinite(step)
+    if usable.sum() < ENOUGH:
+        return False
+    size = float(np.sqrt(np.square(step[usable]).mean()))
+    if not size > CLEAR * float(np.sqrt(np.square(one[usable]).mean())):
+        return False
+    beyond = 0
+    for place, values in answers.items():
+        difference = np.abs(undo(values) - (one + place * step))
+        difference = difference[np.isfinite(difference)]
+        if difference.size >= ENOUGH:
+            beyond += place in FARTHER
+            if difference.max() > ROUNDING * size * max(1.0, abs(place)):
+                return False
+    return beyond >= ASKED or not any(place in answers for place in FARTHER)
+
+
+def _undoing(answers: Array) -> list[Undo]:
+    """Return what may undo the last activation of answers (places, examples, ...)."""
+    found: list[Undo] = [lambda values: values]
+    several = answers.ndim > 2 and answers.shape[-1] > 1
+    if several and answers.max() <= 0 and np.allclose(np.exp(answers).sum(-1), 1, atol=1e-4):
+        found.append(lambda values: values - values[..., :1])
+    elif answers.min() >= 0 and answers.max() <= 1:
+        found.append(_log_ratios if several and np.allclose(answers.sum(-1), 1, atol=1e-4) else _logits)
+    return found
+
+
+def _log_ratios(values: Array) -> Array:
+    logs = np.log(np.maximum(values, 1e-30))
+    ratios = logs - logs[..., :1]
+    ratios[..., 0] = np.nan  # always 0
+    return np.asarray(np.where((np.abs(ratios) < STEEP) & (logs[..., :1] > -STEEP), ratios, np.nan))
+
+
+def _logits(values: Array) -> Array:
+    inside = np.clip(values, 1e-7, 1 - 1e-7)
+    logits = np.log(inside) - np.log1p(-inside)
+    return np.asarray(np.where(np.abs(logits) < STEEP, logits, np.nan))

@@ -1,0 +1,63 @@
+"""See `DroppedAnswers`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.dependence import DependenceFacts
+
+LEAST = 0.02  # of the answers: a dropout of less does little harm
+
+
+class DroppedAnswers(Rule):
+    """A dropout after the last layer erases a part of the answers in training.
+
+    ## What it does
+    Runs a copy of the model in evaluation mode and twice in training mode, and counts the answers that are exactly
+    0 in training mode alone.
+
+    ## Why it is bad
+    The loss compares targets with answers of which some were replaced by 0 at random, and the others were scaled
+    up. No weights can make an erased answer right: the training loss stays high, the gradient is noise, and the
+    probabilities of the trained model are off. Dropout belongs between hidden layers.
+
+    ## Example
+    ```python
+    model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10), nn.Dropout(0.5))
+    ```
+
+    ## Instead
+    ```python
+    model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 10))
+    ```
+
+    ## Thresholds
+    In both runs at least 2% of the answers, our choice, and none in evaluation mode. The target of the loss must
+    be known: what a model hands to another as features may be dropped.
+
+    ## Known problems
+    Answers that are dropped on purpose are reported, and a dropout that does not write zeros is not.
+
+    ## Sources
+    Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (2014), which drops
+    inputs and hidden units.
+    """
+
+    severity = "warning"
+    causes = ("initial-loss-off", "loss-oscillation")
+
+    @check
+    def from_answers(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare the zeros among the answers in both modes."""
+        dropped = dependence.dropped
+        if dropped is None:
+            raise NotApplicable("needs a copy of the model, and the target that its answers are compared with")
+        if dropped < LEAST:
+            return None
+        return self.found(
+            f"In training mode {dropped:.0%} of the model's answers are exactly 0, and in evaluation mode none is: "
+            "a dropout stands after the last layer. It erases answers at random before the loss sees them, and "
+            "scales up the others.",
+            fix="take out the dropout after the last layer; it belongs between the hidden layers",
+            evidence={"dropped": dropped},
+        )

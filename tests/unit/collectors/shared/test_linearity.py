@@ -1,0 +1,63 @@
+"""Unit tests of what is linear along a line, with functions written out."""
+
+import numpy as np
+import pytest
+
+from diagnostics.collectors.shared.linearity import as_linear, is_double, spread
+
+RANDOM = np.random.default_rng(0)
+ONE, OTHER = RANDOM.normal(size=(2, 7, 5))
+WEIGHTS = RANDOM.normal(size=(5, 4)) / 3
+
+
+def along(function):
+    return as_linear(lambda place: function((ONE + place * (OTHER - ONE)) @ WEIGHTS + 0.3))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    return np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        lambda x: x,
+        lambda x: x[:, 0],
+        lambda x: sigmoid(x[:, :1] / 4),
+        lambda x: softmax(x / 4),
+        lambda x: np.log(softmax(x / 4)),
+    ],
+    ids=["none", "one number", "sigmoid", "softmax", "log softmax"],
+)
+def test_linear_up_to_the_last_activation(last):
+    assert along(last) is not None
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.maximum(x, 0),
+        lambda x: np.maximum(x + 8, 0),
+        np.tanh,
+        np.square,
+        lambda x: softmax(np.maximum(x, 0)),
+        lambda x: 0 * x + 2,
+        lambda x: x + np.nan,
+    ],
+    ids=["relu", "relu that is on for the examples", "tanh", "square", "relu and softmax", "constant", "NaN"],
+)
+def test_not_linear(function):
+    assert along(function) is None
+
+
+def test_spread_doubles_with_the_weights():
+    undo = along(lambda x: sigmoid(x / 4))
+    at = [[sigmoid(factor * rows @ WEIGHTS / 4) for rows in (ONE, OTHER)] for factor in (1, 2, 3)]
+    first, second, third = (spread(*pair, undo) for pair in at)
+    assert is_double(first, second)
+    assert not is_double(first, third)
+    assert not is_double(0.0, 0.0)
