@@ -55,8 +55,8 @@ class DroppedAnswers(Rule):
         if dropped < LEAST:
             return None
         return self.found(
-            f"In training mode {dropped:.0%} of the model's answers are exactly 0, and in evaluation mode none is: "
-            "a dropout stands after the last layer. It erases answers at random before the loss sees them, "
+            f"In training mode {dropped:.0%} of the model's answers are exactly 0, and in evaluation mode none "
+            "is: a dropout stands after the last layer. It erases answers at random before the loss sees them, "
             "and scales up the others.",
             fix="take out the dropout after the last layer; it belongs between the hidden layers",
             evidence={"dropped": dropped},

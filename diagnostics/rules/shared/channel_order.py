@@ -6,7 +6,7 @@ import numpy as np
 
 from diagnostics.facts.inputs import Array, InputSample
 
-SAME = 3.5  # standard errors within which a channel is taken for another
+SAME = 4.0  # standard errors within which a channel is taken for another
 ELSEWHERE = 10.0  # standard errors from the channel in its own place
 PLAIN = 0.25  # of a standard deviation, or of the spread: the least difference that matters
 LEAST = 2  # channels that moved
@@ -45,8 +45,9 @@ def other_order(training: InputSample, evaluation: InputSample) -> list[int] | N
 
 
 def _rows(sample: InputSample) -> Array:
-    """Return one number for each row and channel, float64 (rows, channels)."""
+    """Return one number for each different row and channel, float64 (rows, channels)."""
     values = np.concatenate([batch.mean(axis=2, dtype=np.float64) for batch in sample.batches])
+    values = np.unique(values, axis=0)  # the rows of an evaluation come again after each epoch, and tell no more
     return values - values.mean(axis=1, keepdims=True) if sample.positional else values
 
 

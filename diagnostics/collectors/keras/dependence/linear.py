@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.shared.linearity import FACTOR, as_linear, is_double, spread
+from diagnostics.collectors.shared.dependence.linearity import FACTOR, as_linear, is_double, spread
 from diagnostics.facts.dependence import LinearFacts
 from diagnostics.facts.pipeline import Array
 
@@ -40,7 +40,7 @@ def find_linear(subject: KerasSubject, size: int) -> LinearFacts | None:
         raise Unclear("there are many layers")
     one = whole[:size]
     other = whole[size : 2 * size] if len(whole) >= 2 * size else np.roll(one, -1, axis=0)
-    start = subject.other_values(NOISE)
+    start = subject.values()
 
     def ask(place: float, *factors: tuple[int, float]) -> Array:
         values = list(start)
@@ -49,6 +49,9 @@ def find_linear(subject: KerasSubject, size: int) -> LinearFacts | None:
         moved = (one + place * (other - one)).astype(whole.dtype)
         return subject.ask({name: moved}, values=values).main.astype(np.float64)
 
+    if as_linear(ask) is None:
+        return None
+    start = subject.other_values(NOISE)  # opens a gate that starts at zero
     numbers = [number for _, number, _ in kernels]
     ends = (numbers[0], FACTOR), (numbers[-1], 1 / FACTOR)
     undo = as_linear(lambda place: ask(place, *ends))

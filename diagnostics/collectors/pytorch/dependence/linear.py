@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from diagnostics.collectors.shared.linearity import FACTOR, as_linear, is_double, spread
+from diagnostics.collectors.shared.dependence.linearity import FACTOR, as_linear, is_double, spread
 from diagnostics.facts.dependence import LinearFacts
 from diagnostics.facts.pipeline import Array
 
@@ -42,8 +42,10 @@ def find_linear(subject: Subject, axis: Axis) -> LinearFacts | None:
         answer: Array = subject.ask({name: one + place * (other - one)}).main.double().numpy()
         return answer
 
+    if as_linear(ask) is None:
+        return None
     with restored(subject.model):
-        add_noise(subject.model)
+        add_noise(subject.model)  # opens a gate that starts at zero
         paths = list(layers)
         with _scaled(layers[paths[0]], FACTOR), _scaled(layers[paths[-1]], 1 / FACTOR):
             undo = as_linear(ask)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.shared.linearity import as_linear, is_double, spread
+from diagnostics.collectors.shared.dependence.linearity import as_linear, is_double, spread
 
 RANDOM = np.random.default_rng(0)
 ONE, OTHER = RANDOM.normal(size=(2, 7, 5))

@@ -125,8 +125,8 @@ class TestAnotherOrder:
         assert finding.alternatives == ("tables: test = test[train.columns], before the values are taken",)
 
     def test_of_two_columns(self):
-        finding = judge(patients(), [batch[:, [0, 2, 1, 3, 4, 5]] for batch in patients(300)], size=6)
-        assert "of evaluation, number 1 looks like number 2 and number 2 looks like number 1 of" in finding.message
+        finding = judge(patients(), [batch[:, [3, 1, 2, 0, 4, 5]] for batch in patients(300)], size=6)
+        assert "of evaluation, number 0 looks like number 3 and number 3 looks like number 0 of" in finding.message
 
     def test_of_colours(self):
         evaluation = [batch[:, ::-1] for batch in photographs()]

@@ -23,7 +23,8 @@ def facts(narrowest=16, inputs=2, outputs=1, layers=LAYERS):
 def course(ended, fit=RADIAL, kind="mean_squared_error", steps=300):
     at = np.arange(steps)
     losses = LossHistory(steps=at, values=np.full(steps, float(ended)))
-    history = StepHistory(**{**dict.fromkeys(StepHistory.__dataclass_fields__), "total_steps": steps, "steps": at})
+    ones = np.ones(steps, np.int64)
+    history = StepHistory(steps, at, np.full((steps, 1), 0.1), ones, ones, ones, at.astype(np.uint64), 16 * ones)
     targets = TargetHistory(kind, at, losses.values, np.ones(steps), 600, 1, fit)
     return {"steps": history, "losses": losses, "targets": targets}
 

@@ -1,0 +1,1 @@
+"""What the dependence measurements of several frameworks share."""
