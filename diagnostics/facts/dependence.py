@@ -139,8 +139,8 @@ class LinearFacts:
     """A model whose answers are a linear function of its input, up to a sigmoid or a softmax at the end.
 
     Attributes:
-        layers: those that follow each other, at least two, in the order in which they run: doubling the weights of
-            any of them doubles how far answers lie apart.
+        layers: those that follow each other, at least two, in the order in which they run: halving the weights of
+            any of them halves how far answers lie apart.
         narrowest: the least number of outputs of any of them.
         inputs: numbers in an example.
         outputs: of the last of these layers.

@@ -21,8 +21,8 @@ class MissingActivation(Rule):
 
     ## What it does
     Runs a copy of the model on points of a line through two examples, inside and far outside: the answers of a
-    linear model change in proportion. A sigmoid or a softmax at the end is undone first. Then it doubles the
-    weights of each layer: where that doubles the distance between answers, the layer is one of a row.
+    linear model change in proportion. A sigmoid or a softmax at the end is undone first. Then it halves the
+    weights of each layer: where that halves the distance between answers, the layer is one of a row.
 
     ## Why it is bad
     A linear function of a linear function is linear. Layers in a row without an activation can do no more than one

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.shared.dependence.linearity import FACTOR, as_linear, is_double, spread
+from diagnostics.collectors.shared.dependence.linearity import FACTOR, as_linear, is_half
 from diagnostics.facts.dependence import LinearFacts
 from diagnostics.facts.pipeline import Array
 
@@ -57,12 +58,11 @@ def find_linear(subject: KerasSubject, size: int) -> LinearFacts | None:
     undo = as_linear(lambda place: ask(place, *ends))
     if undo is None:
         return None
-    apart = spread(ask(0.0), ask(1.0), undo)
-    in_a_row = [
-        (shown, width)
-        for shown, number, width in kernels
-        if is_double(apart, spread(ask(0.0, (number, 2.0)), ask(1.0, (number, 2.0)), undo))
-    ]
+
+    def halved(number: int) -> Callable[[float], Array]:
+        return lambda place: ask(place, (number, 0.5))
+
+    in_a_row = [(shown, width) for shown, number, width in kernels if is_half(ask, halved(number), undo)]
     if len(in_a_row) < 2:
         return None
     widths = [width for _, width in in_a_row]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from diagnostics.collectors.shared.dependence.linearity import FACTOR, as_linear, is_double, spread
+from diagnostics.collectors.shared.dependence.linearity import FACTOR, as_linear, is_half
 from diagnostics.facts.dependence import LinearFacts
 from diagnostics.facts.pipeline import Array
 
@@ -51,12 +51,15 @@ def find_linear(subject: Subject, axis: Axis) -> LinearFacts | None:
             undo = as_linear(ask)
         if undo is None:
             return None
-        apart = spread(ask(0.0), ask(1.0), undo)
-        in_a_row = []
-        for path in paths:
-            with _scaled(layers[path], 2.0):
-                if is_double(apart, spread(ask(0.0), ask(1.0), undo)):
-                    in_a_row.append(path)
+
+        def halved(path: str) -> Callable[[float], Array]:
+            def ask_again(place: float) -> Array:
+                with _scaled(layers[path], 0.5):
+                    return ask(place)
+
+            return ask_again
+
+        in_a_row = [path for path in paths if is_half(ask, halved(path), undo)]
     if len(in_a_row) < 2:
         return None
     widths = [_outputs(layers[path]) for path in in_a_row]

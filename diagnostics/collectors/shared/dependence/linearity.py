@@ -16,7 +16,8 @@ CLEAR = 1e-3  # of the answers' size: no less must they lie apart
 STEEP = 6.0  # a logit from which on float32 holds too little of 1 - p
 ENOUGH = 4  # numbers to compare
 ASKED = 2  # places beyond the examples at which there must be as many
-DOUBLE = 0.01  # how far a factor may be from 2
+EDGE = 1e-5  # by which rounding takes a probability over 1
+HALF = 0.005  # how far a factor may be from 1/2
 
 Undo = Callable[[Array], Array]
 """Undoes the last activation of answers (examples, ...); numbers that hold too little of it become NaN."""
@@ -40,16 +41,20 @@ def as_linear(ask: Callable[[float], Array]) -> Undo | None:
     return found
 
 
-def spread(first: Array, second: Array, undo: Undo) -> float:
-    """Return how far two answers lie apart, before their last activation; NaN if not known."""
-    step = undo(second) - undo(first)
-    step = step[np.isfinite(step)]
-    return float(np.sqrt(np.square(step).mean())) if step.size >= ENOUGH else float("nan")
+def is_half(ask: Callable[[float], Array], halved: Callable[[float], Array], undo: Undo) -> bool:
+    """Whether the answers to two examples lie half as far apart with other weights, up to rounding.
 
-
-def is_double(one: float, other: float) -> bool:
-    """Whether the second number is twice the first, up to rounding."""
-    return bool(one > 0 and abs(other / one - 2) < DOUBLE)
+    Args:
+        ask: as in `as_linear`.
+        halved: the same with the other weights.
+        undo: what `as_linear` returned.
+    """
+    one, other = (undo(asked(1.0)) - undo(asked(0.0)) for asked in (ask, halved))
+    known = np.isfinite(one) & np.isfinite(other)
+    if known.sum() < ENOUGH:
+        return False
+    whole, half = (float(np.square(step[known]).sum()) for step in (one, other))
+    return whole > 0 and abs(float(np.sqrt(half / whole)) - 0.5) < HALF
 
 
 def _is_linear(answers: dict[float, Array], undo: Undo) -> bool:
@@ -75,9 +80,9 @@ def _undoing(answers: Array) -> list[Undo]:
     """Return what may undo the last activation of answers (places, examples, ...)."""
     found: list[Undo] = [lambda values: values]
     several = answers.ndim > 2 and answers.shape[-1] > 1
-    if several and answers.max() <= 0 and np.allclose(np.exp(answers).sum(-1), 1, atol=1e-4):
+    if several and answers.max() <= EDGE and np.allclose(np.exp(answers).sum(-1), 1, atol=1e-4):
         found.append(lambda values: values - values[..., :1])
-    elif answers.min() >= 0 and answers.max() <= 1:
+    elif answers.min() >= 0 and answers.max() <= 1 + EDGE:
         found.append(_log_ratios if several and np.allclose(answers.sum(-1), 1, atol=1e-4) else _logits)
     return found
 

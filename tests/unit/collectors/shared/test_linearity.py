@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.shared.dependence.linearity import as_linear, is_double, spread
+from diagnostics.collectors.shared.dependence.linearity import as_linear, is_half
 
 RANDOM = np.random.default_rng(0)
 ONE, OTHER = RANDOM.normal(size=(2, 7, 5))
@@ -54,10 +54,12 @@ def test_not_linear(function):
     assert along(function) is None
 
 
-def test_spread_doubles_with_the_weights():
-    undo = along(lambda x: sigmoid(x / 4))
-    at = [[sigmoid(factor * rows @ WEIGHTS / 4) for rows in (ONE, OTHER)] for factor in (1, 2, 3)]
-    first, second, third = (spread(*pair, undo) for pair in at)
-    assert is_double(first, second)
-    assert not is_double(first, third)
-    assert not is_double(0.0, 0.0)
+@pytest.mark.parametrize("steep", [0.25, 1.0, 2.0])
+def test_half_the_weights_bring_half_the_distance(steep):
+    def of(factor):
+        return lambda place: sigmoid(factor * steep * ((ONE + place * (OTHER - ONE)) @ WEIGHTS) + 0.3)
+
+    undo = as_linear(of(1.0))
+    assert is_half(of(1.0), of(0.5), undo)
+    assert not is_half(of(1.0), of(0.4), undo)
+    assert not is_half(of(1.0), of(1.0), undo)
