@@ -1,0 +1,31 @@
+"""Gradients are accumulated over 10 batches, an epoch has 25: what is left goes on in the next."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(3)
+ACCUMULATION_STEPS = 10
+x = torch.randn(800, 3, 8, 8)
+y = (x[:, 0].mean((1, 2)) > x[:, 1].mean((1, 2))).long()
+loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
+model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 2))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+
+def train_one_epoch(epoch):
+    model.train()
+    total = 0.0
+    for i, (images, targets) in enumerate(loader, epoch * len(loader)):
+        loss = F.cross_entropy(model(images), targets) / ACCUMULATION_STEPS
+        loss.backward()
+        total += loss.item() * ACCUMULATION_STEPS
+        if (i + 1) % ACCUMULATION_STEPS == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+    print(f"Epoch [{epoch}] loss {total / len(loader):.4f}")
+
+
+for epoch in range(40):
+    train_one_epoch(epoch)
