@@ -62,7 +62,7 @@ def test_names_an_input_that_no_answer_depends_on():
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_leaves_model_and_randomness_alone_and_goes_on(closed):
-    model = mlp(nn.Dropout(0.2))
+    model = nn.Sequential(nn.Dropout(0.2), *mlp())
     watch = trained(model, (6,)) if closed else diagnostics.watch(model, torch.optim.SGD(model.parameters(), 0.1))
     if not closed:
         nn.functional.cross_entropy(model(torch.randn(16, 6)), torch.arange(16) % 3).backward()
