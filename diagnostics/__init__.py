@@ -3,9 +3,11 @@
 report = diagnostics.examine(trainer)                             # Hugging Face Trainer, before train()
 report = diagnostics.examine(model, loader, loss_fn, optimizer)   # plain PyTorch
 report = diagnostics.examine(model, dataset)                      # Keras on TensorFlow, compiled
+report = diagnostics.examine(module, loader)                      # a LightningModule
 with diagnostics.watch(model, optimizer) as watch: ...            # plain PyTorch, while training
 trainer.add_callback(diagnostics.TrainerCallback())               # the same for a Trainer
 model.fit(dataset, callbacks=[diagnostics.KerasCallback()])       # and for Keras
+trainer = Trainer(callbacks=[diagnostics.LightningCallback()])    # and for Lightning
 x = diagnostics.probe(x, "after attention")                       # a tensor inside a watched forward
 report = diagnostics.explain(exception)                           # after an exception
 search = diagnostics.largest_batch(step)                          # the largest batch that fits
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from .api.checks.gradients import GradientChecks as GradientChecks
     from .api.checks.loaders import LoaderChecks as LoaderChecks
     from .api.keras_callback import KerasCallback as KerasCallback
+    from .api.stacks.lightning import LightningCallback as LightningCallback
     from .api.trainer_callback import TrainerCallback as TrainerCallback
 
 __all__ = [
@@ -69,6 +72,7 @@ __all__ = [
 _LAZY = {
     "GradientChecks": "checks.gradients",
     "KerasCallback": "keras_callback",
+    "LightningCallback": "stacks.lightning",
     "LoaderChecks": "checks.loaders",
     "TrainerCallback": "trainer_callback",
     "compare": "checks.compare",

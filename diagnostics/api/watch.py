@@ -285,7 +285,13 @@ def _check_model(model: Any) -> None:
             "trainer.add_callback(diagnostics.TrainerCallback()) before train()."
         )
     from diagnostics.collectors.keras.examine.build import is_keras_model
+    from diagnostics.collectors.lightning.kinds import is_trainer
 
+    if is_trainer(model):
+        raise InvalidInput(
+            "watch() was given a Lightning Trainer. It is watched by a callback: "
+            "Trainer(callbacks=[diagnostics.LightningCallback()])."
+        )
     if is_keras_model(model):
         raise InvalidInput(
             f"watch() was given the Keras model {type(model).__name__}. Keras is watched by a callback: "

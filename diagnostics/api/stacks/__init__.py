@@ -1,0 +1,1 @@
+"""Callbacks of stacks that train PyTorch models in a loop of their own."""

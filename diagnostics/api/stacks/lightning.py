@@ -1,0 +1,217 @@
+"""Watches a Lightning `Trainer` through a callback, as `watch` does a loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from diagnostics.api.watch import Watch, check_fixed_batch, check_rhythm, check_traced, watch
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.lightning.called import FirstCall, part_of
+from diagnostics.collectors.lightning.closures import measured_after_closure
+from diagnostics.collectors.lightning.kinds import PACKAGES, imported
+from diagnostics.collectors.lightning.losses import StepLosses, ValidationLoss
+from diagnostics.fixed_batch import FixedBatch
+from diagnostics.report.build import finished, judged_as_a_whole
+from diagnostics.report.loggers import check_logger
+from diagnostics.report.report import Report
+
+
+def _callbacks() -> tuple[type, ...]:
+    """Return the base class of each Lightning that is imported; import the one that is installed if none is."""
+    packages = imported()
+    for name in () if packages else PACKAGES:
+        try:
+            packages = [importlib.import_module(name)]
+            break
+        except ModuleNotFoundError as error:
+            if error.name is None or not name.startswith(error.name):
+                raise
+    if not packages:
+        raise ModuleNotFoundError(
+            "diagnostics.LightningCallback needs Lightning, and neither lightning nor pytorch_lightning is "
+            "installed: pip install lightning"
+        )
+    return tuple(package.Callback for package in packages)
+
+
+_Callback: Any = type("Callback", _callbacks(), {})
+
+
+class LightningCallback(_Callback):  # type: ignore[misc]
+    """Watch a Lightning Trainer train, and report at which step, in which layer and why it went wrong; see `watch`.
+
+    callback = diagnostics.LightningCallback()
+    trainer = lightning.Trainer(callbacks=[callback])
+    trainer.fit(module, loader)
+    print(callback.report())
+
+    It changes no result and ends no run: its own errors are lines in the report, nothing is left on the module, and
+    checkpoints hold nothing of it. It takes the Callback class of `lightning.pytorch` or of `pytorch_lightning`,
+    whichever is imported. A step is a step of the optimizer, counted from 0 where `fit` begins; its loss is the mean
+    over its batches of what `training_step` returns. The sanity check is not watched. With several processes each
+    watches its own share.
+
+    With manual optimization the loss is that of the one backward pass of `training_step`, or what it returns; of
+    several passes, as a GAN has them, no loss is judged. Not covered: forward passes of a module under
+    `torch.compile`, and optimizers without PyTorch's hooks, such as those of DeepSpeed.
+
+    Args:
+        every: steps between two reads from the device, as for `watch`.
+        stop_after: steps after which to stop watching. Training goes on.
+        quiet: never print. Otherwise a report with an error or a warning goes to stderr when training ends, by an
+            exception too, in the main process.
+        trace_steps: steps in which every module call is recorded, as for `watch`.
+        logger: also receives the recorded values, in the main process, as for `watch`.
+        fixed_batch, histograms: what is shown over time, as for `watch`.
+
+    Raises:
+        InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, `logger` is not a logger, or
+            `fixed_batch` is not a `FixedBatch`.
+    """
+
+    def __init__(
+        self,
+        every: int = 20,
+        stop_after: int | None = None,
+        quiet: bool = False,
+        trace_steps: Iterable[int] = (),
+        logger: Any = None,
+        fixed_batch: FixedBatch | None = None,
+        histograms: bool = False,
+    ) -> None:
+        super().__init__()
+        check_rhythm("LightningCallback", every, stop_after)
+        check_logger("LightningCallback", logger)
+        check_fixed_batch("LightningCallback", fixed_batch)
+        traced = check_traced("LightningCallback", trace_steps)
+        self._watched = {"every": every, "stop_after": stop_after, "trace_steps": traced}
+        self._watched |= {"logger": logger, "fixed_batch": fixed_batch, "histograms": histograms}
+        self._quiet = quiet
+        self._watch: Watch | None = None
+        self._first: FirstCall | None = None
+        self._trains = False
+        self._why_not = "no training has begun in this process"
+        self._guard = FaultGuard(message="watching the Trainer failed ({part}): {fault}")
+        self._safely = self._guard.run
+        self._losses, self._validation = StepLosses(), ValidationLoss()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the arguments alone: a copy, as one for another process, has watched nothing."""
+        return {**self._watched, "quiet": self._quiet}
+
+    def __setstate__(self, arguments: dict[str, Any]) -> None:
+        """Make the callback anew."""
+        self.__init__(**arguments)  # type: ignore[misc]
+
+    def report(self) -> Report:
+        """Say what was seen so far, at any time. Reads what is still on the device."""
+        return finished(judged_as_a_whole(self._report()))
+
+    def _report(self) -> Report:
+        watched = self._watch
+        report = watched._report() if watched is not None else Report(f"watched nothing: {self._why_not}")
+        return dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
+
+    # Lightning's events.
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin to watch."""
+        self._safely("beginning", self._begin, trainer, pl_module)
+
+    def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
+        """Take the loss of a module that runs its backward passes itself."""
+        if self._trains and not pl_module.automatic_optimization:
+            self._safely("loss", self._losses.backward, loss)
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, *_: Any
+    ) -> None:
+        """Take the loss of the batch."""
+        if self._trains:
+            self._safely("loss", self._batch_ends, trainer, pl_module, outputs)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Take the loss of an evaluation, but for that of the sanity check."""
+        if self._trains and not trainer.sanity_checking:
+            self._safely("evaluation", self._evaluated, trainer)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Take the hooks off, and say what was wrong."""
+        self._safely("end", self._end, trainer)
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Do the same where an exception ends the training."""
+        self._safely("end", self._end, trainer)
+
+    # What is done at them.
+
+    def _begin(self, trainer: Any, module: Any) -> None:
+        self._close()
+        self._watch, self._trains = None, False
+        self._guard.faults.clear()
+        self._losses, self._validation = StepLosses(), ValidationLoss()
+        optimizers = list(trainer.optimizers)
+        if not optimizers or type(optimizers[0]).__name__ == "_MockOptimizer":
+            self._why_not = "configure_optimizers returned None, so that Lightning steps no optimizer"
+            return
+        unhooked = [one for one in optimizers if not hasattr(one, "register_step_pre_hook")]
+        if unhooked:
+            self._why_not = f"its optimizer, {type(unhooked[0]).__name__}, has no hooks to watch its steps by"
+            return
+        self._trains = True
+        begin = functools.partial(self._safely, "beginning", self._watch_part, trainer, optimizers)
+        wrapped = trainer.model is not None and trainer.model is not module
+        if getattr(module, "_compiler_ctx", None) is not None:
+            begin(part_of(module, "", module, hooked=False))
+            if self._watch is not None:
+                self._watch._probe.uncovered["forward passes"] = "the module is compiled by torch.compile"
+        elif len(optimizers) > 1:  # several parts take turns, and some may be frozen meanwhile
+            begin(part_of(module, "", module) if wrapped else module)
+        else:
+            self._first = FirstCall(module, wrapped, begin)
+
+    def _watch_part(self, trainer: Any, optimizers: list[Any], part: Any) -> None:
+        options = self._watched if trainer.is_global_zero else {**self._watched, "logger": None}
+        watching = watch(part, [measured_after_closure(one) for one in optimizers], **options)
+        resumed = f", from its step {trainer.global_step} on, which counts as 0" if trainer.global_step else ""
+        watching._name += f" with a Lightning Trainer{resumed}"
+        self._watch = watching
+
+    def _batch_ends(self, trainer: Any, module: Any, outputs: Any) -> None:
+        if self._first is not None:
+            self._first.none_was_seen()
+            self._first = None
+        accumulated = trainer.accumulate_grad_batches if module.automatic_optimization else 1
+        why_not = self._losses.batch_ends(outputs, module.automatic_optimization, accumulated)
+        if self._watch is None:
+            return
+        if why_not:
+            self._watch._probe.uncovered["loss"] = why_not
+        over, loss = self._losses.of_step(self._watch._probe.steps, accumulated)
+        if over:
+            self._watch.step(loss)
+
+    def _evaluated(self, trainer: Any) -> None:
+        loss = self._validation.among(trainer.callback_metrics)
+        if loss is not None and self._watch is not None:
+            self._watch.evaluated(loss)
+
+    def _end(self, trainer: Any) -> None:
+        if not self._trains:
+            return
+        self._close()
+        if not self._quiet and trainer.is_global_zero and not (report := self.report()).ok:
+            print(report, file=sys.stderr)
+
+    def _close(self) -> None:
+        self._trains = False
+        if self._first is not None:
+            self._first.close()
+            self._first = None
+        if self._watch is not None:
+            self._watch.close()
