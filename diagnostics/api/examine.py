@@ -35,19 +35,24 @@ def examine(
         report = diagnostics.examine(trainer)
         report = diagnostics.examine(model, loader, loss_fn, optimizer)
         report = diagnostics.examine(keras_model, dataset)
+        report = diagnostics.examine(lightning_module, loader)  # or a LightningDataModule
         report.raise_if("error")
 
     Args:
-        target: a `transformers.Trainer`, a `torch.nn.Module`, or a compiled `keras.Model` on TensorFlow.
+        target: a `transformers.Trainer`, a `torch.nn.Module`, a compiled `keras.Model` on TensorFlow, or a
+            `LightningModule`, whose `training_step` and `configure_optimizers` are called on copies; what it logs
+            goes nowhere. With manual optimization only its data and optimizers are judged.
         loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches.
             A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
             model: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays ``(x, y)`` or ``(x, y, sample_weight)``,
             or a list of batches. A dataset made by `from_generator` is refused, because reading it may remove rows
-            from training. Pass some of its batches, ``list(dataset.take(4))``, if it starts anew each time.
+            from training. Pass some of its batches, ``list(dataset.take(4))``, if it starts anew each time. For a
+            LightningModule: a loader; a `LightningDataModule`, a copy of which prepares its data and is set up as
+            by `fit`; or None where the module has its own `train_dataloader`.
         loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.
         optimizer: for a module: read, never stepped. None: its rules are not judged.
         evaluation: the evaluation data, of the same kind as `loader`, to compare with the training data. A Trainer
-            has its own.
+            has its own, and so may a LightningDataModule.
         check_reproducible: also run one step twice from the same state and seeds, on copies, and report the first
             difference. PyTorch only.
 
@@ -94,6 +99,17 @@ def pipeline_for(
 
     if is_keras_model(target):
         return keras_pipeline(target, loader, loss_fn, optimizer, evaluation, call=call)
+    from diagnostics.collectors.lightning.kinds import is_datamodule, is_module, is_trainer
+
+    if is_trainer(target):
+        raise InvalidInput(
+            f"{call}() was given a Lightning Trainer. Pass what its fit gets: {call}(module, loader) or "
+            f"{call}(module, datamodule)."
+        )
+    if is_module(target) and loss_fn is None and optimizer is None:
+        from diagnostics.collectors.lightning.pipeline import LightningPipeline
+
+        return LightningPipeline(call, target, loader, evaluation)
     if torch is not None and isinstance(target, torch.nn.Module):
         if loader is None:
             raise InvalidInput(
@@ -122,6 +138,8 @@ def pipeline_for(
 
         return PyTorchPipeline(target, loader, loss_fn, optimizer, evaluation)
     calls = f"{call}(trainer), {call}(model, loader, loss_fn, optimizer) or {call}(model, dataset)"
+    if is_datamodule(target):
+        calls = f"{call}(module, datamodule)"
     raise InvalidInput(
         f"{call}() was given {what(target)}. It takes a Hugging Face Trainer, or a PyTorch model or a compiled "
         f"Keras model with its data: {calls}."

@@ -43,18 +43,18 @@ _Callback: Any = type("Callback", _callbacks(), {})
 
 
 class LightningCallback(_Callback):  # type: ignore[misc]
-    """Watch a Lightning Trainer train, and report at which step, in which layer and why it went wrong; see `watch`.
+    """Watch a Lightning Trainer train, and report at which step, in which layer and why it failed; see `watch`.
 
     callback = diagnostics.LightningCallback()
     trainer = lightning.Trainer(callbacks=[callback])
     trainer.fit(module, loader)
     print(callback.report())
 
-    It changes no result and ends no run: its own errors are lines in the report, nothing is left on the module, and
-    checkpoints hold nothing of it. It takes the Callback class of `lightning.pytorch` or of `pytorch_lightning`,
-    whichever is imported. A step is a step of the optimizer, counted from 0 where `fit` begins; its loss is the mean
-    over its batches of what `training_step` returns. The sanity check is not watched. With several processes each
-    watches its own share.
+    It changes no result and ends no run: its own errors are lines in the report, nothing is left on the module,
+    and checkpoints hold nothing of it. Its base class is that of `lightning.pytorch` or of `pytorch_lightning`,
+    whichever is imported. A step is a step of the optimizer, counted from 0 where `fit` begins; its loss is the
+    mean over its batches of what `training_step` returns. The sanity check is not watched. With several processes
+    each watches its own share.
 
     With manual optimization the loss is that of the one backward pass of `training_step`, or what it returns; of
     several passes, as a GAN has them, no loss is judged. Not covered: forward passes of a module under

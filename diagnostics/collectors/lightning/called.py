@@ -147,7 +147,7 @@ class FirstCall:
         return part_of(self._module, "", self._module) if self._wrapped else self._module
 
     def _subject(self, called: nn.Module) -> nn.Module:
-        """Return the part if it holds all that is trained; else the module, of which other parts are called too."""
+        """Return the part if it holds all that is trained; else the module, which calls others too."""
         if called is self._module or _trainable(self._module) - _trainable(called):
             return self._whole()
         if uncompiled(called) is not called:

@@ -1,0 +1,236 @@
+"""The pipeline of a LightningModule: its own `training_step` and optimizers, on copies."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.pytorch.batch import describe_source, prediction_in, split_batch
+from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
+from diagnostics.collectors.pytorch.losses import recognise_loss
+from diagnostics.collectors.pytorch.model import describe_model
+from diagnostics.collectors.pytorch.optimizer import (
+    OptimizerBuilder,
+    facts_together,
+    full_rate,
+    like,
+    warms_up,
+)
+from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.shared.arrays import describe
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
+from diagnostics.errors import InvalidInput, typed_message
+from diagnostics.facts.pipeline import Fact, ModelFacts
+
+from .bench import TRANSFER, Bench, set_up
+from .data import loaders
+from .kinds import is_datamodule, overrides, package_of
+
+MOST_CALLS = 16  # of parts of the module, whose outputs are kept
+KEEPS_MODES = (2, 2)  # the first version whose fit leaves the modes of the module as they are
+MANUAL = (
+    "the module optimizes by itself (automatic_optimization is False): its training_step runs backward passes and "
+    "steps; watch it while it trains: Trainer(callbacks=[diagnostics.LightningCallback()])"
+)
+
+
+class LightningPipeline(PyTorchPipeline):
+    """`examine(module, loader)`.
+
+    Args:
+        call: the name of the function that was called.
+        module: the user's LightningModule.
+        data: a loader, a LightningDataModule, or None where the module has its own loader.
+        evaluation: a loader of the evaluation data; None where data module or module may have one.
+
+    Raises:
+        InvalidInput: there is no data that can be read, or no module that can be set up.
+    """
+
+    def __init__(self, call: str, module: nn.Module, data: Any = None, evaluation: Any = None) -> None:
+        if not overrides(module, "training_step"):
+            raise InvalidInput(
+                f"{call}() was given the LightningModule {type(module).__name__}, which has no training_step. "
+                f"Define it, or pass the parts: {call}(model, loader, loss_fn, optimizer)."
+            )
+        loader, evaluation, datamodule = loaders(call, module, data, evaluation)
+        super().__init__(_with_layers(call, module, loader, datamodule), loader, None, None, evaluation)
+        source = data if is_datamodule(data) else loader
+        self.name = f"{type(module).__name__} with {describe_source(source)}"
+        self._manual = not module.automatic_optimization
+        self._bench = Bench(module, loader, datamodule)
+        self._outputs: list[Any] = []  # of the parts that training_step called last
+        self._chosen: int | None = None  # which of them the loss is of
+        self._trial: tuple[float | None, OptimizerBuilder | None, bool | None] | None = None
+
+    def model_facts(self) -> ModelFacts:
+        """See `PyTorchPipeline.model_facts`."""
+        version = tuple(int(part) for part in package_of(self.model).__version__.split(".")[:2])
+        training = self.model.training if version >= KEEPS_MODES else None
+        facts = describe_model(self.model, training=training, computes_loss=False)
+        return dataclasses.replace(facts, computes_loss=None)
+
+    def take_batch(self, number: int = 0) -> Any:
+        """Build one batch, as the hooks around its transfer leave it."""
+        batch = super().take_batch(number)
+        if not any(overrides(self.model, name) for name in TRANSFER):
+            return batch
+        with users_code():
+            return self._bench.transferred(copy.deepcopy(self.model), batch)
+
+    def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
+        """Return the loss that `training_step` returns, and the output that it is of."""
+        result = self._step(model, batch)
+        loss = _loss_of(result)
+        if isinstance(loss, Tensor) and loss.numel() == 1:
+            self._chosen = self._of_loss(float(loss.detach()), batch)
+        return loss, self._output()
+
+    def predict(self, model: nn.Module, batch: Any) -> Any:
+        """Return the output of which `training_step` computes the loss."""
+        self._step(model, batch)
+        return self._output()
+
+    def forward(self) -> Iterator[Fact]:
+        """See `Pipeline.forward`."""
+        if self._manual:
+            raise CannotJudge(MANUAL)
+        yield from super().forward()
+
+    def optimizer_step(self) -> Iterator[Fact]:
+        """See `Pipeline.optimizer_step`."""
+        model = self._copy.fresh()
+        with users_code():
+            optimizers = self._bench.configure(model)[0]
+        if not optimizers or type(optimizers[0]).__name__ == "_MockOptimizer":
+            if self._manual:
+                raise CannotJudge("configure_optimizers returned None")
+            raise StageFailed(
+                "configure_optimizers returned None: Lightning trains without an optimizer, and no weight "
+                "changes. Return the optimizer."
+            )
+        yield facts_together(optimizers, model)
+
+    def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
+        """See `PyTorchPipeline.trial_optimizer`."""
+        if self._trial is None:
+            model = copy.deepcopy(self.model)
+            try:
+                optimizers = self._bench.configure(model)[0]
+            except Exception:  # told where the optimizer is examined
+                optimizers = []
+            self._trial = None, None, None
+            if len(optimizers) == 1:
+                self._trial = full_rate(optimizers[0]), like(optimizers[0], model), warms_up(optimizers[0])
+        return self._trial
+
+    def overfit(self) -> Iterator[Fact]:
+        """See `Pipeline.overfit`."""
+        if self._manual:
+            raise CannotJudge("the module optimizes by itself")
+        yield from super().overfit()
+
+    def subsets(self, classes: frozenset[int]) -> Any:
+        """See `Pipeline.subsets`."""
+        if self._manual:
+            raise CannotJudge("the module optimizes by itself")
+        return super().subsets(classes)
+
+    # --- parts ----------------------------------------------------------------------------------------------
+
+    def _step(self, model: nn.Module, batch: Any) -> Any:
+        if self._manual:
+            raise CannotJudge(MANUAL)
+        with _outputs_of_parts(model) as outputs:
+            result = self._bench.training_step(model, batch)
+        self._outputs = outputs
+        return result
+
+    def _of_loss(self, value: float, batch: Any) -> int | None:
+        """Return the place of the output that gives the loss with the target of the batch; None if none does."""
+        target = split_batch(batch)[1]
+        for place, output in reversed(list(enumerate(self._outputs))):
+            prediction = prediction_in(output)
+            if math.isfinite(value) and recognise_loss(value, prediction, target).kind != "other":
+                return place
+        return None
+
+    def _output(self) -> Any:
+        if not self._outputs:
+            return {}
+        place = self._chosen
+        return self._outputs[place if place is not None and place < len(self._outputs) else -1]
+
+
+def _loss_of(result: Any) -> Any:
+    """Pick the loss as Lightning does.
+
+    Raises:
+        StageFailed: there is none, and training would not run, or would change nothing.
+    """
+    if result is None:
+        raise StageFailed(
+            "training_step returned None for the first batch. Lightning skips the backward pass of such a batch, "
+            "and no weight changes. Return the loss."
+        )
+    if not isinstance(result, Mapping):
+        if not isinstance(result, Tensor):
+            raise StageFailed(
+                f"training_step returned {describe(result)}; Lightning takes the loss as a tensor, or a dict with "
+                'it as "loss".'
+            )
+        return result
+    if result.get("loss") is None:
+        raise StageFailed(
+            f'training_step returned a dict without "loss" (its keys: {", ".join(map(str, result)) or "none"}). '
+            'Lightning takes the loss from there: return {"loss": loss, ...}.'
+        )
+    return result["loss"]
+
+
+def _with_layers(call: str, module: nn.Module, loader: Any, datamodule: Any) -> nn.Module:
+    """Return the module, or a copy that has made the layers which it makes when `fit` begins."""
+    if not overrides(module, "setup") and not overrides(module, "configure_model"):
+        return module
+    with own_run(), random_states_kept(module, loader):
+        try:
+            return set_up(copy.deepcopy(module), Bench(module, loader, datamodule))
+        except Exception as error:
+            raise InvalidInput(
+                f"{call}() set up a copy of {type(module).__name__}, as fit would, and that raised "
+                f"{typed_message(error)}. Watch it while it trains: "
+                "Trainer(callbacks=[diagnostics.LightningCallback()])."
+            ) from error
+
+
+@contextmanager
+def _outputs_of_parts(model: nn.Module) -> Iterator[list[Any]]:
+    """Collect the outputs of the parts with parameters that a copy calls, but for what these call themselves."""
+    outputs: list[Any] = []
+    running: list[nn.Module] = []
+
+    def begins(module: nn.Module, _inputs: Any) -> None:
+        running.append(module)
+
+    def ends(module: nn.Module, _inputs: Any, output: Any) -> None:
+        running.pop()
+        if not running and len(outputs) < MOST_CALLS:
+            outputs.append(output)
+
+    handles: list[Any] = []
+    for module in model.modules():
+        if next(module.parameters(), None) is not None:
+            before: Callable[..., Any] = module.register_forward_pre_hook(begins)
+            handles += [before, module.register_forward_hook(ends)]
+    try:
+        yield outputs
+    finally:
+        for handle in handles:
+            handle.remove()
