@@ -23,6 +23,7 @@ ROOT_MODULES = {  # each stands in the place of the layer that it names, or belo
 }
 APART = {("collectors", "rules"), ("collectors", "report")}
 FRAMEWORKS = {"torch", "tensorflow", "keras", "transformers", "datasets", "accelerate"}
+FRAMEWORKS |= {"lightning", "pytorch_lightning"}
 MODULES = sorted(LIBRARY.rglob("*.py"))
 
 

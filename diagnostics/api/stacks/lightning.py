@@ -15,6 +15,7 @@ from diagnostics.collectors.lightning.called import FirstCall, part_of
 from diagnostics.collectors.lightning.closures import measured_after_closure
 from diagnostics.collectors.lightning.kinds import PACKAGES, imported
 from diagnostics.collectors.lightning.losses import StepLosses, ValidationLoss
+from diagnostics.errors import InvalidInput
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.loggers import check_logger
@@ -177,7 +178,11 @@ class LightningCallback(_Callback):  # type: ignore[misc]
 
     def _watch_part(self, trainer: Any, optimizers: list[Any], part: Any) -> None:
         options = self._watched if trainer.is_global_zero else {**self._watched, "logger": None}
-        watching = watch(part, [measured_after_closure(one) for one in optimizers], **options)
+        try:
+            watching = watch(part, [measured_after_closure(one) for one in optimizers], **options)
+        except InvalidInput as reason:
+            self._why_not = str(reason)
+            return
         resumed = f", from its step {trainer.global_step} on, which counts as 0" if trainer.global_step else ""
         watching._name += f" with a Lightning Trainer{resumed}"
         self._watch = watching

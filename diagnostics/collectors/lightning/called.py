@@ -35,6 +35,13 @@ class CalledPart(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
         self._redirected: list[bool] = []  # of the calls that are running
         self._hooked = hooked
 
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the part, such as the configuration of a transformers model."""
+        modules = vars(self).get("_modules")
+        if not modules:
+            raise AttributeError(name)
+        return getattr(next(iter(modules.values())), name)
+
     @property
     def part(self) -> nn.Module:
         """The part."""
