@@ -11,5 +11,5 @@ HERE = any(importlib.util.find_spec(name) is not None for name in ("lightning", 
 
 @pytest.mark.skipif(HERE, reason="Lightning is installed")
 def test_the_callback_says_what_to_install():
-    with pytest.raises(ModuleNotFoundError, match="diagnostics.LightningCallback needs Lightning"):
+    with pytest.raises(ModuleNotFoundError, match=r"^diagnostics\.LightningCallback needs Lightning"):
         _ = diagnostics.LightningCallback

@@ -40,7 +40,7 @@ class CalledPart(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
         modules = vars(self).get("_modules")
         if not modules:
             raise AttributeError(name)
-        return getattr(next(iter(modules.values())), name)
+        return modules[name] if name in modules else getattr(next(iter(modules.values())), name)
 
     @property
     def part(self) -> nn.Module:
