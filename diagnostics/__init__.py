@@ -7,7 +7,7 @@ report = diagnostics.examine(module, loader)                      # a LightningM
 with diagnostics.watch(model, optimizer) as watch: ...            # plain PyTorch, while training
 trainer.add_callback(diagnostics.TrainerCallback())               # the same for a Trainer
 model.fit(dataset, callbacks=[diagnostics.KerasCallback()])       # and for Keras
-trainer = Trainer(callbacks=[diagnostics.LightningCallback()])    # and for Lightning
+trainer = Trainer(callbacks=[diagnostics.LightningCallback()])    # and for Lightning; SkorchCallback for skorch
 x = diagnostics.probe(x, "after attention")                       # a tensor inside a watched forward
 report = diagnostics.explain(exception)                           # after an exception
 search = diagnostics.largest_batch(step)                          # the largest batch that fits
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .api.checks.loaders import LoaderChecks as LoaderChecks
     from .api.keras_callback import KerasCallback as KerasCallback
     from .api.stacks.lightning import LightningCallback as LightningCallback
+    from .api.stacks.skorch import SkorchCallback as SkorchCallback
     from .api.trainer_callback import TrainerCallback as TrainerCallback
 
 __all__ = [
@@ -74,6 +75,7 @@ _LAZY = {
     "KerasCallback": "keras_callback",
     "LightningCallback": "stacks.lightning",
     "LoaderChecks": "checks.loaders",
+    "SkorchCallback": "stacks.skorch",
     "TrainerCallback": "trainer_callback",
     "compare": "checks.compare",
 }

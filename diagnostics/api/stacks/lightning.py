@@ -12,9 +12,9 @@ from typing import Any
 from diagnostics.api.watch import Watch, check_fixed_batch, check_rhythm, check_traced, watch
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.lightning.called import FirstCall, part_of
-from diagnostics.collectors.lightning.closures import measured_after_closure
 from diagnostics.collectors.lightning.kinds import PACKAGES, imported
 from diagnostics.collectors.lightning.losses import StepLosses, ValidationLoss
+from diagnostics.collectors.pytorch.watch.closures import measured_after_closure
 from diagnostics.errors import InvalidInput
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole

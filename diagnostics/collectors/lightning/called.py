@@ -42,6 +42,11 @@ class CalledPart(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
             raise AttributeError(name)
         return modules[name] if name in modules else getattr(next(iter(modules.values())), name)
 
+    def get_submodule(self, target: str) -> nn.Module:
+        """Return a module by its name, which may begin with a path of several words."""
+        found: nn.Module = dict(self.named_modules())[target]
+        return found
+
     @property
     def part(self) -> nn.Module:
         """The part."""

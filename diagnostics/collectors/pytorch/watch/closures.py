@@ -1,7 +1,7 @@
 """Has an optimizer's step measured when its gradients are there: within the step, after the closure.
 
-Lightning computes loss and gradients in a closure that it hands to ``optimizer.step``. A hook before the step sees
-the gradients of the step before.
+Lightning and skorch compute loss and gradients in a closure that they hand to ``optimizer.step``. A hook before
+the step sees the gradients of the step before.
 """
 
 from __future__ import annotations
