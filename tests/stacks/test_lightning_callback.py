@@ -48,8 +48,9 @@ def hooks_on(module):
 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_fit_gets_a_clean_report_and_the_same_bits(name):
-    plain, program = HEALTHY[name](), HEALTHY[name]()
+    plain = HEALTHY[name]()
     without = end_of(plain, plain.fit())
+    program = HEALTHY[name]()  # seeded anew
     called = nn.Module.__call__
     callback = diagnostics.LightningCallback(every=1, quiet=True)
     trainer = program.fit([callback])
@@ -57,7 +58,7 @@ def test_a_healthy_fit_gets_a_clean_report_and_the_same_bits(name):
     assert hooks_on(program.module) == []
     assert nn.Module.__call__ is called
     assert all(not optimizer._optimizer_step_pre_hooks for optimizer in trainer.optimizers)
-    report = callback.report().to_dict()
+    report = callback.report().as_dict()
     assert report["ok"], told(report)
     assert report["faults"] == []
     assert report["title"].startswith(f"watched {trainer.global_step} steps of {type(program.module).__name__}")
@@ -66,7 +67,7 @@ def test_a_healthy_fit_gets_a_clean_report_and_the_same_bits(name):
 @pytest.mark.parametrize("name", [name for name, (_, rules, _) in BROKEN.items() if rules])
 def test_a_broken_fit_is_named(name):
     make, rules, _ = BROKEN[name]
-    report = watched(make()).to_dict()
+    report = watched(make()).as_dict()
     assert rules <= set(named(report["findings"])), told(report)
     assert report["faults"] == []
 
@@ -97,7 +98,7 @@ class TestWhatIsWatched:
         report = watched(program, max_epochs=2, gradient_clip_val=0.01)
         norms = report.history.gradients.norms
         assert norms.shape[0] == 6
-        assert np.sqrt((norms**2).sum(axis=1)).max() <= 0.0101
+        assert norms.max() <= 0.0101
 
     def test_the_validation_loss_is_recorded_but_not_that_of_the_sanity_check(self):
         program = classifier()
@@ -186,7 +187,7 @@ class TestTheEnd:
 
 class TestCheckpoints:
     def saved(self, folder, callbacks):
-        program = classifier()
+        program = autoencoder()
         keeper = ModelCheckpoint(dirpath=folder, save_last=True)
         program.fit([keeper, *callbacks], max_epochs=2, enable_checkpointing=True)
         return torch.load(folder / "last.ckpt", weights_only=True)
@@ -197,9 +198,9 @@ class TestCheckpoints:
         assert with_it.keys() == plain.keys()
         assert [key.partition("{")[0] for key in with_it["callbacks"]] == ["ModelCheckpoint"]
         assert all(torch.equal(with_it["state_dict"][name], one) for name, one in plain["state_dict"].items())
-        program, again = classifier(), diagnostics.LightningCallback(quiet=True)
+        program, again = autoencoder(), diagnostics.LightningCallback(quiet=True)
         program.make_trainer([again], max_epochs=3).fit(
-            program.module, program.data, program.validation, ckpt_path=tmp_path / "watched" / "last.ckpt"
+            program.module, program.data, ckpt_path=tmp_path / "watched" / "last.ckpt"
         )
         assert "from its step 24 on, which counts as 0" in again.report().title
 
@@ -264,20 +265,14 @@ def run(tmp_path, **fields):
     )
 
 
-def test_it_is_a_callback_of_pytorch_lightning_too(tmp_path):
-    done = run(tmp_path, package="pytorch_lightning")
+def test_ranks_of_pytorch_lightning_watch_their_own_and_the_first_one_tells(tmp_path):
+    done = run(tmp_path, package="pytorch_lightning", rate=0.0, options='strategy="ddp", devices=2')
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "watched 16 steps of Net with a Lightning Trainer"
-
-
-def test_ranks_watch_their_own_and_the_first_one_tells(tmp_path):
-    done = run(tmp_path, rate=0.0, options='strategy="ddp", devices=2')
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("weights")]
     assert lines[0] == "watched 8 steps of Net with a Lightning Trainer"
     assert re.match(r"\['8\b", lines[1]), lines
     assert lines[1].endswith("()"), lines
-    assert done.stderr.count("unchanged-parameters") == 1, done.stderr
+    assert done.stderr.count("watched 8 steps") == 1, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_healthy_module_passes_every_stage_and_stays_as_it_is(name, capsys):
     before = state_of(program.module)
     report = examined(program)
     assert state_of(program.module) == before
-    assert report.ok, told(report.to_dict())
+    assert report.ok, told(report.as_dict())
     judged = {stage.name: stage.status for stage in report.stages}
     for stage in ("dataset", "batch", "forward and loss", "backward", "optimizer step", "one-batch overfit"):
         assert judged[stage] == "passed", report
@@ -59,7 +59,7 @@ def test_a_healthy_module_passes_every_stage_and_stays_as_it_is(name, capsys):
 @pytest.mark.parametrize("name", [name for name, (_, _, rules) in BROKEN.items() if rules])
 def test_a_broken_module_is_named(name):
     make, _, rules = BROKEN[name]
-    report = examined(make()).to_dict()
+    report = examined(make()).as_dict()
     assert rules <= set(named(report["findings"])), told(report)
     assert report["faults"] == []
 

@@ -14,7 +14,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.lightning.called import FirstCall, part_of
 from diagnostics.collectors.lightning.kinds import PACKAGES, imported
 from diagnostics.collectors.lightning.losses import StepLosses, ValidationLoss
-from diagnostics.collectors.pytorch.watch.closures import measured_after_closure
+from diagnostics.collectors.pytorch.watch.closures import AfterClosure
 from diagnostics.errors import InvalidInput
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
@@ -90,11 +90,12 @@ class LightningCallback(_Callback):  # type: ignore[misc]
         check_logger("LightningCallback", logger)
         check_fixed_batch("LightningCallback", fixed_batch)
         traced = check_traced("LightningCallback", trace_steps)
-        self._watched = {"every": every, "stop_after": stop_after, "trace_steps": traced}
+        self._watched: dict[str, Any] = {"every": every, "stop_after": stop_after, "trace_steps": traced}
         self._watched |= {"logger": logger, "fixed_batch": fixed_batch, "histograms": histograms}
         self._quiet = quiet
         self._watch: Watch | None = None
         self._first: FirstCall | None = None
+        self._closures: list[AfterClosure] = []
         self._trains = False
         self._why_not = "no training has begun in this process"
         self._guard = FaultGuard(message="watching the Trainer failed ({part}): {fault}")
@@ -165,26 +166,27 @@ class LightningCallback(_Callback):  # type: ignore[misc]
             self._why_not = f"its optimizer, {type(unhooked[0]).__name__}, has no hooks to watch its steps by"
             return
         self._trains = True
-        begin = functools.partial(self._safely, "beginning", self._watch_part, trainer, optimizers)
+        self._closures = [AfterClosure(one) for one in optimizers]
+        begin = functools.partial(self._safely, "beginning", self._watch_part, trainer)
         wrapped = trainer.model is not None and trainer.model is not module
         if getattr(module, "_compiler_ctx", None) is not None:
-            begin(part_of(module, "", module, hooked=False))
-            if self._watch is not None:
-                self._watch._probe.uncovered["forward passes"] = "the module is compiled by torch.compile"
+            begin(part_of(module, "", module, hooked=False), "the module is compiled by torch.compile")
         elif len(optimizers) > 1:  # several parts take turns, and some may be frozen meanwhile
             begin(part_of(module, "", module) if wrapped else module)
         else:
             self._first = FirstCall(module, wrapped, begin)
 
-    def _watch_part(self, trainer: Any, optimizers: list[Any], part: Any) -> None:
+    def _watch_part(self, trainer: Any, part: Any, unseen: str = "") -> None:
         options = self._watched if trainer.is_global_zero else {**self._watched, "logger": None}
         try:
-            watching = watch(part, [measured_after_closure(one) for one in optimizers], **options)
+            watching = watch(part, [one.optimizer for one in self._closures], **options)
         except InvalidInput as reason:
             self._why_not = str(reason)
             return
         resumed = f", from its step {trainer.global_step} on, which counts as 0" if trainer.global_step else ""
         watching._name += f" with a Lightning Trainer{resumed}"
+        if unseen:
+            watching._probe.uncovered["forward passes"] = unseen
         self._watch = watching
 
     def _batch_ends(self, trainer: Any, module: Any, outputs: Any) -> None:
@@ -220,3 +222,5 @@ class LightningCallback(_Callback):  # type: ignore[misc]
             self._first = None
         if self._watch is not None:
             self._watch.close()
+        while self._closures:
+            self._closures.pop().close()

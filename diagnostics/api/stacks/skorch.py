@@ -11,7 +11,7 @@ import skorch
 
 from diagnostics.api.watch import Watch, check_fixed_batch, check_rhythm, check_traced, watch
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.pytorch.watch.closures import measured_after_closure
+from diagnostics.collectors.pytorch.watch.closures import AfterClosure
 from diagnostics.errors import InvalidInput
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
@@ -66,6 +66,7 @@ class SkorchCallback(skorch.callbacks.Callback):  # type: ignore[misc]
 
     def _reset_(self) -> None:
         self.watch_: Watch | None = None
+        self.closures_: list[AfterClosure] = []
         self.why_not_ = "training has not begun"
         self.guard_ = FaultGuard(message="watching the net failed ({part}): {fault}")
 
@@ -75,7 +76,7 @@ class SkorchCallback(skorch.callbacks.Callback):  # type: ignore[misc]
 
     def __setstate__(self, arguments: dict[str, Any]) -> None:
         """Take the arguments; nothing was watched."""
-        vars(self).update(arguments)
+        self.__dict__.update(arguments)
         self._reset_()
 
     def report(self) -> Report:
@@ -110,11 +111,11 @@ class SkorchCallback(skorch.callbacks.Callback):  # type: ignore[misc]
     # What is done at them.
 
     def _begin_(self, net: Any) -> None:
-        optimizers = [getattr(net, f"{name}_") for name in net._optimizers]
+        self.closures_ = [AfterClosure(getattr(net, f"{name}_")) for name in net._optimizers]
         try:
             self.watch_ = watch(
                 net.module_,
-                [measured_after_closure(one) for one in optimizers],
+                [one.optimizer for one in self.closures_],
                 every=self.every,
                 stop_after=self.stop_after,
                 trace_steps=self.trace_steps,
@@ -140,3 +141,5 @@ class SkorchCallback(skorch.callbacks.Callback):  # type: ignore[misc]
     def _close_(self) -> None:
         if self.watch_ is not None:
             self.watch_.close()
+        while self.closures_:
+            self.closures_.pop().close()

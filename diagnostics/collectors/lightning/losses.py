@@ -72,7 +72,7 @@ class ValidationLoss:
         """Return its value; None if there is none."""
         names = [name for name in metrics if _is_validation_loss(name)]
         self._name = self._name or ("val_loss" if "val_loss" in names else next(iter(names), None))
-        return float(metrics[self._name]) if self._name in metrics else None
+        return float(metrics[self._name]) if self._name is not None and self._name in metrics else None
 
 
 def _is_validation_loss(name: str) -> bool:

@@ -156,8 +156,8 @@ class LightningPipeline(PyTorchPipeline):
     def _of_loss(self, value: float, batch: Any) -> int | None:
         """Return the place of the output that gives the loss with the target of the batch; None if none does."""
         target = split_batch(batch)[1]
-        for place, output in reversed(list(enumerate(self._outputs))):
-            prediction = prediction_in(output)
+        for place in reversed(range(len(self._outputs))):
+            prediction = prediction_in(self._outputs[place])
             if math.isfinite(value) and recognise_loss(value, prediction, target).kind != "other":
                 return place
         return None
