@@ -359,7 +359,7 @@ class NoOptimizer(Autoencoder):
 # By name: the program, and the rules that name it, by the callback while it trains and by `examine`.
 BROKEN = {
     "loss_not_returned": (lambda: classifier(LossNotReturned), {"unchanged-parameters"}, set()),
-    "loss_made_a_new_tensor": (lambda: classifier(LossMadeANewTensor), {"no-gradient"}, {"no-gradient"}),
+    "loss_made_a_new_tensor": (lambda: classifier(LossMadeANewTensor), {"unchanged-parameters"}, {"no-gradient"}),
     "softmax_before_cross_entropy": (
         lambda: classifier(SoftmaxBeforeCrossEntropy),
         set(),
@@ -382,7 +382,7 @@ BROKEN = {
         {"eval-mode-training"},
     ),
     "predictions_broadcast": (lambda: regression(Squeezed), set(), {"broadcast-loss"}),
-    "learning_rate_too_high": (lambda: classifier(lr=3.0), {"learning-rate-too-high"}, {"learning-rate-too-high"}),
+    "learning_rate_too_high": (lambda: classifier(lr=3.0), {"learning-rate-too-high"}, set()),
     "log_of_zero": (lambda: regression(LogOfZero), {"non-finite-loss"}, {"non-finite-loss"}),
     "gradients_never_zeroed": (lambda: manual(NeverZeroed), {"gradients-not-zeroed"}, set()),
 }
