@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 
 import lightning as L
 import numpy as np
@@ -217,6 +218,12 @@ class WithoutStep(L.LightningModule):
         self.net = nn.Linear(2, 2)
 
 
+def several_loaders():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Lightning, with this PyTorch
+        return CombinedLoader([autoencoder().data])
+
+
 class RaisesInConfigureModel(Autoencoder):
     def configure_model(self):
         raise RuntimeError("no checkpoint")
@@ -232,7 +239,7 @@ class RaisesInConfigureModel(Autoencoder):
         ),
         (lambda: (Autoencoder(), Uncopied()), "Uncopied, which cannot be copied .TypeError: a lock"),
         (lambda: (Autoencoder(), WithoutLoader()), "WithoutLoader, which has no train_dataloader"),
-        (lambda: (Autoencoder(), CombinedLoader([autoencoder().data])), "a CombinedLoader of several loaders"),
+        (lambda: (Autoencoder(), several_loaders()), "a CombinedLoader of several loaders"),
         (lambda: (Autoencoder(), {"a": autoencoder().data}), "a dict of several loaders"),
         (lambda: (Autoencoder(), 3), "an int as data, which cannot be iterated"),
         (lambda: (WithoutStep(), autoencoder().data), "WithoutStep, which has no training_step"),
@@ -241,7 +248,6 @@ class RaisesInConfigureModel(Autoencoder):
         (lambda: (RegressionData(),), r"given a RegressionData"),
     ],
 )
-@pytest.mark.filterwarnings("default")  # CombinedLoader warns with this PyTorch
 def test_bad_input_is_told_in_plain_words(arguments, message):
     given = arguments()
     with pytest.raises(diagnostics.InvalidInput, match=message):
