@@ -265,6 +265,7 @@ def run(tmp_path, **fields):
     )
 
 
+@pytest.mark.exhaustive  # it needs a port, and on a busy machine two minutes
 def test_ranks_of_pytorch_lightning_watch_their_own_and_the_first_one_tells(tmp_path):
     done = run(tmp_path, package="pytorch_lightning", rate=0.0, options='strategy="ddp", devices=2')
     assert done.returncode == 0, done.stderr
