@@ -13,10 +13,10 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.watch.over_time import HeldBatch, KerasOverTime
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
-from diagnostics.report.loggers import MetricLogger, check_logger
+from diagnostics.report.loggers import MetricLogger
 from diagnostics.report.report import Report
 
-from .watch import check_fixed_batch, check_rhythm
+from .watch import check_watching
 from .watch_report import watch_report
 
 EPOCHS = 1_000  # the latest, whose logs are kept
@@ -71,9 +71,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         histograms: bool = False,
     ) -> None:
         super().__init__()
-        check_rhythm("KerasCallback", every, stop_after)
-        check_logger("KerasCallback", logger)
-        check_fixed_batch("KerasCallback", fixed_batch)
+        check_watching("KerasCallback", every, stop_after, logger, fixed_batch)
         self._fixed_batch = None if fixed_batch is None else HeldBatch(fixed_batch)
         self._histograms = histograms
         self._over_time: KerasOverTime | None = None

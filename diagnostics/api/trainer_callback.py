@@ -14,10 +14,9 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import typed_message
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
-from diagnostics.report.loggers import check_logger
 from diagnostics.report.report import Report
 
-from .watch import Watch, check_fixed_batch, check_rhythm, check_traced, watch
+from .watch import Watch, check_watching, watch
 
 FRAMES = 12  # between the Trainer that trains and the callback that it calls; three in version 5
 
@@ -74,10 +73,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         fixed_batch: FixedBatch | None = None,
         histograms: bool = False,
     ) -> None:
-        check_rhythm("TrainerCallback", every, stop_after)
-        check_logger("TrainerCallback", logger)
-        self._trace_steps = check_traced("TrainerCallback", trace_steps)
-        check_fixed_batch("TrainerCallback", fixed_batch)
+        self._trace_steps = check_watching("TrainerCallback", every, stop_after, logger, fixed_batch, trace_steps)
         self._logger = logger
         self._shown: dict[str, Any] = {"fixed_batch": fixed_batch, "histograms": histograms}
         self._every = every

@@ -324,6 +324,22 @@ def _optimizers(optimizer: Any) -> list[Any]:
     return given
 
 
+def check_watching(
+    name: str, every: Any, stop_after: Any, logger: Any, fixed_batch: Any, trace_steps: Any = ()
+) -> frozenset[int]:
+    """Check what a callback, of the class of that name, takes for `watch`. Return the steps to trace.
+
+    Raises:
+        InvalidInput: one of them is not what `watch` takes.
+    """
+    from diagnostics.report.loggers import check_logger
+
+    check_rhythm(name, every, stop_after)
+    check_logger(name, logger)
+    check_fixed_batch(name, fixed_batch)
+    return check_traced(name, trace_steps)
+
+
 def check_fixed_batch(name: str, batch: Any) -> None:
     """Check that it is None or a `FixedBatch`; `name` is that of the called function or class."""
     if batch is not None and not isinstance(batch, FixedBatch):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from diagnostics.api.watch import Watch, check_fixed_batch, check_rhythm, check_traced, watch
+from diagnostics.api.watch import Watch, check_watching, watch
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.lightning.called import FirstCall, part_of
 from diagnostics.collectors.lightning.kinds import PACKAGES, imported
@@ -18,7 +18,6 @@ from diagnostics.collectors.pytorch.watch.closures import AfterClosure
 from diagnostics.errors import InvalidInput
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
-from diagnostics.report.loggers import check_logger
 from diagnostics.report.report import Report
 
 
@@ -86,10 +85,7 @@ class LightningCallback(_Callback):  # type: ignore[misc]
         histograms: bool = False,
     ) -> None:
         super().__init__()
-        check_rhythm("LightningCallback", every, stop_after)
-        check_logger("LightningCallback", logger)
-        check_fixed_batch("LightningCallback", fixed_batch)
-        traced = check_traced("LightningCallback", trace_steps)
+        traced = check_watching("LightningCallback", every, stop_after, logger, fixed_batch, trace_steps)
         self._watched: dict[str, Any] = {"every": every, "stop_after": stop_after, "trace_steps": traced}
         self._watched |= {"logger": logger, "fixed_batch": fixed_batch, "histograms": histograms}
         self._quiet = quiet

@@ -9,13 +9,12 @@ from typing import Any
 
 import skorch
 
-from diagnostics.api.watch import Watch, check_fixed_batch, check_rhythm, check_traced, watch
+from diagnostics.api.watch import Watch, check_watching, watch
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.watch.closures import AfterClosure
 from diagnostics.errors import InvalidInput
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
-from diagnostics.report.loggers import check_logger
 from diagnostics.report.report import Report
 
 
@@ -56,10 +55,7 @@ class SkorchCallback(skorch.callbacks.Callback):  # type: ignore[misc]
         fixed_batch: FixedBatch | None = None,
         histograms: bool = False,
     ) -> None:
-        check_rhythm("SkorchCallback", every, stop_after)
-        check_logger("SkorchCallback", logger)
-        check_fixed_batch("SkorchCallback", fixed_batch)
-        check_traced("SkorchCallback", trace_steps)
+        check_watching("SkorchCallback", every, stop_after, logger, fixed_batch, trace_steps)
         self.every, self.stop_after, self.quiet, self.trace_steps = every, stop_after, quiet, trace_steps
         self.logger, self.fixed_batch, self.histograms = logger, fixed_batch, histograms
         self._reset_()

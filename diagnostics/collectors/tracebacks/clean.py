@@ -25,12 +25,8 @@ _ESC = r"(?:\x1b|␛|\^\[|\\x1b|\\u001b|\\033)"  # the character, and how pages 
 _ANSI = re.compile(rf"{_ESC}\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]")
 _BARE_COLOUR = re.compile(r"\[(?:0|[0-9]{1,2};[0-9;]{1,12}|[349][0-9])?m")  # where the escape itself was lost
 _INVISIBLE = {0: None, 8: None, 0x200B: None, 0xFEFF: None, 0xA0: " "}
-_CURLY: dict[int, str | None] = {
-    0x2018: "'",
-    0x2019: "'",
-    0x201C: '"',
-    0x201D: '"',
-}  # quotes, as forums and word processors set them
+# Quotes as forums and word processors set them.
+_PLAIN = _INVISIBLE | {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 _ESCAPED = re.compile(rf"(?P<quote>[\"']?)(?P<start>{re.escape(START)}:(?:\\+r)?\\+n\s*(?:\\t)?\s*File )")
 _ESCAPE = re.compile(r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>[nrt\"'/\\]))")
 _LETTERS = {"n": "\n", "r": "", "t": "\t"}
@@ -133,7 +129,7 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
         text = _ANSI.sub("", text)
         if "[0m" in text:
             text = _BARE_COLOUR.sub("", text)
-    text = text.translate(_INVISIBLE | _CURLY)
+    text = text.translate(_PLAIN)
     cut, named = "", None  # a line that goes on in the next; whole, if that is only likely
     for number, line in enumerate(text.split("\n"), first):
         for part in line.rstrip("\r").split("\r"):
