@@ -180,10 +180,9 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._run is None:
             return
         self._run.close()
-        report = self.report()
         if self._metrics is not None:
-            self._metrics.end(lambda: report.findings)
-        if not self._quiet and not report.ok:
+            self._metrics.end(lambda: self.report().findings)
+        if not self._quiet and not (report := self.report()).ok:
             print(report, file=sys.stderr)
 
 
