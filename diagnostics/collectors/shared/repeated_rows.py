@@ -134,18 +134,27 @@ class RowMemory:
             return None
         changed = [(key, name) for key, _, differs, name in seen if differs]
         others = sum(self._known.get(name, key) != key for key, name in changed)
-        firsts = [self._first[key] for key in kept]
-        rng = np.random.default_rng(0)
-        dealt = [
-            (float(np.square(firsts[one] - firsts[other]).mean()), self._differ(firsts[one], firsts[other]))
-            for order in (rng.permutation(len(firsts)) for _ in range(ORDERS))
-            for one, other in enumerate(order.tolist())
-            if one != other
-        ]
-        square, chance = np.mean(dealt, axis=0).tolist() if dealt else (0.0, 0.0)
+        square, chance = self._dealt_anew(np.stack([self._first[key] for key in kept]))
         apart = float(np.mean([change for _, change, _, _ in seen])) / square if square else 0.0
         near, far = np.sum(self._near, axis=0).tolist()
         return RepeatedRows(len(kept), len(seen), len(changed), others, chance, apart, near / far if far else 0.0)
+
+    def _dealt_anew(self, targets: Array) -> tuple[float, float]:
+        """Compare targets (rows, …) with those of other rows, in a few random orders.
+
+        Returns:
+            The mean square of their difference, and the share of those that differ; 0 for a single row.
+        """
+        rng, squares, differ = np.random.default_rng(0), list[Array](), list[Array]()
+        for order in (rng.permutation(len(targets)) for _ in range(ORDERS)):
+            moved = order != np.arange(len(targets))
+            apart = targets[moved] - targets[order[moved]]
+            squares.append(np.square(apart).mean(axis=1))
+            differ.append(np.abs(apart).max(axis=1, initial=0) > APART * self._size)
+        counted = sum(map(len, squares))
+        if not counted:
+            return 0.0, 0.0
+        return float(np.concatenate(squares).mean()), float(np.concatenate(differ).mean())
 
 
 def _apart(inputs: Sequence[Array], targets: Array) -> tuple[float, float]:
