@@ -38,7 +38,7 @@ class Weights:
         nbytes = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in self.variables)
         self.small = nbytes <= LIMIT
         self._of_variable = np.array([self.layers.index(owner) for owner in owners], dtype=np.int64)
-        self._measure = compiled(self._norms)
+        self._on_device = compiled(self._measure_on_device)
 
     def read(self) -> list[Any]:
         """Return the values. They share memory with the variables until these are next written to."""
@@ -53,8 +53,8 @@ class Weights:
         """
         if not self.trainable:
             return np.zeros(0, np.float32), np.zeros(0, np.float32)
-        norms = self._measure(before[: self.trainable]).numpy().astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            norms = self._norms(before[: self.trainable]).astype(np.float64)
             weights, changes = (self._by_layer(row) for row in norms)
             return np.where(changes == 0, 0.0, changes / weights).astype(np.float32), weights.astype(np.float32)
 
@@ -70,7 +70,20 @@ class Weights:
         with np.errstate(over="ignore", invalid="ignore"):
             return self._by_layer(tf.stack(norms).numpy().astype(np.float64)).astype(np.float32)
 
-    def _norms(self, before: list[Any]) -> Any:
+    def _norms(self, before: list[Any]) -> Array:
+        """Return |weight| and |update| by variable, (2, trainable)."""
+        if tf.config.list_logical_devices("GPU"):  # where the weights are; only their norms are copied
+            measured: Array = self._on_device(before).numpy()
+            return measured
+        rows = []
+        for old, variable in zip(before, self.variables, strict=False):
+            first, then = (np.asarray(values).reshape(-1) for values in (old, current(variable)))
+            if first.dtype not in (np.float32, np.float64):  # half precision, and integers
+                first, then = first.astype(np.float32), then.astype(np.float32)
+            rows.append((np.linalg.norm(first), np.linalg.norm(then - first)))
+        return np.array(rows).T
+
+    def _measure_on_device(self, before: list[Any]) -> Any:
         rows = []
         for old, variable in zip(before, self.variables, strict=False):
             first = tf.cast(old, tf.float32)
