@@ -47,6 +47,12 @@ HARDLY_MOVES = 0.02  # of its first loss: less than this was gained in a whole r
 LARGE_TRIAL_UPDATE = 0.03
 POOL_BATCHES, POOL_STEPS = 8, 60  # of 8 in turn, the wide ones that we tried fail; of 4, some learn
 
+# An overfit takes 5 to 30 steps on copies. Before a long training they are no cost, and an answer in time; of a
+# short one they may be a tenth. A copy of the weights is kept until its end.
+LONG = 2000  # steps
+LARGEST_PUT_OFF = 64 * 2**20  # bytes of weights
+AWAITS_END = "it waits for the end of the training, which may show that the model learns"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -216,6 +222,16 @@ def overfit(
     rescaled = best in rescaled_runs
     best = replace(best, symmetric=best.symmetric or alike)
     yield _facts(best, tuple(rates), distinct_inputs, rescaled)
+
+
+def can_wait(steps: int | None, num_bytes: int) -> bool:
+    """Whether an overfit can wait for the end of the training.
+
+    Args:
+        steps: of the training; None if not known.
+        num_bytes: of the weights.
+    """
+    return steps is not None and steps < LONG and num_bytes <= LARGEST_PUT_OFF
 
 
 def has_settled(losses: Sequence[float], floor: float | None) -> bool:

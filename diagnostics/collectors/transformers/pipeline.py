@@ -23,7 +23,7 @@ from diagnostics.collectors.pytorch.model import describe_model, several_ranks
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes
-from diagnostics.collectors.shared.overfit_plan import has_settled
+from diagnostics.collectors.shared.overfit_plan import AWAITS_END, can_wait, has_settled
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Fact, ModelFacts
@@ -34,11 +34,6 @@ from .duration import planned_steps
 from .metric import ask_metric
 from .optimizer import trial_optimizer
 from .workers import trainer_workers
-
-# An overfit takes 5 to 30 steps on copies. Before a long training they are no cost, and an answer in time; of a
-# short one they may be a tenth. A copy of the weights is kept until then.
-LONG = 2000  # steps
-LARGEST_PUT_OFF = 64 * 2**20  # bytes of weights
 
 
 class TrainerPipeline(PyTorchPipeline):
@@ -219,18 +214,15 @@ class TrainerPipeline(PyTorchPipeline):
 
     def overfit(self) -> Iterator[Fact]:
         """See `Pipeline.overfit`. If it is put off, a second call runs it from the weights of the first."""
-        self.awaits_end = not self.awaits_end and self._puts_overfit_off and self._is_short_and_small()
+        waits = self._puts_overfit_off and can_wait(planned_steps(self.trainer), num_bytes(self.model))
+        self.awaits_end = not self.awaits_end and waits
         if self.awaits_end:
             self._trials = self.trials()
             self._copy.start, self._copy.latest = starting_weights(self.model), None
-            raise CannotJudge("it waits for the end of the training, which may show that the model learns")
+            raise CannotJudge(AWAITS_END)
         trials = self._trials or self.trials()
         with users_code():
             yield from trials()
-
-    def _is_short_and_small(self) -> bool:
-        steps = planned_steps(self.trainer)
-        return steps is not None and steps < LONG and num_bytes(self.model) <= LARGEST_PUT_OFF
 
     def overfit_is_needed(self, losses: Sequence[float]) -> bool:
         """See `Pipeline.overfit_is_needed`."""

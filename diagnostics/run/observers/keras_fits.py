@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.data import RowOrder
     from diagnostics.facts.inputs import InputFacts
     from diagnostics.facts.pipeline import TracedDifference
+    from diagnostics.facts.training import TrainingHistory
 
 
 class FitObserver:
@@ -50,6 +51,7 @@ class FitObserver:
 
         if keras.backend.backend() != "tensorflow":
             return None
+        from diagnostics.collectors.keras.duration import planned_steps
         from diagnostics.collectors.keras.examine.build import keras_pipeline
         from diagnostics.collectors.keras.losses import by_class
         from diagnostics.collectors.keras.replayable import can_be_read
@@ -61,6 +63,7 @@ class FitObserver:
             evaluation = None
         pipeline = keras_pipeline(model, data, None, None, evaluation, class_weights)
         pipeline.weights_of_classes = by_class(options.get("class_weight"))
+        pipeline.planned_steps = planned_steps(*arguments, **options)
         pipeline.preprocesses = False  # a model of KerasHub has done so before it calls this `fit`
         return pipeline
 
@@ -81,6 +84,7 @@ class FitObserver:
             compared()
             self._trainings.guard.attempt(self._add_difference, training, arguments[0])
             self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
+            self._trainings.guard.attempt(training.overfit_if_needed, lambda: _history(callback))
 
         if not training.awaits_batch:
             return callback, call.args, call.kwargs, end
@@ -175,6 +179,10 @@ def _add_monitors(training: Training, model: Any, callbacks: Any) -> None:
     facts = monitor_facts(getattr(callbacks, "callbacks", callbacks), model)
     if facts is not None:
         training.extend((facts,))
+
+
+def _history(callback: KerasCallback) -> TrainingHistory | None:
+    return None if callback._run is None else callback._run.history()
 
 
 def _deliver_order(deliver: Callable[[RowOrder], object], model: Any, y: Any, *options: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +53,7 @@ class TrainerObserver:
         def leave() -> None:
             trainer.remove_callback(callback)
             callback._safely("end", callback._close)  # a training that failed has had no end
-            self._trainings.guard.attempt(self._overfit_if_needed, training, callback)
+            self._trainings.guard.attempt(training.overfit_if_needed, lambda: callback._report().history)
 
         return callback, arguments, options, leave
 
@@ -68,21 +67,6 @@ class TrainerObserver:
             return
         trainings.keep(training, functools.partial(of_trainer, twin, pipeline), twin)
         weakref.finalize(model, trainings.guard.attempt, trainings.freed, training).atexit = False
-
-    def _overfit_if_needed(self, training: Training, callback: Any) -> None:
-        """Run the overfit that was put off, unless the training has failed, or has shown that the model learns."""
-        walk, training.walk = training.walk, None
-        if walk is None:
-            return
-        if sys.exc_info()[0] is not None:
-            training.examined = walk.without_overfit("the training ended before its last step")
-            return
-        history = callback._report().history
-        losses = None if history is None else history.losses
-        if walk.pipeline.overfit_is_needed([] if losses is None else losses.values.tolist()):
-            training.examined = walk.overfit_now()
-        else:
-            training.examined = walk.without_overfit("not needed: the loss of the training itself fell")
 
     def _examine_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:
         """Examine the first step while it runs, where a Trainer's code must not be called outside its training."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.guard import FaultGuard, is_device_failure, is_out_of_memory
@@ -15,6 +16,7 @@ from diagnostics.run.second_look import Look, SecondLook
 if TYPE_CHECKING:
     from diagnostics.api.walk import Walk
     from diagnostics.collectors.shared.learnability import KeptRows
+    from diagnostics.facts.training import TrainingHistory
 
 
 @dataclass
@@ -38,11 +40,35 @@ class Training:
     rows: KeptRows | None = None
     model: Any = None
     walk: Walk | None = None
+    _came: list[tuple[tuple[Any, ...], str]] = field(default_factory=list)  # while `walk` waits
 
     def extend(self, facts: tuple[Any, ...], stage: str = "") -> None:
         """Evaluate the rules on facts that came after the examination, if there was one; see `extended`."""
         if self.examined is not None:
             self.examined = extended(self.examined, facts, stage)
+        if self.walk is not None:
+            self._came.append((facts, stage))
+
+    def overfit_if_needed(self, history: Callable[[], TrainingHistory | None]) -> None:
+        """Run the overfit that was put off, unless the training has failed, or has shown that the model learns.
+
+        To be called when the training has just ended, or is being left by an exception.
+
+        Args:
+            history: returns what was recorded of it.
+        """
+        walk, self.walk = self.walk, None
+        if walk is None:
+            return
+        if sys.exc_info()[0] is not None:
+            self.examined = walk.without_overfit("the training ended before its last step")
+        elif walk.pipeline.overfit_is_needed(_losses(history())):
+            self.examined = walk.overfit_now()
+        else:
+            self.examined = walk.without_overfit("not needed: the loss of the training itself fell")
+        came, self._came = self._came, []
+        for facts, stage in came:
+            self.extend(facts, stage)
 
 
 class Trainings:
@@ -92,6 +118,10 @@ class Trainings:
         if is_out_of_memory(fault) or is_device_failure(fault):
             return  # the script's failure, not ours
         self.faults.append("".join(traceback.format_exception(fault)).strip())
+
+
+def _losses(history: TrainingHistory | None) -> list[float]:
+    return [] if history is None or history.losses is None else history.losses.values.tolist()
 
 
 def not_examined(target: Any, why: str) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -23,6 +23,7 @@ from diagnostics.collectors.keras.data import (
     rows_of,
     rows_with_targets,
 )
+from diagnostics.collectors.keras.dependence.kept_batch import size_of
 from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.losses import (
     as_written,
@@ -50,7 +51,17 @@ from diagnostics.collectors.keras.replayable import python_functions
 from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Plan, Pool, Run, overfit, pool_of
+from diagnostics.collectors.shared.overfit_plan import (
+    AWAITS_END,
+    POOL_BATCHES,
+    Plan,
+    Pool,
+    Run,
+    can_wait,
+    has_settled,
+    overfit,
+    pool_of,
+)
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
@@ -79,8 +90,12 @@ class KerasPipeline(Pipeline):
         data: what `fit` would be given: a `tf.data.Dataset`, a `PyDataset`, or arrays ``(x, y)``.
         evaluation: the same for evaluation, to be compared with the training rows.
         class_weights: whether `fit` is given class weights; None if that is not known.
+
+    Attributes:
+        planned_steps: of the training whose end the overfit may wait for; None if it is not to wait.
     """
 
+    planned_steps: int | None = None
     not_offered = NOT_OFFERED
     preprocesses = True  # whether the data is yet to pass the preprocessor of a model of KerasHub
 
@@ -93,6 +108,7 @@ class KerasPipeline(Pipeline):
         self._class_weights = class_weights
         self.name = f"{type(model).__name__} with {kind_of(data)}"
         self._data: KerasData | None = None
+        self._batches: Iterator[Any] | None = None  # after the one that is examined; None: to be read again
         self._unread = "the stage before failed"
         self._x: Any = None
         self._y: Any = None
@@ -244,6 +260,12 @@ class KerasPipeline(Pipeline):
             raise CannotJudge("the model was not run")
         if not self.model.trainable_variables:
             raise CannotJudge("the model has no trainable weights")
+        waits = can_wait(self.planned_steps, size_of(self.model))
+        self.awaits_end = not self.awaits_end and waits
+        if self.awaits_end:
+            copy.hold_start()
+            self._batches = None  # an iterator may hold rows
+            raise CannotJudge(AWAITS_END)
         arrays = [array for value in named(self._x).values() if (array := as_array(value)) is not None]
         rows = [tuple(array[row] for array in arrays) for row in range(len(arrays[0]))] if arrays else []
         with users_code():
@@ -257,6 +279,10 @@ class KerasPipeline(Pipeline):
                 num_trainable=sum(int(np.prod(v.shape)) for v in self.model.trainable_variables),
                 seconds=self.overfit_seconds,
             )
+
+    def overfit_is_needed(self, losses: Sequence[float]) -> bool:
+        """See `Pipeline.overfit_is_needed`."""
+        return not has_settled(losses, self._recognised.floor)
 
     def evaluation(self) -> Iterator[Fact]:
         """See `Pipeline.evaluation`. Tests the metrics that compare class numbers."""
@@ -324,6 +350,9 @@ class KerasPipeline(Pipeline):
         return pool_of(seen, self._recognised.floor or 0.0, self._recognised.num_classes)
 
     def _further_batches(self) -> Iterator[Any]:
+        if self._batches is None:
+            assert self._data is not None
+            return islice(self._data.batches(), 1, None)
         return self._batches
 
     def _split_facts(self, data: KerasData, evaluation: KerasData) -> Iterator[Fact]:
