@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.parse import Failure
     from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.crash.known import KnownFailure
     from diagnostics.facts.crash.processes import LauncherTail
 
     _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
@@ -99,7 +100,7 @@ def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ..
                 if found:
                     return replace(facts, frames=(*whole.facts.frames, *facts.frames)), *found
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    return (crash.facts,)
+    return crash.facts, *_refused(crash.facts)
 
 
 def _read(error: BaseException) -> Crash:
@@ -161,7 +162,15 @@ def read_text(text: str) -> _Explained:
         quoted := _quoted(text) or _retyped(text)
     ):
         return quoted
-    return title(found_failures, ordered[0]), ordered[0].last
+    return title(found_failures, ordered[0]), ordered[0].last, *_refused(ordered[0].last)
+
+
+def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
+    """Recognise a library's own check by the frames, where nothing knows its words."""
+    from diagnostics.collectors.crash.setup.refused_calls import refused_call
+
+    known = refused_call(crash)
+    return () if known is None else (known,)
 
 
 def _is_origin(failure: Failure, tail: LauncherTail) -> bool:

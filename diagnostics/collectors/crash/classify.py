@@ -22,7 +22,7 @@ from . import (
 from .frames import Crash
 from .messages import known
 from .named_modules import with_module
-from .setup import checkpoints, examples, made_objects, settings, versions
+from .setup import checkpoints, examples, settings, versions
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch.RECOGNISERS,
@@ -49,7 +49,6 @@ LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
     checkpoints.weights,
     *examples.LAST,
     known.last,
-    made_objects.refused,
 )
 """Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""
 

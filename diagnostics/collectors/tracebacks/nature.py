@@ -130,12 +130,12 @@ def nature_of(crash: CrashFacts) -> str | None:
 
     Of a message that says no kind its words tell at least a topic.
     """
-    kind = _kind(crash)
+    kind = kind_apart_from_refusals(crash) or _refusal(crash)
     more = (proved(crash) if kind else None) or differing(crash.message)
     return " ".join(part for part in (kind or topic_of(crash), more) if part) or None
 
 
-def _kind(crash: CrashFacts) -> str | None:
+def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     """Say in a sentence what kind of failure it is, where that is no matter of training; None if it may be one."""
     name, message = crash.exception, crash.message
     if name in _STOPPED:
@@ -184,7 +184,7 @@ def _kind(crash: CrashFacts) -> str | None:
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
     if name in _SHARED and last is None and message and _PYTHONS_OWN.search(message):
         return f"It is Python's own {name}, not a failure of training that a rule knows: {_PYTHON[name]}."
-    return _refusal(crash)
+    return None
 
 
 def _is_standard(last: FrameFacts | None) -> bool:
