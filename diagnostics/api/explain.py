@@ -235,7 +235,12 @@ def _named(text: str) -> _Explained | None:
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.nature import nature_of
-    from diagnostics.collectors.tracebacks.no_traceback import named_error, raised_in_source, unnamed_error
+    from diagnostics.collectors.tracebacks.no_traceback import (
+        asserted,
+        named_error,
+        raised_in_source,
+        unnamed_error,
+    )
     from diagnostics.collectors.tracebacks.parse import frames_in
 
     if (error := named_error(text)) is not None:
@@ -243,6 +248,8 @@ def _named(text: str) -> _Explained | None:
     if (error := raised_in_source(text)) is not None:
         error = replace(error, frames=frames_in(text))
         return _QUOTED, error, *symptoms(Crash(error, log=text))
+    if (error := asserted(text)) is not None:
+        return _QUOTED, error
     error = unnamed_error(text)
     return None if error is None or nature_of(error) is None else (_QUOTED, error)
 

@@ -20,7 +20,7 @@ from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, Text
 from diagnostics.facts.crash.loss import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer, TargetMissing
 
 from .frames import Crash
-from .messages.table import Family
+from .messages.table import Family, Found
 from .pytorch import NAMELESS, column_lengths, differing_sizes
 
 ELEMENT_WISE = Family("keras-element-wise")  # whose shapes differ may be of a loss
@@ -28,7 +28,7 @@ WHOLE_SHAPE = Family("keras-whole-shape")
 _LABELS = Family("keras-labels")
 _NO_TARGET = Family("no-target")
 _NO_GRADIENT = Family("keras-no-gradient")
-_LOSS_SHAPES = Family("keras-loss-shapes")
+LOSS_SHAPES = Family("keras-loss-shapes")
 _TOKENS = Family("keras-tokens")
 _RAGGED = Family("keras-ragged")
 _TEXT = Family("text-inputs")
@@ -185,7 +185,9 @@ _KERAS_LOSS = "keras/src/losses/losses.py"
 
 def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
-    found = _LOSS_SHAPES.search(message)
+    found = LOSS_SHAPES.search(message)
+    if found is not None and found.kind == "loss or weights" and of_weights(crash, found):
+        return None
     if found is not None and (found.kind != "broadcast" or "compile_loss" in message):
         outputs, targets = found.get("prediction"), found.get("target")
         if (axes := found.get("axes")) is not None:
@@ -213,6 +215,26 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     if keras_loss or _DIFFERENCE_IN_LOSS.search(message) or (prediction is not None and _right_in_step(crash)):
         return ShapesDiffer(prediction, target)
     return None
+
+
+_WEIGHTS = re.compile(
+    r"load_weights|set_weights|weights (?:are|were) loaded|loading (?:the )?weights|pre-?trained|weights file"
+    r"|\bassign|checkpoint",
+    re.IGNORECASE,
+)
+_TRAINS = re.compile(r"\b(?:fit|train_step|train_function|train_on_batch|compute_loss|losses)\b")
+
+
+def of_weights(crash: Crash, found: Found) -> bool:
+    """Whether two shapes are a weight's, in the file and in the model, and not those of a loss.
+
+    No axis is that of a batch of any size, and the text speaks of weights and not of training.
+    """
+    shapes = found["prediction"], found["target"]
+    names = " ".join(frame.function for frame in crash.facts.frames)
+    spoken = f"{crash.log} {names}"
+    sized = all(None not in sizes(shape) for shape in shapes)
+    return sized and _WEIGHTS.search(spoken) is not None and _TRAINS.search(spoken) is None
 
 
 def _right_in_step(crash: Crash) -> bool:

@@ -33,6 +33,7 @@ _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the l
 _ENDS_RUN = (
     "ran out of data; interrupting training",  # a warning, as Keras has it
     "Error reported to Coordinator",  # logged as information, by TensorFlow 1
+    "Assertion `",  # of a kernel
 )
 _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
 _MARKS = str.maketrans(
@@ -175,6 +176,17 @@ def raised_in_source(text: str) -> CrashFacts | None:
     if not found:
         return None
     return CrashFacts(found[-1]["name"].rpartition(".")[2], found[-1]["words"], (), live=False)
+
+
+_ASSERTED = re.compile(r"^[ \t>`]*(?P<line>assert [^\n`]{3,300})", re.MULTILINE)
+
+
+def asserted(text: str) -> CrashFacts | None:
+    """Take the assertion that a short text quotes as the line that failed; None if it quotes none."""
+    if text.count("\n") >= MOST_LINES or re.search(r"assert(?:ion)? ?error", text, re.IGNORECASE) is None:
+        return None
+    found = _ASSERTED.search(text)
+    return None if found is None else CrashFacts("AssertionError", found["line"].strip(), (), live=False)
 
 
 def unnamed_error(text: str) -> CrashFacts | None:

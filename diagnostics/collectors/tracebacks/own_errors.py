@@ -37,7 +37,11 @@ _PARTS = (
 )
 _CLASSES = re.compile(r"class|label|cat(?:s|eg|id|_)|(?:2|_to_?)(?:id|ix|idx|ind)|vocab|name|tag")
 _BUILTIN = ("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "function", "method", "type")
-_PATH = re.compile(r"[\\/]|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$", re.I)
+_MARK = re.compile(r"\ufeff|\\ufeff|\xef\xbb\xbf|\\xef\\xbb\\xbf")
+_PATH = re.compile(
+    r"[\\/](?!u[0-9a-f]{4}|x[0-9a-f]{2}|[ntr](?!\w))|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$",
+    re.I,
+)
 _KEY = re.compile(r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] )""")
 
 
@@ -92,6 +96,11 @@ def _unpacked(found: re.Match[str], line: str) -> str:
             f"{wanted} values were expected, and the environment gave {given}: since Gym 0.26, and in Gymnasium, "
             "step() returns five (observation, reward, terminated, truncated, info), and reset() two."
         )
+    if got == "0" and (not line or "zip(*" in line or "for " not in line):
+        return (
+            "The right side is empty: what it is made of was not found. No file matched the path or pattern, "
+            "every row was filtered out, or a cache holds the empty list of an earlier run."
+        )
     if re.search(r"\.(?:shape|size\(\))", right if equals else line):
         held = _held(right, r"\.(?:shape|size\(\))") or "The tensor"
         axes = f"{given} axes" if got else f"{given} than {wanted} axes"
@@ -141,6 +150,11 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
         return (
             f"A label, id or index {key} is met that {table} was not made for: print its keys, and look whether "
             "the data counts from 1, or has a class more than the configuration."
+        )
+    if _MARK.search(text):
+        return (
+            "The key begins with a byte order mark, which an editor on Windows writes before a file's text: read "
+            'it with open(path, encoding="utf-8-sig").'
         )
     if _PATH.search(text):
         return (
@@ -305,6 +319,13 @@ def _keyword(found: re.Match[str], line: str) -> str:
     )
 
 
+def _too_few(found: re.Match[str], line: str) -> str:
+    """Say what Python 2 says of it: it does not name the number that was expected."""
+    if found["got"] == "0":
+        return "The right side is empty: no file matched the path, or every row was filtered out. Print it once."
+    return f"The right side gives only {found['got']}: print it once, and look at the last line of what is read."
+
+
 def _count(found: re.Match[str], line: str) -> str:
     return (
         "Compare the call with the definition: a method counts self, and a library's function may have changed "
@@ -323,6 +344,11 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
             r"|unsupported operand type\(s\) for [^\n]{1,20}: (?:'NoneType' and|'\w+' and 'NoneType')"
         ),
         _none_used,
+    ),
+    (
+        ("ValueError",),
+        re.compile(r"need more than (?P<got>\d{1,9}) values? to unpack"),
+        _too_few,
     ),
     (
         ("ValueError",),

@@ -103,7 +103,7 @@ _PACKAGE = re.compile(r"[\\/]")
 _SENTENCE = re.compile(r"(?<=[a-z)\]'\"`0-9][.!?])\s+(?=[A-Z`'\"])|\n+")
 _ADVISES = re.compile(
     r"^(?:(?:[Pp]lease|[Tt]ry|[Uu]se|[Cc]onsider|[Mm]ake sure|[Ee]nsure|[Ss]et|[Pp]ass|[Cc]all|[Cc]heck)\b"
-    r"|(?:[Ee]ither|[Ii]nstall|[Ss]witch|[Rr]emove|[Ss]pecify|[Pp]rovide|[Aa]dd|[Pp]erhaps|[Dd]id you|[Cc]hoose|[Ii]nstead)\b"
+    r"|(?:[Ee]ither|[Ii]nstall|[Ss]witch|[Rr]emove|[Ss]pecify|[Pp]rovide|[Aa]dd|[Pp]erhaps|[Dd]id you|[Cc]hoose)\b"
     r"|(?:[Ee]xpected|[Ss]upported|[Aa]vailable|[Vv]alid|[Aa]llowed|If you|It (?:must|should)|Should be)\b"
     r"|You (?:can|should|need|must|may|have to|might)\b"
     r"|To (?:fix|avoid|use|enable|disable|do|load|train|resolve|solve)\b)"

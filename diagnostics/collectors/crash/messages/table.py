@@ -253,6 +253,17 @@ def _literals(parts: list[str]) -> Iterator[str]:
     yield run
 
 
+def _without_marks_too(pattern: str) -> str:
+    """Make the backticks of a pattern optional: a page that shows a message as Markdown loses them."""
+    parts = _PARTS.findall(pattern)
+    optional = (
+        "`?" if part == "`" and not following.startswith(("?", "*", "{")) else part
+        for part, following in zip(parts, [*parts[1:], ""], strict=True)
+    )
+    return "".join(optional)
+
+
 def _message(family: str, row: dict[str, Any]) -> Message:
+    row = {**row, "pattern": _without_marks_too(row["pattern"])}
     lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
     return Message(family, **{**row, **lists})

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from diagnostics.collectors.crash.frames import Crash
-from diagnostics.collectors.crash.messages.table import Family
+from diagnostics.collectors.crash.keras import LOSS_SHAPES, of_weights
+from diagnostics.collectors.crash.messages.table import Family, Found
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import UnreadableCheckpoint
-from diagnostics.facts.crash.shapes import Shape, WeightsMisfit
 
 _UNREADABLE = Family("unreadable")
 _TENSORFLOW = Family("tf-weights")
@@ -29,13 +30,30 @@ def unreadable(crash: Crash) -> UnreadableCheckpoint | None:
     return None
 
 
-def weights(crash: Crash) -> WeightsMisfit | None:
-    """Read the sizes that differ from TensorFlow's message, which does not name the weight."""
-    found = _TENSORFLOW.search(crash.facts.message)
-    if found is None:
-        return None
-    return WeightsMisfit("model", {"a weight": (_shape(found["saved"]), _shape(found["built"]))})
+def weights(crash: Crash) -> KnownFailure | None:
+    """Read the sizes that differ from a message of Keras or TensorFlow, which does not name the weight."""
+    message = crash.facts.message
+    found = LOSS_SHAPES.search(message)
+    if found is not None and found.kind == "loss or weights" and of_weights(crash, found):
+        return _misfit(found, found["prediction"], found["target"])
+    found = _TENSORFLOW.search(message)
+    return None if found is None else _misfit(found, found["saved"], found["built"])
 
 
-def _shape(written: str) -> Shape:
+def _misfit(found: Found, saved: str, built: str) -> KnownFailure:
+    """Kernels of TensorFlow have the outputs last: a head for other classes differs there alone."""
+    shapes = (_shape(saved), _shape(built))
+    head = " Only the last axis differs: a head for other classes." if shapes[0][:-1] == shapes[1][:-1] else ""
+    return KnownFailure(
+        "shape-mismatch",
+        f"A weight has the shape {shapes[0]} in the checkpoint and {shapes[1]} in the model.{head}",
+        (
+            "model.load_weights(path, skip_mismatch=True) or include_top=False, and train the other layers anew",
+            "build the model with the sizes in the checkpoint, and replace the last layer after loading",
+        ),
+        " ".join(found.text.split()),
+    )
+
+
+def _shape(written: str) -> tuple[int, ...]:
     return tuple(int(size) for size in re.findall(r"\d+", written))

@@ -69,7 +69,7 @@ def _shapes(crash: Crash) -> ReshapeMisfit | OperandsMisfit | None:
 
 
 _ASSERTED = re.compile(r"thread: \[[\d,]+\] Assertion `?(?P<check>[^`\n]{3,120}?)`? failed")
-_OUTSIDE_UNIT = re.compile(r"input_val >= zero && input_val <= one")
+_OUTSIDE_UNIT = re.compile(r"input_val >= zero && inp")
 
 
 def _assertion_alone(crash: Crash) -> Symptom | None:

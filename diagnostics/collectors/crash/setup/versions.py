@@ -42,6 +42,12 @@ _LIBRARY_CLASSES = re.compile(
 _OF_LIGHTNING = re.compile(
     r"accelerator_backend|(?:add|from)_argparse_args|training_type_plugin|train_percent_check|use_ddp2?|gpus|tpu_cores"
     r"|weights_save_path|resume_from_checkpoint|progress_bar_refresh_rate|checkpoint_callback|distributed_backend"
+    r"|lr_schedulers|optimizer_frequencies|train_loop|evaluation_loop|(?:data|model|logger|callback|checkpoint)_connector"
+    r"|accelerator_connector|call_hook|get_model|on_(?:gpu|tpu)|root_gpu|num_gpus|amp_(?:backend|level)|use_(?:amp|dp|tpu)"
+    r"|use_horovod|use_single_gpu|data_parallel(?:_device_ids)?|weights_summary|running_sanity_check|proc_rank|testing"
+    r"|request_dataloader|reset_(?:train|val|test)_dataloader|run_evaluation|terminate_on_nan|tune|tuner|lightning_optimizers"
+    r"|truncated_bptt_steps|single_gpu|batch_idx|total_batch_idx|run_training_epoch|default_save_path|should_rank_\w+"
+    r"|is_world_master|is_local_master|use_apex|use_cuda_amp|do_grad_scaling|sharded_ddp|is_fsdp_xla_enabled|tokenizer"
 )
 _SCHEDULER = re.compile(r"The provided lr scheduler `(?P<name>\w+)` doesn't follow PyTorch's LRScheduler API")
 
@@ -78,6 +84,8 @@ def _is_library_class(owner: str, name: str) -> bool:
     if of_keras and (
         _OF_KERAS.fullmatch(name) or re.match(r"_[a-z]", name)
     ):  # only Keras asks for its private names
+        return True
+    if owner == "LightningModule":
         return True
     if owner == "Trainer" or not owner:
         return bool(_OF_LIGHTNING.fullmatch(name))
