@@ -67,6 +67,7 @@ FILES = (
     "torch_more",
     "tensorflow",
     "arrays",
+    "projects",
     "vision",
     "tools",
     "transformers_more",
@@ -253,14 +254,12 @@ def _literals(parts: list[str]) -> Iterator[str]:
     yield run
 
 
+_MARKED = re.compile(r"`((?:[\w =,-]|\\[.()])+)`(?![?*{])")
+
+
 def _without_marks_too(pattern: str) -> str:
-    """Make the backticks of a pattern optional: a page that shows a message as Markdown loses them."""
-    parts = _PARTS.findall(pattern)
-    optional = (
-        "`?" if part == "`" and not following.startswith(("?", "*", "{")) else part
-        for part, following in zip(parts, [*parts[1:], ""], strict=True)
-    )
-    return "".join(optional)
+    """Make the backticks around fixed words optional: a page that shows a message as Markdown loses them."""
+    return _MARKED.sub(r"`?\1`?", pattern)
 
 
 def _message(family: str, row: dict[str, Any]) -> Message:
