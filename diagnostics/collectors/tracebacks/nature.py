@@ -76,6 +76,16 @@ _PYTHON = {
 }
 
 
+_MEANINGS = {
+    "RuntimeError": "an operation could not be done as it was asked",
+    "OSError": "the operating system refused a file or device",
+    "OverflowError": "a number is larger than its type holds",
+    "FloatingPointError": "a value is not finite",
+    "CancelledError": "the work was stopped because another part of it failed: that error stands elsewhere",
+    "AbortedError": "the work was stopped because another part of it failed: that error stands elsewhere",
+}
+"""Of exceptions that name no more of a cause than Python's own."""
+
 _SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
 """What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
 _PYTHONS_OWN = re.compile(
@@ -132,7 +142,18 @@ def nature_of(crash: CrashFacts) -> str | None:
     """
     kind = kind_apart_from_refusals(crash) or _refusal(crash)
     more = (proved(crash) if kind else None) or differing(crash.message)
-    return " ".join(part for part in (kind or topic_of(crash), more) if part) or None
+    said = " ".join(part for part in (kind or topic_of(crash), more) if part)
+    return said or _by_name(crash)
+
+
+def _by_name(crash: CrashFacts) -> str | None:
+    """Say what the exception's name tells, where its words tell nothing; None if it has none that is known."""
+    name = crash.exception.rpartition(".")[2]
+    meaning = _PYTHON.get(name) or _MEANINGS.get(name)
+    if meaning is None:
+        return None
+    seen = "" if crash.frames else " The text shows no line: the whole traceback tells whose check it is."
+    return f"No rule knows its words. {name} says no more than that {meaning}{_at(crash)}.{seen}"
 
 
 def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
@@ -182,6 +203,8 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{_PYTHON[name]}{_at(crash)}"
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
+    if name == "AssertionError" and last is None and message.startswith("assert "):
+        return "It is a check of the code's own that failed, not a failure of training that a rule knows."
     if name in _SHARED and last is None and message and _PYTHONS_OWN.search(message):
         return f"It is Python's own {name}, not a failure of training that a rule knows: {_PYTHON[name]}."
     return None

@@ -178,7 +178,10 @@ def raised_in_source(text: str) -> CrashFacts | None:
     return CrashFacts(found[-1]["name"].rpartition(".")[2], found[-1]["words"], (), live=False)
 
 
-_ASSERTED = re.compile(r"^[ \t>`]*(?P<line>assert [^\n`]{3,300})", re.MULTILINE)
+_ASSERTED = re.compile(
+    r"^[ \t>`]*(?P<line>assert [^\n`]{3,300})|\b(?P<within>assert [\w.\[\]()]{2,80})(?=[ \t]*[^\x00-\x7f])",
+    re.MULTILINE,
+)  # on a line of its own, or in a sentence of another script
 
 
 def asserted(text: str) -> CrashFacts | None:
@@ -186,7 +189,9 @@ def asserted(text: str) -> CrashFacts | None:
     if text.count("\n") >= MOST_LINES or re.search(r"assert(?:ion)? ?error", text, re.IGNORECASE) is None:
         return None
     found = _ASSERTED.search(text)
-    return None if found is None else CrashFacts("AssertionError", found["line"].strip(), (), live=False)
+    if found is None:
+        return None
+    return CrashFacts("AssertionError", (found["line"] or found["within"]).strip(), (), live=False)
 
 
 def unnamed_error(text: str) -> CrashFacts | None:

@@ -115,6 +115,19 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
         "The code was written for Python 2.",
     ),
     (
+        ("ValueError",),
+        re.compile(r"^(?P<what>max|min)\(\) (?:arg|iterable argument) is an? empty"),
+        "{what}() is asked of an empty list: nothing was found, read or kept. Under DeepSpeed's ZeRO 3 the "
+        "optimizer holds no parameter that is trained.",
+    ),
+    (
+        ("RecursionError",),
+        re.compile(r"maximum recursion depth exceeded"),
+        "Something holds or calls itself: super().__init__(self) in a layer or module (self is passed already), "
+        "__getattr__ that asks for an attribute that is not set yet, a model that is an attribute of its own "
+        "part, or a copy of a very long chain.",
+    ),
+    (
         ("FileNotFoundError",),
         re.compile(r"No such file or directory: (?P<path>'(?![/\\]|\w:)[^'\n]{1,200}')"),
         "{path} is looked for from the folder in which the program was started: print(os.getcwd()).",
