@@ -27,7 +27,7 @@ _SUMMARY = re.compile(  # of torchrun, pasted without the traceback above it
 _FAILED_RANK = re.compile(r"multiprocessing\.api:failed \(exitcode: -?\d+\) local_rank")  # as torchrun logs it
 _HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom")  # of what the next two find, in one quick look
 _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error; NCCL's is WARN
-    r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for|while|with|except|print)\b.*[:)]\s*$"
+    r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for(?= [\w, ()]{1,80} in )|while|with|except|print)\b.*[:)]\s*$"
     r"|Warning:|\b(?:DEBUG|INFO|(?<!NCCL )WARN|WARNING)\b"
 )
 _ENDS_RUN = (
@@ -42,7 +42,7 @@ _MARKS = str.maketrans(
 _QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
 _ERROR = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)"
 _NAMED = re.compile(  # in backticks to the next of them, else to the end of the line
-    rf"`(?P<quoted>{_ERROR}): (?P<words>[^`]+)|(?<![\w.])(?P<name>{_ERROR}): (?P<message>.+)"
+    rf"`(?P<quoted>{_ERROR}): (?P<words>[^`]+)|(?<![A-Za-z0-9_.])(?P<name>{_ERROR}): ?(?P<message>.+)"
 )
 _ABORTED = re.compile(
     r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
@@ -184,10 +184,15 @@ _ASSERTED = re.compile(
 )  # on a line of its own, or in a sentence of another script
 
 
+_OF_C = re.compile(r"\bAssertion failed: \(?(?P<check>[^\n]{3,160}?)\)?, (?:file|function) ")
+
+
 def asserted(text: str) -> CrashFacts | None:
     """Take the assertion that a short text quotes as the line that failed; None if it quotes none."""
-    if text.count("\n") >= MOST_LINES or re.search(r"assert(?:ion)? ?error", text, re.IGNORECASE) is None:
+    if text.count("\n") >= MOST_LINES or re.search(r"assert(?:ed|ion)", text, re.IGNORECASE) is None:
         return None
+    if (compiled := _OF_C.search(text)) is not None:
+        return CrashFacts("AssertionError", f"assert {compiled['check'].strip()}", (), live=False)
     found = _ASSERTED.search(text)
     if found is None:
         return None
@@ -225,6 +230,9 @@ _PYTHONS_WORDS = (
     ("NameError", re.compile(r"name '\w{1,80}' is not defined")),
     ("ValueError", re.compile(r"(?:too many|not enough) values to unpack \(expected [^)\n]{1,30}\)")),
     ("ZeroDivisionError", re.compile(r"(?:integer |float )?division by zero")),
+    ("TypeError", re.compile(r"expected str, bytes or os\.PathLike object, not \w{1,60}")),
+    ("TypeError", re.compile(r"(?:list|tuple) indices must be integers or slices, not \w{1,60}")),
+    ("StopIteration", re.compile(r"\bStopIteration\b")),
 )
 
 

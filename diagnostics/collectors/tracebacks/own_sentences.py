@@ -54,6 +54,14 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     ),
     (
         ("TypeError",),
+        re.compile(
+            r"^(?:string|list|tuple) indices must be integers[^\n]{0,20}, not (?P<got>NoneType|tuple|list|Tensor)"
+        ),
+        "A list or tuple is indexed as an array is, with a {got}: np.asarray(x) or torch.tensor(x) first, or one "
+        "plain number as index.",
+    ),
+    (
+        ("TypeError",),
         re.compile(r"^(?:string|list|tuple) indices must be integers"),
         "What is indexed by a name is no dict: a loop over a dict gives its keys, a batch may be a list of "
         "rows, and a file's JSON may be a list. print(type(x)) just before.",
@@ -119,6 +127,12 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
         re.compile(r"^(?P<what>max|min)\(\) (?:arg|iterable argument) is an? empty"),
         "{what}() is asked of an empty list: nothing was found, read or kept. Under DeepSpeed's ZeRO 3 the "
         "optimizer holds no parameter that is trained.",
+    ),
+    (
+        ("StopIteration",),
+        re.compile(r""),
+        "next() was asked of something that has no more: an empty dataset or folder, a generator that ends where "
+        "it should begin anew (while True:), or one that a release of Keras before 2.1.2 lost to its workers.",
     ),
     (
         ("RecursionError",),

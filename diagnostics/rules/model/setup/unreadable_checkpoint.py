@@ -28,8 +28,8 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "newer keras": (
-        "Another version of Keras saved the model than reads it: Keras 2 and 3 keep their classes under names that "
-        "the other does not know (keras.src.engine is of 2.13 to 2.15, keras.src.models of 3).",
+        "Another version of Keras saved the model than reads it: Keras 2 and 3 keep their classes under names "
+        "that the other does not know (keras.src.engine is of 2.13 to 2.15, keras.src.models of 3).",
         (
             "the version of Keras that saved it; tf_keras and TF_USE_LEGACY_KERAS=1 for a model of Keras 2",
             "build the model in code, and model.load_weights(path)",
