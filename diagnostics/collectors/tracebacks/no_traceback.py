@@ -27,7 +27,8 @@ _SUMMARY = re.compile(  # of torchrun, pasted without the traceback above it
 _FAILED_RANK = re.compile(r"multiprocessing\.api:failed \(exitcode: -?\d+\) local_rank")  # as torchrun logs it
 _HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom")  # of what the next two find, in one quick look
 _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error; NCCL's is WARN
-    r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|for(?= [\w, ()]{1,80} in )|while|with|except|print)\b.*[:)]\s*$"
+    r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|while|with|except|print|for(?= [\w, ()]{1,80} in ))"
+    r"\b.*[:)]\s*$"
     r"|Warning:|\b(?:DEBUG|INFO|(?<!NCCL )WARN|WARNING)\b"
 )
 _ENDS_RUN = (
