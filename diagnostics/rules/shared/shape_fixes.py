@@ -246,6 +246,11 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         )
     if symptom.operation == "matrix product":
         return "", _matrix_product(one, a, other, b)
+    if len(a) == len(b) > 1 and a[0] != b[0] and a[1:] == b[1:]:
+        return "Only the number of rows differs: another batch size than expected.", (
+            "the size from the tensor in place of a fixed batch size: x.shape[0]; the same for evaluation",
+            "drop_last=True, or batch(size, drop_remainder=True), where the last batch is smaller",
+        )
     if symptom.library == "keras":
         return "", "change the layers before it, or the data, so that the two sizes are equal"
     for name, short, long in ((other, b, a), (one, a, b)):
