@@ -1,6 +1,6 @@
 """Derives the cause and the fix of a shape error from its sizes.
 
-Each public function returns the cause, as a sentence or an empty string, and the fix.
+Each public function returns the cause, a sentence or an empty string, and the fix.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from diagnostics.facts.crash.shapes import (
 from diagnostics.text.join import count_of, listed
 
 Repair = tuple[str, Fix]
-
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
 LARGEST_KERNEL = 11  # along one axis, of convolutions that are in use
 _ALPHA = "x[:, :3] before it, if the fourth is an image's alpha channel"
@@ -246,11 +245,8 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         )
     if symptom.operation == "matrix product":
         return "", _matrix_product(one, a, other, b)
-    if len(a) == len(b) > 1 and a[0] != b[0] and a[1:] == b[1:]:
-        return "Only the number of rows differs: another batch size than expected.", (
-            "the size from the tensor in place of a fixed batch size: x.shape[0]; the same for evaluation",
-            "drop_last=True, or batch(size, drop_remainder=True), where the last batch is smaller",
-        )
+    if len(a) == len(b) > 1 and a[1:] == b[1:]:
+        return "Only the rows differ: another batch size.", "x.shape[0] in place of a fixed one; or drop_last=True"
     if symptom.library == "keras":
         return "", "change the layers before it, or the data, so that the two sizes are equal"
     for name, short, long in ((other, b, a), (one, a, b)):
@@ -300,8 +296,8 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
     first, *rest = symptom.wanted
     name = symptom.tensor or "x"
     each = math.prod(rest)
-    if symptom.library == "keras":
-        return "", f"a target shape that holds {symptom.size} values"
+    if symptom.library == "keras" or (symptom.library == "numpy" and (symptom.size or 0) % (each or 1)):
+        return "", f"a target shape that holds {symptom.size} values, or just as many values as the shape holds"
     if symptom.library == "torch" and symptom.shape is None and len(rest) == 2 and first == rest[0] > 3:
         return (
             f"If it is to be an image or a mask of {first} x {first}, it was made in another size.",
