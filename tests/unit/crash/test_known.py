@@ -70,6 +70,32 @@ class TestOverriddenMethods:
         assert "a function got arguments that it does not take" in report.crash.nature
 
 
+class TestWhatTheLineTells:
+    ERROR = "ValueError: Shapes (3, 3, 64, 64) and (3, 3, 64, 32) are incompatible\n"
+    START = 'Traceback (most recent call last):\n  File "train.py", line 8, in main\n    {}\n'
+
+    @pytest.mark.parametrize(
+        ("line", "rule"),
+        [("model.load_weights('w.h5')", "shape-mismatch"), ("model.fit(images, masks)", "broadcast-loss")],
+    )
+    def test_keras_says_the_same_of_weights_and_of_targets(self, line, rule):
+        (finding,) = explain(self.START.format(line) + self.ERROR).findings
+        assert finding.rule == rule
+        assert ("checkpoint" in finding.message) == (rule == "shape-mismatch")
+
+    @pytest.mark.parametrize("name", ["Trainer", "LightningModule"])
+    def test_an_attribute_that_a_version_of_lightning_lacks(self, name):
+        error = f"AttributeError: '{name}' object has no attribute 'testing'\n"
+        found = [finding.rule for finding in explain(self.START.format("trainer.fit(m)") + error).findings]
+        assert found == ["installation-mismatch"]
+
+
+def test_a_page_may_lose_the_backticks_of_a_message():
+    said = "ValueError: `model` must be a `LightningModule` or `torch._dynamo.OptimizedModule`, got `Net`"
+    quoted, bare = ([finding.rule for finding in explain(text).findings] for text in (said, said.replace("`", "")))
+    assert quoted == bare != []
+
+
 def test_a_data_set_that_cannot_be_read_is_told_by_what_reading_raised():
     report = explain(
         "Traceback (most recent call last):\n"

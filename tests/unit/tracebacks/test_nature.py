@@ -51,6 +51,16 @@ class TestNatureOf:
     def test_a_stop_by_hand(self):
         assert nature("KeyboardInterrupt") == "Somebody stopped the program with Ctrl+C: nothing has failed."
 
+    @pytest.mark.parametrize("name", ["IndexError", "OverflowError", "RuntimeError", "builtins.OSError"])
+    def test_words_that_tell_nothing_leave_what_the_name_means(self, name):
+        short = name.removeprefix("builtins.")
+        told = nature(name, "boils", YOURS)
+        assert told.startswith(f"No rule knows its words. {short} says no more than that ")
+        assert told.endswith(", at train.py:8 in main.")
+
+    def test_a_name_of_somebody_s_own_means_nothing(self):
+        assert nature("TeapotError", "boils", YOURS) is None
+
     @pytest.mark.parametrize("name", ["RuntimeError", "ValueError", "TypeError", "InvalidArgumentError"])
     def test_a_librarys_judgement_of_tensors_may_be_of_training(self, name):
         assert nature(name, "something about sizes", YOURS, THEIRS) == (
@@ -59,7 +69,7 @@ class TestNatureOf:
             "the line uses, just before it."
         )
         assert nature(name, "something about sizes").startswith("By its words the message is about shapes;")
-        assert nature(name, "something unheard of") is None
+        assert not (nature(name, "something unheard of") or "").startswith("By its words")
 
     @pytest.mark.parametrize(
         ("message", "topic"),

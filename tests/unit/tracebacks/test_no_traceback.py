@@ -50,7 +50,33 @@ class TestLastWords:
         assert finding.rule == rule
 
 
+class TestQuotedAssertions:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Training stops with an assertion:\nassert cups % pots == 0",
+            "it says\n\n    > assert cups % pots == 0\n\nwhat is asserted here?",
+            "Assertion failed: cups % pots == 0, file pour.cpp, line 12",
+            "Assertion failed: (cups % pots == 0), function pour, file pour.cpp, line 12.",
+        ],
+    )
+    def test_are_told_by_their_condition(self, text):
+        report = diagnostics.explain(text)
+        assert report.findings == ()
+        assert "The condition does not hold: cups % pots == 0." in report.crash.nature
+
+    def test_are_not_taken_from_a_text_that_speaks_of_no_failure(self):
+        with pytest.raises(diagnostics.InvalidInput):
+            diagnostics.explain("We assert that three layers do")
+
+
 class TestWordsElsewhere:
+    @pytest.mark.parametrize("text", ["运行时报错{}请问怎么办", "报错:{}", "我的代码出现 {} 。"])
+    def test_an_error_may_stand_in_a_sentence_of_another_script(self, text):
+        error = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x10 and 12x3)"
+        (finding,) = diagnostics.explain(text.format(error)).findings
+        assert finding.rule == "shape-mismatch"
+
     def test_the_line_that_raises_holds_the_words(self):
         text = (
             'it stops here\n--> 324         raise ValueError(f"Must pass 2-d input. shape={values.shape}")\nwhy?'

@@ -42,6 +42,13 @@ NONE = "'NoneType' object has no attribute '{}'"
         ("KeyError", "'model'", "net.load_state_dict(checkpoint['model'])", "checkpoint has no part 'model'"),
         ("KeyError", "'mask'", "batch['mask'].to(d)", "batch has no 'mask': print its keys. What made it names"),
         ("KeyError", "'RANK'", "os.environ['RANK']", "The environment variable RANK is not set"),
+        ("KeyError", "'\\ufefflabel'", "row['label']", "The key begins with a byte order mark"),
+        (
+            "ValueError",
+            "not enough values to unpack (expected 2, got 0)",
+            "a, b = zip(*rows)",
+            "The right side is empty",
+        ),
         ("IndexError", "list index out of range", "sys.argv[1]", "The script was called with fewer arguments"),
         ("IndexError", "list index out of range", "line.split(' ')[3]", "A line or name has fewer parts"),
         ("IndexError", "list index out of range", "files[0]", "files has fewer entries than that, perhaps none"),
