@@ -6,6 +6,7 @@ import os
 
 from bugs.lab.checkpoint import LAYERS, WIDTH, checkpoint
 from bugs.lab.corpus import generated
+from bugs.lab.digits import digit_checkpoint
 
 CHECKPOINTS = ((WIDTH, LAYERS), (384, 4))  # width and layers of all that the exhibits ask for
 
@@ -21,3 +22,4 @@ def prepare() -> None:
     if not os.environ.get("ZOO_MODEL"):
         for width, layers in CHECKPOINTS:
             checkpoint(width, layers)
+    digit_checkpoint()

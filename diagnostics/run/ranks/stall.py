@@ -2,7 +2,8 @@
 
 A thread of our own looks now and then whether the main thread has moved. It is not one of `threading`: the script
 cannot see it. Once the main thread has stood for a quarter of the limit, the rank writes a note to the folder of
-the exchange. The note is removed when the rank moves on, so that only a stall that nothing ended leaves one: for
+the exchange; sooner if the script has given its communication library a short time limit, so that the note is there
+when the library gives up. The note is removed when the rank moves on, so that only a stall that nothing ended leaves one: for
 the report of a rank whose communication library gives up, which NCCL does after 10 minutes. When every rank of the
 host has stood for the whole limit, one of them prints what all of their notes say.
 """
@@ -36,8 +37,10 @@ from .exchange import Exchange, Rank
 LIMIT_S = 1_200.0
 """Default of `--stall-timeout`: twice NCCL's own limit of 10 minutes, and more than a large checkpoint takes."""
 NOTED_AFTER = 1 / 4  # of the limit: 5 minutes, before any library gives up
+NOTED_BEFORE = 1 / 3  # of a time limit that the script sets itself, if that is sooner
 LOOKS = 8  # in this time: a thread that moves is seen at two places
 MOST_PAUSE_S = 5.0
+FIRST_PAUSE_S = 1.0  # until the first collective: then the script's own limits are known
 LINGER_S = 10.0  # for an exception that ends a stall to end the script, too: until then the note is kept
 SUFFIX = ".stall"
 
@@ -87,6 +90,12 @@ class StallWatch:
         return 0 if self._calls is None else int(self._calls.made)
 
     @property
+    def _patience(self) -> float:
+        """Seconds after which a rank that stands writes its note."""
+        own = None if self._calls is None else self._calls.patience
+        return self._limit * NOTED_AFTER if own is None else min(self._limit * NOTED_AFTER, own * NOTED_BEFORE)
+
+    @property
     def _file(self) -> Path:
         return self._folder / f"{self._rank.number}{SUFFIX}"
 
@@ -129,9 +138,9 @@ class StallWatch:
             self._steps += 1
 
     def _look_on(self) -> None:
-        process, pause = os.getpid(), min(MOST_PAUSE_S, self._limit * NOTED_AFTER / LOOKS)
+        process = os.getpid()
         while True:
-            time.sleep(pause)
+            time.sleep(min(MOST_PAUSE_S if self.made else FIRST_PAUSE_S, self._patience / LOOKS))
             if self._closed or os.getpid() != process:
                 return
             try:
@@ -150,7 +159,7 @@ class StallWatch:
             self._progress, self._place, self._since = progress, place, now
             return
         idle = now - self._since
-        if idle < self._limit * NOTED_AFTER:
+        if idle < self._patience:
             return
         if not self._noted or self._moved is not None or self._noted < self._limit <= idle:
             self._write(idle)

@@ -15,7 +15,7 @@ from bugs.lab.checkpoint import LAYERS, WIDTH
 from bugs.lab.preparation import CHECKPOINTS, prepare
 
 ROOT = Path(__file__).parents[3]
-FIRST_USE = "from bugs import lab; lab.corpus(); lab.checkpoint(); lab.checkpoint(384, 4)"
+FIRST_USE = "from bugs import lab; lab.corpus(); lab.checkpoint(); lab.checkpoint(384, 4); lab.digit_checkpoint()"
 
 
 def checkpoints_asked_for(code: str) -> set[tuple[int, int]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
@@ -38,11 +40,13 @@ class CollectiveCalls:
 
     Attributes:
         made: number of calls, with those that have not returned.
+        patience: seconds, the shortest time limit that the script has given a process group; None for the default.
         on_all_reduce: called with the arguments of each `all_reduce`, before it; or None.
     """
 
     def __init__(self) -> None:
         self.made = 0
+        self.patience: float | None = None
         self.on_all_reduce: Callable[[tuple[Any, ...], dict[str, Any]], object] | None = None
         # By thread: the name, and the arguments, which are held during the call alone.
         self._running: dict[int, tuple[str, tuple[Any, ...], dict[str, Any]]] = {}
@@ -56,6 +60,19 @@ class CollectiveCalls:
         for name in COLLECTIVES:
             if hasattr(distributed, name):
                 patches.around(distributed, name, self._counting(name, torch.compiler.is_compiling))
+        for name in ("init_process_group", "new_group"):
+            patches.before(distributed, name, self._making_group(inspect.signature(getattr(distributed, name))))
+
+    def _making_group(self, signature: inspect.Signature) -> Callable[..., object]:
+        def noted(*arguments: Any, **options: Any) -> None:
+            try:
+                timeout = signature.bind(*arguments, **options).arguments.get("timeout")
+            except TypeError:  # PyTorch will say so
+                return
+            if isinstance(timeout, timedelta):
+                self.patience = min(timeout.total_seconds(), self.patience or float("inf"))
+
+        return noted
 
     def _counting(self, name: str, is_compiling: Callable[[], bool]) -> Callable[[Any], Any]:
         running = self._running

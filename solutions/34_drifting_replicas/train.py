@@ -1,0 +1,88 @@
+"""Fine-tune a small convolutional network on handwritten digits that came in later, in two processes.
+
+$ python solutions/34_drifting_replicas/train.py
+"""
+
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+from bugs import lab
+
+# -----------------------------------------------------------------------------
+RANKS = 2  # processes; on a machine with GPUs, one for each
+CHECKPOINT = lab.digit_checkpoint()  # trained on the first 900 digits
+BATCH_SIZE = 32  # of each rank
+EPOCHS = 4
+LEARNING_RATE = 0.01  # a tenth of what the checkpoint was trained with
+SEED = int(os.environ.get("ZOO_SEED", 0))
+# -----------------------------------------------------------------------------
+
+
+def load():
+    """Two datasets of the later images, 8 x 8 pixels, and labels: four fifths to train on, one fifth to validate."""
+    images, labels = (part[900:] for part in lab.digits())
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(SEED))
+    train, valid = order.tensor_split([len(order) * 4 // 5])
+    return TensorDataset(images[train], labels[train]), TensorDataset(images[valid], labels[valid])
+
+
+def build_model():
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(16 * 4 * 4, 64), nn.ReLU(), nn.Linear(64, 10),
+    )  # fmt: skip
+
+
+def evaluate(model, loader):
+    """The accuracy on all validation images, of which each rank looks at its share."""
+    counts = torch.zeros(2)
+    model.eval()
+    with torch.no_grad():
+        for images, labels in loader:
+            counts += torch.tensor([(model(images).argmax(1) == labels).sum(), len(labels)])
+    model.train()
+    dist.all_reduce(counts)
+    return (counts[0] / counts[1]).item()
+
+
+def train(rank, meeting_point):
+    torch.set_num_threads(1)  # the ranks share the cores of one machine
+    torch.manual_seed(SEED)
+    dist.init_process_group("gloo", init_method=meeting_point, rank=rank, world_size=RANKS)
+
+    train_set, valid_set = load()
+    sampler = DistributedSampler(train_set, seed=SEED)
+    train_loader = DataLoader(train_set, batch_size=BATCH_SIZE, sampler=sampler)
+    valid_loader = DataLoader(valid_set, batch_size=BATCH_SIZE, sampler=DistributedSampler(valid_set, shuffle=False))
+    model = build_model()
+    if rank == 0:  # DDP hands the weights of rank 0 to the others
+        model.load_state_dict(torch.load(CHECKPOINT, weights_only=True))
+    model = DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9)
+
+    for epoch in range(EPOCHS):
+        sampler.set_epoch(epoch)
+        for images, labels in train_loader:
+            loss = cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        accuracy = evaluate(model.module, valid_loader)
+        if rank == 0:
+            print(f"epoch {epoch}: loss {loss.item():.3f}, validation accuracy {accuracy:.3f}")
+
+    if rank == 0:
+        print(f"eval_accuracy={accuracy:.3f}")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    mp.spawn(train, args=(lab.meeting_point(),), nprocs=RANKS)
