@@ -62,7 +62,8 @@ def train(rank, meeting_point):
     train_set, valid_set = load()
     sampler = DistributedSampler(train_set, seed=SEED)
     train_loader = DataLoader(train_set, batch_size=BATCH_SIZE, sampler=sampler)
-    valid_loader = DataLoader(valid_set, batch_size=BATCH_SIZE, sampler=DistributedSampler(valid_set, shuffle=False))
+    valid_sampler = DistributedSampler(valid_set, shuffle=False)
+    valid_loader = DataLoader(valid_set, batch_size=BATCH_SIZE, sampler=valid_sampler)
     model = DistributedDataParallel(build_model())
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9)
 

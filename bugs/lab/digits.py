@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bugs.lab.cache import built
+from bugs.lab.cache import LabError, built
 
 if TYPE_CHECKING:
     import torch
@@ -22,15 +22,23 @@ def digits() -> tuple[torch.Tensor, torch.Tensor]:
     """Return scikit-learn's 1,797 digits: images, float32 (1797, 1, 8, 8) from 0 to 1, and labels, int64 (1797,).
 
     They are read from scikit-learn's file. Importing it takes each process longer than it trains.
+
+    Raises:
+        LabError: scikit-learn is not there.
     """
     import numpy as np
     import torch
 
-    spec = importlib.util.find_spec("sklearn")
-    assert spec is not None and spec.origin is not None, "scikit-learn belongs to the zoo's environment"
-    table = np.loadtxt(Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz", delimiter=",", dtype=np.float32)
+    table = np.loadtxt(_file(), delimiter=",", dtype=np.float32)
     images = torch.from_numpy(table[:, :-1] / 16).reshape(-1, 1, 8, 8)
     return images, torch.from_numpy(table[:, -1]).long()
+
+
+def _file() -> Path:
+    spec = importlib.util.find_spec("sklearn")
+    if spec is None or spec.origin is None:
+        raise LabError("The digits come with scikit-learn: run `nox -s env` once, then try again.")
+    return Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"
 
 
 def digit_checkpoint() -> str:
@@ -67,4 +75,3 @@ def train(file: str) -> None:
             nn.functional.cross_entropy(model(images[rows]), labels[rows]).backward()
             optimizer.step()
     torch.save(model.state_dict(), file)
-

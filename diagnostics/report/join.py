@@ -19,6 +19,7 @@ from .ranks import compared, restarts_before
 from .report import JSON_VERSION, Report, StageResult, Status
 
 MAX_LINES = 16  # ranks with a line of their own, and ranks that are named
+OF_STALLS = ("mismatched-collective", "stalled-rank")
 HOW = "diagnose run --output report.json writes one for each rank under a launcher"
 
 
@@ -71,7 +72,7 @@ def joined_ranks(folder: Path) -> Report:
     """
     ranks, others = _read(folder)
     notes = [one.notes for one in ranks]
-    of_all = compared(notes, with_stalls=True)
+    of_all = compared(notes, with_stalls=not _know_more(ranks))
     found = {finding.rule for finding in of_all.findings}
     each = [finding for finding in _of_ranks(ranks) if finding.rule not in found]
     not_judged = {
@@ -89,6 +90,13 @@ def joined_ranks(folder: Path) -> Report:
         faults=tuple(dict.fromkeys([*of_all.faults, *(fault for one in ranks for fault in one.faults)])),
         script=ranks[0].script,
     )
+
+
+def _know_more(ranks: Sequence[RankReport]) -> bool:
+    """Whether a rank has compared more stalled ranks of its host than have left a report of their own."""
+    stalls = [finding for one in ranks for finding in one.findings if finding.rule in OF_STALLS]
+    told = [len(finding.evidence.get("ranks", ())) for finding in stalls]
+    return max(told, default=0) > sum(one.notes.stalled is not None for one in ranks)
 
 
 def _read(folder: Path) -> tuple[list[RankReport], list[Path]]:

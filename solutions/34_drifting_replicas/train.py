@@ -26,7 +26,7 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 
 def load():
-    """Two datasets of the later images, 8 x 8 pixels, and labels: four fifths to train on, one fifth to validate."""
+    """Two datasets of later images, 8 x 8 pixels, and labels: four fifths to train on, one fifth to validate."""
     images, labels = (part[900:] for part in lab.digits())
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(SEED))
     train, valid = order.tensor_split([len(order) * 4 // 5])
@@ -60,7 +60,8 @@ def train(rank, meeting_point):
     train_set, valid_set = load()
     sampler = DistributedSampler(train_set, seed=SEED)
     train_loader = DataLoader(train_set, batch_size=BATCH_SIZE, sampler=sampler)
-    valid_loader = DataLoader(valid_set, batch_size=BATCH_SIZE, sampler=DistributedSampler(valid_set, shuffle=False))
+    valid_sampler = DistributedSampler(valid_set, shuffle=False)
+    valid_loader = DataLoader(valid_set, batch_size=BATCH_SIZE, sampler=valid_sampler)
     model = build_model()
     if rank == 0:  # DDP hands the weights of rank 0 to the others
         model.load_state_dict(torch.load(CHECKPOINT, weights_only=True))

@@ -2,10 +2,10 @@
 
 A thread of our own looks now and then whether the main thread has moved. It is not one of `threading`: the script
 cannot see it. Once the main thread has stood for a quarter of the limit, the rank writes a note to the folder of
-the exchange; sooner if the script has given its communication library a short time limit, so that the note is there
-when the library gives up. The note is removed when the rank moves on, so that only a stall that nothing ended leaves one: for
-the report of a rank whose communication library gives up, which NCCL does after 10 minutes. When every rank of the
-host has stood for the whole limit, one of them prints what all of their notes say.
+the exchange; sooner if the script has given a process group a short time limit. The note is removed when the rank
+moves on, so that only a stall that nothing ended leaves one: for the report of a rank whose communication library
+gives up, which NCCL does after 10 minutes. When every rank of the host has stood for the whole limit, one of them
+prints what all of their notes say.
 """
 
 from __future__ import annotations
