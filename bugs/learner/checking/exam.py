@@ -96,7 +96,11 @@ def _run(statement: CodeType, space: dict[str, Any]) -> None:
 
 def _model_of(space: dict[str, Any]) -> Any:
     trainer = space.get("trainer")
-    return space.get("model") if trainer is None else getattr(trainer, "model", None)
+    if trainer is not None:
+        return getattr(trainer, "model", None)
+    if "model" not in space and callable(space.get("build_model")):  # a script of ranks, each of which builds it
+        space["model"] = space["build_model"]()
+    return space.get("model")
 
 
 def _takes(model: Any, weights: Weights) -> bool:

@@ -7,6 +7,7 @@ from types import CodeType
 from typing import NamedTuple
 
 STEPS = {"step", "train_on_batch", "apply_gradients", "training_step"}  # what the body of a training loop calls
+SPAWNS = {"spawn", "start_processes"}  # of torch.multiprocessing: they train in other processes
 
 
 class Halves(NamedTuple):
@@ -43,6 +44,8 @@ def _trains(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
         return False
     calls = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    if any(getattr(call, "attr", getattr(call, "id", "")) in SPAWNS for call in calls):
+        return True
     methods = [call for call in calls if isinstance(call, ast.Attribute)]
     if isinstance(statement, ast.For | ast.While) and any(method.attr in STEPS for method in methods):
         return True

@@ -14,7 +14,11 @@ WATCHED = {
     *("torch", "transformers", "accelerate", "keras", "keras_hub", "tensorflow", "sklearn", "numpy", "datasets"),
     *("bugs", "diagnostics", "builtins", "json", "pathlib", "os", "io"),
 }
-STAND_INS = ("__main__", "unittest.mock")  # modules of whose classes no object stands in a framework
+STAND_INS = (
+    "__main__",
+    "__mp_main__",
+    "unittest.mock",
+)  # modules of whose classes no object stands in a framework
 
 
 class SolutionReads:

@@ -2,7 +2,8 @@
 
 `python -m bugs.learner.checking.witness FOLDER SOLUTIONS SCRIPT` leaves three files in FOLDER: `report.json` of
 `diagnose run`, `facts.json`, and `model.npz` with the weights of the trained model and the digests of its rows.
-What is judged, and by what measure, is decided in another process.
+Where the script spawns ranks, the facts are theirs. What is judged, and by what measure, is decided in another
+process.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from bugs.learner.checking.exchange import FACTS, MODEL, REPORT
 from bugs.learner.checking.observation import Observation
+from bugs.learner.checking.ranks import RankObservations
 from bugs.learner.checking.tampering import SolutionReads, replaced
 from diagnostics.cli.main import main as diagnose
 
@@ -26,6 +28,7 @@ def main(arguments: list[str]) -> int:
     folder, solutions, script = Path(arguments[0]), Path(arguments[1]), Path(arguments[2])
     observation, reads = Observation(), SolutionReads(solutions)
     dumps, save = json.dumps, np.savez
+    ranks = RankObservations(folder, solutions, script)
     observation.begin()
     code = diagnose(["run", "--output", str(folder / REPORT), "--fail-on", "never", "--quiet", str(script)])
     reads.active = False
@@ -45,8 +48,12 @@ def main(arguments: list[str]) -> int:
         "replaced": tampered,
         "solutions": sorted(reads.seen),
     }
-    named = {f"weight {name}": value for name, value in (weights or {}).items()}
-    save(folder / MODEL, trained=observation.trained.to_array(), **named)
+    arrays: dict[str, Any] = {f"weight {name}": value for name, value in (weights or {}).items()}
+    arrays["trained"] = observation.trained.to_array()
+    if (of_ranks := ranks.close()) is not None:
+        told = {name: sorted({*facts[name], *of_ranks[0][name]}) for name in ("replaced", "solutions")}
+        facts, arrays = of_ranks[0] | told, of_ranks[1]
+    save(folder / MODEL, **arrays)
     (folder / FACTS).write_text(dumps(facts), "utf-8")
     return code
 
