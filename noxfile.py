@@ -32,8 +32,13 @@ nox.options.sessions = []  # a bare `nox` lists what there is, and runs nothing
 nox.options.error_on_missing_interpreters = True
 
 
-def _install(session: nox.Session, files: tuple[str, ...], notice: str, *arguments: str) -> None:
-    """Install into a session's environment, unless the files that pin the versions are those of the last time."""
+def _install(
+    session: nox.Session, files: tuple[str, ...], notice: str, *arguments: str, alone: str | None = None
+) -> None:
+    """Install into a session's environment, unless the files that pin the versions are those of the last time.
+
+    What the file `alone` requires is installed without what it requires itself.
+    """
     stamp = Path(session.virtualenv.location) / "bug-zoo-installed"
     wanted = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in files)).hexdigest()
     if stamp.is_file() and stamp.read_text() == wanted:
@@ -44,6 +49,8 @@ def _install(session: nox.Session, files: tuple[str, ...], notice: str, *argumen
     started = time.monotonic()
     # Python compiles what is imported when it is, a small part: to compile all takes a minute.
     session.install("--no-compile", *arguments, silent=False)
+    if alone is not None:
+        session.install("--no-compile", "--no-deps", "-r", alone, silent=False)
     stamp.write_text(wanted)
     session.log(f"Installed in {(time.monotonic() - started) / 60:.1f} minutes.")
 
@@ -116,13 +123,14 @@ def verify(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
 def stacks(session: nox.Session) -> None:
-    """Try `diagnose run` on Lightning, TRL, PEFT, skorch and others, in an environment of their own."""
-    requirements = "tests/stacks/requirements.txt"
+    """Try `diagnose run` on Lightning, TRL, PEFT, skorch, fastai and others, in an environment of their own."""
+    requirements, fastai = "tests/stacks/requirements.txt", "tests/stacks/fastai.txt"
     _install(
         session,
-        ("pyproject.toml", "constraints.txt", requirements),
+        ("pyproject.toml", "constraints.txt", requirements, fastai),
         "Installing the stacks, once: about 2 GB of disk, 2 to 10 minutes.",
         *("-c", "constraints.txt", "-r", requirements, "-e", "."),
+        alone=fastai,
     )
     # Not tests/conftest.py, which is for the zoo's own environment.
     session.run(

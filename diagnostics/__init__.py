@@ -7,7 +7,8 @@ report = diagnostics.examine(module, loader)                      # a LightningM
 with diagnostics.watch(model, optimizer) as watch: ...            # plain PyTorch, while training
 trainer.add_callback(diagnostics.TrainerCallback())               # the same for a Trainer
 model.fit(dataset, callbacks=[diagnostics.KerasCallback()])       # and for Keras
-trainer = Trainer(callbacks=[diagnostics.LightningCallback()])    # and for Lightning; SkorchCallback for skorch
+trainer = Trainer(callbacks=[diagnostics.LightningCallback()])    # and for Lightning
+net = NeuralNet(..., callbacks=[diagnostics.SkorchCallback()])    # for skorch; FastaiCallback for fastai
 x = diagnostics.probe(x, "after attention")                       # a tensor inside a watched forward
 report = diagnostics.explain(exception)                           # after an exception
 search = diagnostics.largest_batch(step)                          # the largest batch that fits
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from .api.checks.gradients import GradientChecks as GradientChecks
     from .api.checks.loaders import LoaderChecks as LoaderChecks
     from .api.keras_callback import KerasCallback as KerasCallback
+    from .api.stacks.fastai import FastaiCallback as FastaiCallback
     from .api.stacks.lightning import LightningCallback as LightningCallback
     from .api.stacks.skorch import SkorchCallback as SkorchCallback
     from .api.trainer_callback import TrainerCallback as TrainerCallback
@@ -71,6 +73,7 @@ __all__ = [
 # imports none; the others are needed in tests alone. Not in `__all__`: `from diagnostics import *` would import
 # them.
 _LAZY = {
+    "FastaiCallback": "stacks.fastai",
     "GradientChecks": "checks.gradients",
     "KerasCallback": "keras_callback",
     "LightningCallback": "stacks.lightning",

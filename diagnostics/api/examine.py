@@ -36,12 +36,14 @@ def examine(
         report = diagnostics.examine(model, loader, loss_fn, optimizer)
         report = diagnostics.examine(keras_model, dataset)
         report = diagnostics.examine(lightning_module, loader)  # or a LightningDataModule
+        report = diagnostics.examine(learn)  # a Learner of fastai
         report.raise_if("error")
 
     Args:
-        target: a `transformers.Trainer`, a `torch.nn.Module`, a compiled `keras.Model` on TensorFlow, or a
-            `LightningModule`, whose `training_step` and `configure_optimizers` are called on copies; what it logs
-            goes nowhere. With manual optimization only its data and optimizers are judged.
+        target: a `transformers.Trainer`, a `torch.nn.Module`, a compiled `keras.Model` on TensorFlow, a `Learner`
+            of fastai, which has its own data, loss and optimizer, or a `LightningModule`, whose `training_step`
+            and `configure_optimizers` are called on copies; what it logs goes nowhere. With manual optimization
+            only its data and optimizers are judged.
         loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches.
             A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
             model: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays ``(x, y)`` or ``(x, y, sample_weight)``,
@@ -87,11 +89,7 @@ def pipeline_for(
     # An object of a framework exists only if the framework was imported, so nothing is imported here.
     trainers, torch = sys.modules.get("transformers.trainer"), sys.modules.get("torch")
     if trainers is not None and isinstance(target, getattr(trainers, "Trainer", ())):
-        if any(argument is not None for argument in (loader, loss_fn, optimizer, evaluation)):
-            raise InvalidInput(
-                f"{call}() was given a Trainer and further arguments. A Trainer has its own data, loss and "
-                f"optimizer: {call}(trainer)."
-            )
+        _alone(call, "Trainer", "trainer", loader, loss_fn, optimizer, evaluation)
         from diagnostics.collectors.transformers.pipeline import TrainerPipeline
 
         return TrainerPipeline(target)
@@ -110,6 +108,12 @@ def pipeline_for(
         from diagnostics.collectors.lightning.pipeline import LightningPipeline
 
         return LightningPipeline(call, target, loader, evaluation)
+    if "fastai.learner" in sys.modules:
+        from diagnostics.collectors.fastai.pipeline import LearnerPipeline, is_learner
+
+        if is_learner(target):
+            _alone(call, "Learner", "learn", loader, loss_fn, optimizer, evaluation)
+            return LearnerPipeline(target)
     if torch is not None and isinstance(target, torch.nn.Module):
         if loader is None:
             raise InvalidInput(
@@ -144,3 +148,11 @@ def pipeline_for(
         f"{call}() was given {what(target)}. It takes a Hugging Face Trainer, or a PyTorch model or a compiled "
         f"Keras model with its data: {calls}."
     )
+
+
+def _alone(call: str, kind: str, name: str, *others: Any) -> None:
+    if any(argument is not None for argument in others):
+        raise InvalidInput(
+            f"{call}() was given a {kind} and further arguments. A {kind} has its own data, loss and optimizer: "
+            f"{call}({name})."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -84,6 +85,8 @@ class ScriptObserver:
         self._fits = FitObserver(self._trainings, self._keras_loops.difference)
         for module, then in (
             ("torch", self._with_torch),
+            ("fastai.optimizer", partial(self._trainings.guard.attempt, self._loops.with_fastai)),
+            ("fastai.callback.schedule", partial(self._trainings.guard.attempt, self._loops.with_rate_search)),
             ("transformers.trainer", self._with_transformers),
             ("keras.src.backend.tensorflow.trainer", self._with_keras),
             ("keras.src.backend.torch.trainer", self._with_keras_on_torch),

@@ -4,11 +4,14 @@ import re
 import textwrap
 
 import accelerate
+import fastai.callback.schedule  # noqa: F401  it adds fit_one_cycle
 import lightning
 import numpy as np
 import skorch
 import torch
+from fastai.basics import DataLoaders, Learner
 from torch import nn
+from torch.utils.data import TensorDataset
 
 import diagnostics
 from tests.stacks.lightning_programs import autoencoder
@@ -55,3 +58,17 @@ def test_those_of_skorch(capsys):
     module = nn.Sequential(nn.Linear(8, 2), nn.Softmax(-1))
     assert run("skorch", module=module, **names) == 1
     assert "in a NeuralNetClassifier" in capsys.readouterr().out
+
+
+def test_those_of_fastai(capsys):
+    x = torch.randn(64, 8)
+    rows = TensorDataset(x, (x[:, 0] > 0).long())
+    names = {
+        "dls": DataLoaders.from_dsets(rows, rows, bs=16),
+        "Learner": Learner,
+        "loss_func": nn.CrossEntropyLoss(),
+    }
+    assert run("fastai", model=nn.Linear(8, 2), **names) == 2
+    shown = capsys.readouterr().out
+    assert "examined Linear with a Learner" in shown
+    assert "watched 20 steps of Linear with a Learner" in shown

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.report.build import extended
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_loop
@@ -75,6 +77,27 @@ class LoopObserver:
         self._at_close.callback(self._finder.close)
         if self._replicas is not None:
             self._finder.on_call = self._replicas.called
+
+    def with_fastai(self, module: Any) -> None:
+        """Observe fastai's optimizers, too; `module` is ``fastai.optimizer``."""
+        if self._finder is not None:
+            from diagnostics.collectors.fastai.step_hooks import StepHooks
+
+            self._finder.hear(lambda *heard: self._at_close.callback(StepHooks(module.Optimizer, *heard).close))
+
+    def with_rate_search(self, module: Any) -> None:
+        """Overlook ``Learner.lr_find``, which raises the rate until the loss diverges; `module` defines it."""
+
+        def make(search: Callable[..., Any]) -> Callable[..., Any]:
+            def overlooked(*arguments: Any, **options: Any) -> Any:
+                with self.suspended():
+                    return search(*arguments, **options)
+
+            return overlooked
+
+        patches = Patches()
+        patches.around(module.Learner, "lr_find", make)
+        self._at_close.callback(patches.undo)
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""

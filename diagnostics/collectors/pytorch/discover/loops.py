@@ -134,6 +134,15 @@ class LoopFinder(Generic[W]):
             self._paused -= 1
             self._roots.clear()
 
+    def hear(self, hooks: Callable[..., Any]) -> None:
+        """Observe optimizers that are not PyTorch's, too.
+
+        Args:
+            hooks: called with what is to be called with each optimizer: when it is made, before and after a step.
+        """
+        steps = (partial(self._safely, heard) for heard in (self._before_step, self._after_step))
+        hooks(partial(self._guard.attempt, self._made), *steps)  # made while suspended, it may train later
+
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""
         self._patches.undo()
