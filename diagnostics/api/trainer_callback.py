@@ -12,6 +12,7 @@ import transformers
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import typed_message
+from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.report import Report
@@ -143,6 +144,10 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
             **self._shown,
         )
         resumed = f", from its step {state.global_step} on, which counts as 0" if state.global_step else ""
+        watching._facts = tuple(
+            dataclasses.replace(fact, arguments=type(args).__name__) if isinstance(fact, ModelFacts) else fact
+            for fact in watching._facts
+        )
         watching._name += f" with a {type(trainer or transformers.Trainer).__name__}{resumed}"
         if trainer is None:
             watching._probe.uncovered["loss"] = "the Trainer that calls this callback was not found"

@@ -79,7 +79,7 @@ class Evaluator:
             finding = self._call(rule, name, needs)
             if finding is not None and rule.name not in self._named:
                 self._named.add(rule.name)
-                findings.append(finding.for_library(self._library()))
+                findings.append(self._worded(finding))
         return findings
 
     def _call(self, rule: Rule, name: str, needs: Mapping[str, Need]) -> Finding | None:
@@ -96,11 +96,14 @@ class Evaluator:
         self._judged.add(rule.name)
         return finding
 
-    def _library(self) -> str:
+    def _worded(self, finding: Finding) -> Finding:
+        """Word the fix for the libraries that the model is trained with."""
         model, crash = self._facts.get(ModelFacts), self._facts.get(CrashFacts)
-        if model is not None:
-            return str(model.library)
-        return "keras" if crash is not None and crash.in_keras else "torch"
+        if model is None:
+            return finding.for_library("keras" if crash is not None and crash.in_keras else "torch")
+        special = {"peft": model.adapters, "trainer": model.arguments is not None}
+        libraries = [*(name for name, holds in special.items() if holds), model.library]
+        return finding.for_library(*libraries, arguments=model.arguments)
 
     def _unmet(self, rule: Rule, kinds: Sequence[type]) -> str:
         """Name the facts that a check still lacks: the most nearly satisfied, of several the last.

@@ -61,10 +61,17 @@ class Finding:
     alternatives: tuple[str, ...] = ()
     fixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
-    def for_library(self, library: str) -> Finding:
-        """Return the finding with the fix for a library; the one for PyTorch if there is no other."""
-        if not (chosen := self.fixes.get(library)):
-            return self
+    def for_library(self, *libraries: str, arguments: str | None = None) -> Finding:
+        """Return the finding with the fix for a library; the one for PyTorch if there is no other.
+
+        Args:
+            libraries: the most special first: ``peft``, ``trainer``, then ``transformers``.
+            arguments: the class that stands for ``TrainingArguments``, as TRL's ``SFTConfig`` does.
+        """
+        given = (self.fix, *self.alternatives)
+        chosen = next((self.fixes[library] for library in libraries if self.fixes.get(library)), given)
+        if arguments is not None:
+            chosen = tuple(fix.replace("TrainingArguments(", f"{arguments}(") for fix in chosen)
         return replace(self, fix=chosen[0], alternatives=chosen[1:])
 
     @property

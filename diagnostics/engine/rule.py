@@ -77,7 +77,9 @@ class Rule:
         name: the id in reports, in ignores and of the page.
         severity: the default for its findings.
         causes: rules whose findings follow from this one's: they are listed under it.
-        FIXES: by library (``torch``, ``transformers``, ``keras``), if the fix depends on nothing else.
+        FIXES: by library (``torch``, ``transformers``, ``keras``; ``peft`` for a model with adapters, ``trainer``
+            for one that a Trainer trains), if the fix depends on nothing else. ``TrainingArguments(`` becomes the
+            class that the Trainer takes its settings by.
     """
 
     name: ClassVar[str]

@@ -49,6 +49,8 @@ class ModelFacts:
         computes_loss: whether the training loop takes the loss from what the model returns, as an unchanged
             ``Trainer`` does; None if not known.
         adapters: whether its weights are frozen and small adapters beside them learn, as PEFT does.
+        arguments: the class that a Trainer takes its settings by: ``TrainingArguments``, TRL's ``SFTConfig``; None
+            without a Trainer. Decides only the wording of a fix.
         frozen_output: whether the last layer with weights is frozen; None if not known.
         scales_inputs: whether a layer is there to scale inputs, as Keras' Normalization and Rescaling are.
         is_own: whether its class is the user's; False for one that comes with transformers.
@@ -68,6 +70,7 @@ class ModelFacts:
     outputs_setting: str = OUTPUTS_SETTING
     computes_loss: bool | None = None
     adapters: bool = False
+    arguments: str | None = None
     frozen_output: bool | None = None
     scales_inputs: bool = False
     is_own: bool = True

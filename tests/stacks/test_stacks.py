@@ -50,6 +50,13 @@ def named(findings, *, notes=True):
         yield from named(finding["consequences"], notes=notes)
 
 
+def fixes_of(findings):
+    """Yield what the findings, those that follow from others included, say is to be changed."""
+    for finding in findings:
+        yield from (finding["fix"], *finding["alternatives"])
+        yield from fixes_of(finding["consequences"])
+
+
 def told(report):
     """Return a report in short, for a failing test."""
     findings = [f"{f['severity']}: {f['rule']}: {f['message']}" for f in report["findings"]]
@@ -87,6 +94,11 @@ def test_broken_variant_is_named_unless_it_is_a_known_miss(variant, tmp_path):
         assert missing, f"{variant['rules']} are named now: delete `missed` of this variant in broken.toml"
     else:
         assert not missing, told(report)
+        fixes = "\n".join(fixes_of(report["findings"]))
+        for words in variant.get("fix", []):
+            assert words in fixes, fixes
+        if "get_peft_model" in script.read_text() or "peft_config" in script.read_text():
+            assert "requires_grad_(True)" not in fixes, "the base model must stay frozen"
 
 
 def test_every_variant_expects_rules_that_exist_and_changes_its_program():

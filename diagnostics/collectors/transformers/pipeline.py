@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -87,7 +88,8 @@ class TrainerPipeline(PyTorchPipeline):
 
     def model_facts(self) -> ModelFacts:
         """See `PyTorchPipeline.model_facts`; `Trainer.train` sets the mode itself."""
-        return describe_model(self.model, training=None, computes_loss=not self.replaces_loss())
+        facts = describe_model(self.model, training=None, computes_loss=not self.replaces_loss())
+        return dataclasses.replace(facts, arguments=type(self.trainer.args).__name__)
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""

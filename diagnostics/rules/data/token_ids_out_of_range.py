@@ -21,6 +21,11 @@ FIX = {
         "load tokenizer and model from the same checkpoint",
         "after tokenizer.add_tokens(...): model.resize_token_embeddings(len(tokenizer))",
     ),
+    "peft": (
+        "load tokenizer and base model from the same checkpoint",
+        "after tokenizer.add_tokens(...): base.resize_token_embeddings(len(tokenizer)) before get_peft_model, and "
+        "the new rows in LoraConfig(trainable_token_indices=...), or they stay random: the base model is frozen",
+    ),
     "keras": (
         "load tokenizer and model from the same preset",
         "in a custom model: keras.layers.Embedding(n, ...), where n is the largest id + 1",

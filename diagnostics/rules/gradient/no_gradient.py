@@ -10,7 +10,7 @@ from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NoPathToParameters
 from diagnostics.facts.data import SampleWeights
-from diagnostics.facts.pipeline import GradientFacts, ModelFacts
+from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
 
 RECONNECT = (
@@ -85,25 +85,22 @@ class NoGradient(MessageRule):
     causes = ("unreached-parameters", "unchanged-parameters", *NO_LEARNING)
 
     @check
-    def from_gradients(self, gradients: GradientFacts, model: ModelFacts | None = None) -> Finding | None:
+    def from_gradients(self, gradients: GradientFacts) -> Finding | None:
         """Check whether the loss depends on any trainable parameter."""
         if gradients.connected:
             return None
-        adapters = model is not None and model.adapters
         if not gradients.num_trainable:
-            unfreeze: Fix = UNFREEZE_ADAPTERS if adapters else UNFREEZE
             return self.found(
                 "None of the model's parameters requires a gradient: all of them are frozen, so training would "
                 "not change the model.",
-                fix={"torch": unfreeze, "keras": UNFREEZE_KERAS},
+                fix={"torch": UNFREEZE, "peft": UNFREEZE_ADAPTERS, "keras": UNFREEZE_KERAS},
                 evidence={"connected": False, "num_trainable": 0},
             )
-        reconnect: Fix = RECONNECT_ADAPTERS if adapters else RECONNECT
         return self.found(
             f"The model has {gradients.num_trainable:,} trainable scalars, but the loss depends on none of them: "
             "the graph is broken between the model's output and the loss. No parameter gets a gradient, so "
             "training would not change the model.",
-            fix={"torch": reconnect, "keras": RECONNECT_KERAS},
+            fix={"torch": RECONNECT, "peft": RECONNECT_ADAPTERS, "keras": RECONNECT_KERAS},
             evidence={"connected": False, "num_trainable": gradients.num_trainable},
         )
 

@@ -18,6 +18,11 @@ STEPS = 50  # with a gradient: a head or an expert that only some batches use ha
 COMPARED = 3  # steps whose weights were compared
 MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an unused pooler is 1 of BERT-base's 76
 NAMED = 5  # layers named in the message; the evidence holds them all
+ADAPTERS = (
+    "with gradient checkpointing, call model.enable_input_require_grads(), else the frozen embedding breaks the "
+    "graph",
+    "if they are unused on purpose: take their layers out of LoraConfig(target_modules=..., modules_to_save=...)",
+)
 
 
 class UnreachedParameters(Rule):
@@ -90,6 +95,7 @@ class UnreachedParameters(Rule):
                     "use their result in the loss, without .detach() or torch.no_grad() on the way",
                     "parameter.requires_grad_(False)  # if they are unused on purpose",
                 ),
+                "peft": ADAPTERS,
                 "keras": (
                     "use their result in the loss, with nothing on the way that has no gradient: .numpy(), NumPy, "
                     "tf.stop_gradient, argmax, round, a cast to integers",
@@ -127,10 +133,13 @@ class UnreachedParameters(Rule):
             f"{known:,} known steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed since "
             "the first sample, while the other layers learned: the loss does not depend on "
             f"{'it' if one else 'them'}.",
-            fix=(
-                "use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way",
-                "parameter.requires_grad_(False)  # if they are unused on purpose",
-            ),
+            fix={
+                "torch": (
+                    "use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way",
+                    "parameter.requires_grad_(False)  # if they are unused on purpose",
+                ),
+                "peft": ADAPTERS,
+            },
             evidence={"layers": names, "num_layers": count, "steps": known},
             severity="warning" if len(names) >= MANY_LAYERS * count else "note",
             step=int(steps.steps[-1]),

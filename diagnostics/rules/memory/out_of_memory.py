@@ -12,6 +12,7 @@ from diagnostics.text import join
 
 REFUSED = 100  # times the request was free; the allocator takes blocks of at most 20 MiB more than it is asked for
 NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room for a useful batch
+MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: adapters are a few hundredths, a new head on a backbone, too
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
 SEARCH = "search for the largest batch that fits: diagnostics.largest_batch(step)"
@@ -241,8 +242,11 @@ def _fix(symptom: OutOfMemoryCrash, way: str) -> Fix:
         )
     unused = _unused(symptom)
     if need is not None and symptom.capacity is not None and need.total > NO_BATCH_HELPS * symptom.capacity:
+        fewer = "train fewer of the weights (freeze the rest, or use LoRA)"
+        if need.gradients < MOSTLY_FROZEN * need.weights:
+            fewer = "load the frozen weights in 4 bits (in transformers: BitsAndBytesConfig(load_in_4bit=True))"
         return (
-            "no batch is small enough: train fewer of the weights (freeze the rest, or use LoRA)",
+            f"no batch is small enough: {fewer}",
             "store the weights in half precision",
             "use an optimizer with less state",
             "use a smaller model or a larger GPU",

@@ -82,7 +82,7 @@ class CollapsedSchedule(Rule):
             "call scheduler.step() once an epoch, outside of the loop over the batches",
             "give the schedule its lengths in batches: epochs * len(loader)",
         ),
-        "transformers": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # both count steps",
+        "trainer": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # both count steps",
         "keras": "give decay_steps in batches: epochs * len(dataset)",
     }
 

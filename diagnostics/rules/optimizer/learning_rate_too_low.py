@@ -183,7 +183,7 @@ class LearningRateTooLow(Rule):
                     f"a warm-up of {tenth:,} steps: a tenth of the run",
                     "step the schedule after each batch, if it counts batches",
                 ),
-                "transformers": f"TrainingArguments(warmup_steps={tenth})  # a tenth of the run",
+                "trainer": f"TrainingArguments(warmup_steps={tenth})  # a tenth of the run",
             },
             evidence={
                 "first_rate": float(rates[0]),

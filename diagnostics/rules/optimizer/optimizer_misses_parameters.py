@@ -84,12 +84,18 @@ class OptimizerMissesParameters(MessageRule):
             "foreign": optimizer.foreign,
         }
         rebuild = f"optimizer = {optimizer.name}(model.parameters(), ...)  # after the model is complete"
+        adapters = (
+            f"model = get_peft_model(model, config) first, then optimizer = {optimizer.name}(p for p in "
+            "model.parameters() if p.requires_grad); the base model stays frozen",
+            "with a Trainer: give it no optimizer. It makes one of the adapters, also of those that TRL adds for "
+            "peft_config",
+        )
         if not optimizer.held:
             return self.found(
                 f"The optimizer ({optimizer.name}) holds none of the model's "
                 f"{count_of(missing, 'trainable parameter')}. {_held_instead(optimizer)}. Its steps cannot change "
                 "this model.",
-                fix=rebuild,
+                fix={"torch": rebuild, "peft": adapters},
                 evidence=evidence | ({"frozen": optimizer.frozen} if optimizer.frozen else {}),
             )
         if optimizer.unfrozen:
@@ -122,6 +128,7 @@ class OptimizerMissesParameters(MessageRule):
             f"({100 * share:.3g} %), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
             fix={
                 "torch": (rebuild, "if they should stay frozen: parameter.requires_grad_(False)"),
+                "peft": adapters,
                 "keras": (
                     "in fit: model.compile(...) once more after layers were added, replaced or made trainable",
                     "in a loop: tape.gradient(loss, model.trainable_variables), read when the model is complete",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
@@ -144,16 +146,28 @@ def _first_broken(gradients: GradientHistory | None, losses: LossHistory | None)
     return min(broken, default=np.inf)
 
 
-def _why(optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None) -> tuple[str, Fix]:
+def _why(
+    optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None
+) -> tuple[str, Fix | Mapping[str, Fix]]:
     if optimizer is not None and not optimizer.held:
         return (
             f"The optimizer ({optimizer.name}) holds none of the model's parameters.",
-            f"optimizer = {optimizer.name}(model.parameters(), ...)  # of the model that is trained",
+            {
+                "torch": f"optimizer = {optimizer.name}(model.parameters(), ...)  # of the model that is trained",
+                "peft": f"optimizer = {optimizer.name}(p for p in model.parameters() if p.requires_grad), after "
+                "the adapters were added; the base model stays frozen",
+            },
         )
     if zero_rate:
         return (
             "The learning rate was 0 in all of these steps.",
-            ("set the learning rate", "check whether the schedule has reached 0"),
+            {
+                "torch": ("set the learning rate", "check whether the schedule has reached 0"),
+                "trainer": (
+                    "TrainingArguments(..., learning_rate=...)  # adapters take more than all weights: 2e-4, say",
+                    "check whether the schedule has reached 0: lr_scheduler_type, warmup_steps, max_steps",
+                ),
+            },
         )
     if got_gradient is None:
         return (

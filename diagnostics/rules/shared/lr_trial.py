@@ -130,7 +130,7 @@ def fix(rate: float, model: ModelFacts | None, optimizer: OptimizerFacts | None)
         return f"set the learning rate to {rate:.3g}"
     if model.library == "keras":
         return f"optimizer=keras.optimizers.{name}(learning_rate={rate:.3g})"
-    if model.library == "transformers" and model.computes_loss:
+    if model.arguments is not None or (model.library == "transformers" and model.computes_loss):
         return f"TrainingArguments(..., learning_rate={rate:.3g})"
     return f"torch.optim.{name}(model.parameters(), lr={rate:.3g})"
 

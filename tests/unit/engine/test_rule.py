@@ -172,6 +172,29 @@ class TestEvaluator:
         assert finding.as_dict()["alternatives"] == list(alternatives)
 
 
+    @pytest.mark.parametrize(
+        ("adapters", "arguments", "fix"),
+        [
+            (False, None, "lr=0.1"),
+            (False, "TrainingArguments", "TrainingArguments(learning_rate=0.1)"),
+            (False, "SFTConfig", "SFTConfig(learning_rate=0.1)"),
+            (True, None, "train the adapters"),
+            (True, "SFTConfig", "train the adapters"),
+        ],
+    )
+    def test_the_fix_is_in_the_terms_of_the_trainer_and_its_adapters(self, adapters, arguments, fix):
+        class LowRate(OddBatch):
+            FIXES = {
+                "torch": "lr=0.1",
+                "trainer": "TrainingArguments(learning_rate=0.1)",
+                "peft": "train the adapters",
+            }
+
+        trained = dataclasses.replace(model("transformers"), adapters=adapters, arguments=arguments)
+        (finding,) = Evaluator([LowRate()]).add(trained, Batch(3), Loader(drops_last=False))
+        assert finding.fix == fix
+
+
 class TestCausality:
     def test_a_consequence_is_listed_under_its_cause_which_takes_its_severity(self):
         rules = [OddBatch(), SlowStep()]

@@ -4,7 +4,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import NoPathToParameters
 from diagnostics.facts.data import SampleWeights
-from diagnostics.facts.pipeline import GradientFacts, ModelFacts
+from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.gradient.no_gradient import NoGradient
 
@@ -43,12 +43,9 @@ class TestFromGradients:
         assert finding.fix == "for p in model.parameters(): p.requires_grad_(True)  # or only the ones to train"
 
     def test_keras_is_told_in_its_own_words(self):
-        model = ModelFacts("Sequential", "keras", 100, 0)
-        frozen = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0), model).for_library("keras")
+        frozen = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0)).for_library("keras")
         assert frozen.fix == "model.trainable = True  # or only the layers to train; then compile again"
-        cut = (
-            NoGradient().from_gradients(GradientFacts(False, {}, {"kernel": 100}, 100), model).for_library("keras")
-        )
+        cut = NoGradient().from_gradients(GradientFacts(False, {}, {"kernel": 100}, 100)).for_library("keras")
         assert cut.fix == (
             "compute the loss from the model's own output with keras.ops, without .numpy(), argmax or "
             "stop_gradient in between"
@@ -116,16 +113,14 @@ class TestFromCrash:
 class TestAdapters:
     """A model with PEFT's adapters: its base is frozen on purpose, and must stay so."""
 
-    MODEL = ModelFacts("PeftModel", "transformers", 1000, 0, adapters=True)
-
     def test_all_frozen_is_told_how_the_adapters_learn(self):
-        finding = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0), self.MODEL)
+        finding = NoGradient().from_gradients(GradientFacts(False, {}, {}, 0)).for_library("peft", "transformers")
         fix = " ".join((finding.fix, *finding.alternatives))
         assert "is_trainable=True" in fix
         assert "requires_grad" not in fix
 
     def test_a_cut_path_is_told_of_gradient_checkpointing(self):
-        finding = NoGradient().from_gradients(GradientFacts(False, {}, {"lora_A": 8}, 8), self.MODEL)
+        finding = NoGradient().from_gradients(GradientFacts(False, {}, {"lora_A": 8}, 8)).for_library("peft")
         fix = " ".join((finding.fix, *finding.alternatives))
         assert "model.enable_input_require_grads()" in fix
 
