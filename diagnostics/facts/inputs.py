@@ -68,3 +68,22 @@ class InputFacts:
     training: Mapping[str, InputSample]
     evaluation: Mapping[str, InputSample]
     rounds: int = 0
+
+
+@dataclass(frozen=True)
+class TargetSides:
+    """The numbers that a regression is to predict, in training and in evaluation.
+
+    Both as the loss compares them with what the model answers, not with what is made of its answers afterwards.
+
+    Attributes:
+        training: float64 (n, outputs), some rows of the batches that the model was trained on.
+        evaluation: float64 (m, outputs), some rows of those that it was evaluated on, in their order.
+        inputs: of both sides; None if not known.
+    """
+
+    described: ClassVar[str] = "targets of training and of evaluation"
+
+    training: Array
+    evaluation: Array
+    inputs: InputFacts | None = None

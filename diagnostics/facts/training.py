@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from .calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
-from .inputs import DrawnInputs, InputFacts
+from .inputs import DrawnInputs, InputFacts, TargetSides
 from .layers import (
     ActivityFacts,
     BatchNormFacts,
@@ -301,6 +301,7 @@ WATCHED = (
     PredictionFacts,
     DrawnInputs,
     InputFacts,
+    TargetSides,
     TrainModeFacts,
     EqualUnitsFacts,
     GraphFacts,

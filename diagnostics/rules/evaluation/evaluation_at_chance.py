@@ -25,6 +25,8 @@ BALANCED = 1.5  # of the share that each class would have: only then is chance k
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
 CLASSES = 3  # least number whose numbering is judged: of two, answers that are all wrong may be meant
 SAME = 0.7  # share of the examples that another numbering of the classes would make right
+UNSEEN = 0.5  # of the labels of an evaluation, of classes that no training example carries
+SHOWN = 6  # of these classes, named
 LEARNABLE = 0.7  # of the constant answer's error, left by a fit on rows that it was not given
 
 CAUSES: Final = (
@@ -35,6 +37,11 @@ CAUSES: Final = (
     "examples-mixed",
 )
 """Rules whose findings explain it."""
+
+SPLIT: Final = (
+    "train_test_split(x, y, stratify=y)  # each class on both sides",
+    "shuffle the indices before they are cut: np.random.shuffle(indices)",
+)
 
 EXCLUDES: Final = {
     "evaluation-mismatch": "evaluation inputs have the scale of training inputs",
@@ -57,7 +64,8 @@ class EvaluationAtChance(Rule):
     ## Why it is bad
     A model that merely overfits is still better than chance. At chance, the evaluation measures something else
     than the training taught: labels in another order than their rows, classes numbered otherwise, inputs prepared
-    otherwise. Or there was nothing to learn but the examples themselves.
+    otherwise; or rows that were sorted by class when they were split, so that the evaluation holds classes of
+    which training had none. Or there was nothing to learn but the examples themselves.
 
     ## Example
     ```python
@@ -76,7 +84,8 @@ class EvaluationAtChance(Rule):
     0.5 or more; in every evaluation after it began, it stays below 0.2 by two standard errors. No class has more
     than 80% of the labels of the evaluation, and its passes differ by no more than chance (otherwise they are of
     several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
-    makes 70% of the answers right; or if the inputs look alike and a fit to half of the training rows leaves at
+    makes 70% of the answers right; if half of its labels are of classes that no training example looked at
+    carries; or if the inputs look alike and a fit to half of the training rows leaves at
     most 70% of the constant answer's error on the other half. Otherwise a note. Of Keras' `fit` the accuracy that
     it logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
     of the labels; a note where layers differ between training and evaluation, as batch norm in its first epochs.
@@ -89,7 +98,7 @@ class EvaluationAtChance(Rule):
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), for labels that can only
-    be memorised; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960).
+    be memorised; https://github.com/khanrc/pt.darts/issues/24, of rows split in their order; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960).
     """
 
     severity = "warning"
@@ -138,12 +147,18 @@ class EvaluationAtChance(Rule):
         fit = None if targets is None else targets.fit
         alike = _alike(inputs)
         renumbered = _renumbered(answers.last_confusion)
-        proved = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
+        unseen = _unseen(answers)
+        proved = (
+            bool(unseen)
+            or renumbered is not None
+            or (_is_learnable(fit) and alike is True and not last.is_below)
+        )
         return self.found(
             f"In training {learned.right / learned.examples:.0%} of the answers are right, in the evaluation "
             f"after {step:,} steps {last.right / last.examples:.0%} of {last.examples:,}, where chance would give "
-            f"{last.by_chance:.0%}. {_reason(renumbered, fit, alike, last)} {_differential(verdicts)}".rstrip(),
-            fix=_experiments(renumbered, fit),
+            f"{last.by_chance:.0%}. {_told(unseen, answers) or _reason(renumbered, fit, alike, last)} "
+            f"{_differential(verdicts)}".rstrip(),
+            fix=SPLIT if unseen else _experiments(renumbered, fit),
             severity=None if proved else "note",
             evidence={
                 "training_accuracy": learned.right / learned.examples,
@@ -153,6 +168,7 @@ class EvaluationAtChance(Rule):
                 "evaluation_examples": last.examples,
                 "by_chance": last.by_chance,
                 "other_numbering": renumbered,
+                "classes_unseen_in_training": list(unseen),
                 "inputs_alike": alike,
                 "fit_error": None if fit is None else fit.error,
                 "fit_constant_error": None if fit is None else fit.constant_error,
@@ -226,6 +242,28 @@ class _Agreement:
     def is_below(self) -> bool:
         """Whether fewer are right than by chance."""
         return self.kappa < -ERRORS * self.error
+
+
+def _unseen(answers: PredictionFacts) -> tuple[int, ...]:
+    """Return the classes of an evaluation that no training example carries, if they have most of its labels."""
+    known = np.flatnonzero(answers.evaluation_labels.sum(axis=1) >= EXAMPLES)
+    if not known.size:
+        return ()
+    last, new = answers.evaluation_labels[known[-1]], answers.labels.sum(axis=0) == 0
+    if last[new].sum() < UNSEEN * last.sum():
+        return ()
+    return tuple(int(number) for number in np.flatnonzero(new & (last > 0)))
+
+
+def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
+    """Say which classes training never showed; nothing if there are none."""
+    if not unseen:
+        return ""
+    classes = listed([str(number) for number in unseen], most=SHOWN)
+    return (
+        f"None of the {int(answers.labels.sum()):,} training examples looked at is of class {classes}, which most "
+        "of the evaluation is of: the rows were split in their order, and not at random."
+    )
 
 
 def _renumbered(confusion: Array | None) -> list[int] | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.inputs import Array, InputFacts, InputSample
+from diagnostics.facts.inputs import Array, InputFacts, InputSample, TargetSides
 from diagnostics.rules.shared.channel_order import other_order
 from diagnostics.rules.shared.input_shift import (
     MOST,
@@ -25,6 +25,7 @@ from diagnostics.rules.shared.input_shift import (
     moments,
     usual_range,
 )
+from diagnostics.rules.shared.target_shift import can_be_compared, unit_ratio
 from diagnostics.text.join import listed
 
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
@@ -44,6 +45,10 @@ ORDER: Final = (
     "pictures: read both sides with the same library, or convert by cv2.cvtColor(image, cv2.COLOR_BGR2RGB)",
     "tables: test = test[train.columns], before the values are taken",
 )
+TARGETS: Final = (
+    "transform the targets of both sides by what was fitted on training: scaler.transform(y_val)",
+    "or compare in the original unit: loss(prediction * std + mean, y_val)",
+)
 
 
 @dataclass(frozen=True)
@@ -58,18 +63,19 @@ class _Mismatch:
 
 
 class EvaluationMismatch(Rule):
-    """Evaluation inputs are scaled otherwise than training inputs, or their channels stand in another order.
+    """Evaluation data are scaled otherwise than training data, or their channels stand in another order.
 
     ## What it does
     Compares the inputs of evaluation with those of training, channel by channel: their means and scales, whether
     one side is standardised, which range pixels fill, and how far the 256 levels of bytes lie apart. Then it looks
     whether the channels of evaluation are those of training in another order: pictures read as BGR on one side, a
-    table whose columns were sorted.
+    table whose columns were sorted. Of a regression it compares the targets, too, as the loss gets them.
 
     ## Why it is bad
     The model is measured on numbers that it has never seen. Images from 0 to 255 look to a model that was trained
     on 0 to 1 like images with 255 times the contrast. The training loss falls, the evaluation stays at chance, and
-    the model seems to overfit.
+    the model seems to overfit. Where only the training targets were standardised, the evaluation loss is that of
+    another unit: it can choose no epoch and stop no training.
 
     ## Example
     ```python
@@ -93,7 +99,8 @@ class EvaluationMismatch(Rule):
     evaluation batches must differ, and agree with each other; if some are like those of training (the training
     rows are evaluated too), only ranges, levels and a factor of 20 count. Channels are in another order where two
     of them lie 10 standard errors from those in their own place, and in the other order all agree within 4 in
-    mean and mean deviation. The numbers are ours.
+    mean and mean deviation. Targets must differ 5 times in scale, 3 times where only one side is standardised, with
+    inputs that look alike; 20 times where these are not known or the rows are a series. The numbers are ours.
 
     ## Known problems
     Rows from another domain that differ as much look the same. Series drift: where rows resemble the row before,
@@ -138,6 +145,29 @@ class EvaluationMismatch(Rule):
                 f"{EVALUATION_ROWS} evaluation rows"
             )
         return None
+
+    @check
+    def from_targets(self, sides: TargetSides) -> Finding | None:
+        """Compare the numbers that are to be predicted."""
+        if not can_be_compared(sides):
+            raise NotApplicable("needs the targets of a regression, of 32 training rows and 16 evaluation rows")
+        ratio = unit_ratio(sides)
+        if ratio is None:
+            return None
+        return self.found(
+            f"The targets of evaluation are in another unit than those of training: they have "
+            f"{_described(sides.evaluation)}, and in training {_described(sides.training)}. They are spread "
+            f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and distributed alike. The loss of the "
+            "evaluation compares the model's answers, in the unit of training, with numbers in another.",
+            fix=TARGETS,
+            evidence={
+                "training_mean": float(sides.training.mean()),
+                "training_deviation": float(sides.training.std()),
+                "evaluation_mean": float(sides.evaluation.mean()),
+                "evaluation_deviation": float(sides.evaluation.std()),
+                "cause": "targets",
+            },
+        )
 
     def _differs(self, found: _Mismatch) -> Finding:
         called = "The inputs" if found.name.isdigit() else f"The values of {found.name}"

@@ -14,6 +14,8 @@ from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 
+from .latest_batch import latest_batch
+
 SAMPLED = 1024  # numbers of a tensor that are compared, spread evenly
 
 
@@ -30,7 +32,8 @@ class BatchSource:
         self._begun[result] = loader
 
     def gives(self, iterator: Any, *, result: Any) -> None:
-        """Record a batch, if it is the first of its iteration."""
+        """Record a batch, in full if it is the first of its iteration."""
+        latest_batch.gives(result)
         loader = self._begun.pop(iterator, None)
         self._first = None if loader is None else (loader, result)
 

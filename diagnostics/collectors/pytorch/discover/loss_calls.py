@@ -234,37 +234,39 @@ class LossCalls:
 
 
 OF_CLASSES = ("cross_entropy", "nll_loss", "binary_cross_entropy_with_logits")
+OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
 class EvaluationCalls:
-    """Hears the predictions and targets of losses of classes that are computed without gradients.
+    """Hears the predictions and targets of losses that are computed without gradients.
 
     It listens from the first pass of an evaluation until the training goes on, while no `LossCalls` do.
     """
 
     def __init__(self) -> None:
-        self._listeners: list[Callable[[Tensor, Tensor], None]] = []
+        self._listeners: list[tuple[Callable[[Tensor, Tensor], None], tuple[str, ...]]] = []
         self._open: list[Callable[[], None]] = []
         self._thread = 0
         self._guard = FaultGuard(on_fault=lambda fault: self.close())
 
-    def join(self, listener: Callable[[Tensor, Tensor], None]) -> None:
-        """Tell a listener of the calls in this thread; nothing where the functions are recorded already."""
-        if listener in self._listeners:
+    def join(self, listener: Callable[[Tensor, Tensor], None], names: tuple[str, ...]) -> None:
+        """Tell a listener of the calls of these losses in this thread; nothing where they are recorded already."""
+        if any(listener == other for other, _ in self._listeners):
             return
-        functions = [_FUNCTIONS[name] for name in OF_CLASSES]
+        functions = [_FUNCTIONS[name] for name in (*OF_CLASSES, *OF_NUMBERS)]
         if not self._open:
             if any(hasattr(function, "__wrapped__") for function in functions):
                 return
             self._thread = threading.get_ident()
             self._open = [_listen(function, self._hear, self._is_mine, self._guard) for function in functions]
-        self._listeners.append(listener)
+        self._listeners.append((listener, names))
 
     def leave(self, listener: Callable[[Tensor, Tensor], None]) -> None:
         """Tell it no more; restore the functions if nobody listens."""
-        if listener in self._listeners:
-            self._listeners.remove(listener)
-            if not self._listeners:
+        others = [entry for entry in self._listeners if entry[0] != listener]
+        if len(others) < len(self._listeners):
+            self._listeners = others
+            if not others:
                 self.close()
 
     def close(self) -> None:
@@ -281,8 +283,9 @@ class EvaluationCalls:
         prediction: Any = given.get("input")
         target: Any = given.get("target")
         if type(prediction) is Tensor and type(target) is Tensor and prediction.ndim:
-            for listener in list(self._listeners):
-                listener(prediction, target)
+            for listener, names in list(self._listeners):
+                if name in names:
+                    listener(prediction, target)
 
 
 evaluation_calls = EvaluationCalls()

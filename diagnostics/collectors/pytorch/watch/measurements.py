@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.idle_settings import IdleSettings
 from diagnostics.collectors.pytorch.optimizer import replaced_since
 from diagnostics.collectors.pytorch.watch.metrics.equal_units import EqualUnits
@@ -71,22 +72,27 @@ class Measurements:
         self._frozen = {id(parameter): parameter._version for parameter in still}
         self._replaced: OptimizerFacts | None = None
         self._labels: Any = None  # that the running pass was called with
+        self._beside: Tensor | None = None  # integers that stand in the loader's batch beside its inputs
 
     # Called within the hooks of the watcher; `step` is the number of steps made.
 
     def evaluation_begins(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
         """Look at the arguments of a pass with gradients off; `training`: the mode of the model."""
         self._labels = labels_in(kwargs)
+        self._safely("predictions", self._look_beside, (args, kwargs))
         self.no_grad.add(step, training, args, kwargs)
         self._safely("inputs", self._inputs.evaluation, step, args, kwargs)
 
     def evaluation_ends(self, step: int, output: Any) -> None:
         """Look at the output of a pass with gradients off."""
-        self._safely("predictions", self.predictions.evaluation, step, output, self._labels)
+        self._safely("predictions", self.predictions.evaluation, step, output, self._labels, self._beside)
+        if "targets" not in self._faults:
+            self._safely("targets", self._targets.evaluation, step, output)
 
     def pass_begins(self, step: int, args: Any, kwargs: Any) -> None:
         """Look at the arguments of the first pass of a sampled step."""
         self._labels = labels_in(kwargs)
+        self._safely("predictions", self._look_beside, (args, kwargs))
         self._safely("inputs", self._inputs.training, args, kwargs)
         if not self._compiled:
             self._safely("activations", self.activations.open, step)
@@ -95,9 +101,14 @@ class Measurements:
         """Look at the output of a pass of a sampled step."""
         self._safely("predictions", self._look_at, step, output, kept)
 
+    def training_goes_on(self) -> None:
+        """Hear no more losses of an evaluation."""
+        self.predictions.training_goes_on()
+        self._targets.training_goes_on()
+
     def forget_labels(self) -> None:
         """Drop the labels that the pass was called with: it is over."""
-        self._labels = None
+        self._labels = self._beside = None
 
     def labels(self, step: int, labels: Any) -> None:
         """Take the labels of a sampled step from the loop."""
@@ -121,8 +132,11 @@ class Measurements:
         """Look at the gradients of a sampled step; `which`: the numbers of their parameters."""
         self._safely("activations", self.activations.gradients, step, gradients, which)
 
+    def _look_beside(self, arguments: Any) -> None:
+        self._beside = latest_batch.labels_beside(arguments)
+
     def _look_at(self, step: int, output: Any, kept: CapturedPass | None) -> None:
-        self.predictions.training(step, output, self._labels)
+        self.predictions.training(step, output, self._labels, self._beside)
         self._graphs.mark(step, output)
         if "targets" not in self._faults:
             inputs = None if kept is None or kept.changed else kept.inputs
@@ -167,6 +181,7 @@ class Measurements:
         fits = predictions is not None and _is_poor(predictions)  # the reason may be wanted
         self._safely("targets", lambda: found.append(self._targets.facts(losses(), fits)))
         self._safely("targets", lambda: found.extend((self._targets.repeated, self._targets.drawn())))
+        self._safely("targets", lambda: found.append(self._targets.sides(self._inputs.facts())))
         self._safely("equal units", lambda: found.append(self._equal_units.facts()))
         self._safely("batch norm", lambda: found.append(batch_norm_facts(self._model)))
         return tuple(facts for facts in (*found, *self.activations.facts()) if facts is not None)

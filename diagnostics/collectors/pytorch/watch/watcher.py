@@ -153,7 +153,7 @@ class TorchWatcher:
         if self._closed:
             return
         self._closed = self._pending.closed = True
-        self._measurements.predictions.training_goes_on()
+        self._measurements.training_goes_on()
         self._detach_from_model()
         self._calls.close()
         while self._handles:
@@ -281,7 +281,7 @@ class TorchWatcher:
             self._measurements.evaluation_begins(self.steps, self._model.training, args, kwargs)
             return
         self._pending.trains_here()
-        self._measurements.predictions.training_goes_on()
+        self._measurements.training_goes_on()
         if not self.forwards:
             self.uncovered.pop("forward passes", None)
         self.forwards += 1

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
-from diagnostics.collectors.pytorch.discover.loss_calls import evaluation_calls
+from diagnostics.collectors.pytorch.discover.loss_calls import OF_CLASSES, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
@@ -62,7 +62,8 @@ class _Evaluation:
 class _Look:
     """One pass: scores (rows, classes) or predictions (rows,), labels (rows,), gradient of the scores.
 
-    Labels of an evaluation may be numbers 0.0 and 1.0, as binary cross entropy takes them.
+    Labels of an evaluation may be numbers 0.0 and 1.0, as binary cross entropy takes them. Beside: integers
+    (rows,) that stand in the loader's batch beside the inputs, which may be the labels.
     """
 
     step: int
@@ -70,6 +71,7 @@ class _Look:
     labels: Tensor | None
     gradient: Tensor | None = None
     output: int = 0  # address of the output
+    beside: Tensor | None = None
 
 
 class Predictions:
@@ -90,13 +92,15 @@ class Predictions:
         self._confused: tuple[int, Array] | None = None  # of the latest evaluation: its step
         self._softmax: bool | None = None
         self._plain: bool | None = None
+        self._beside: bool | None = None  # whether what stands beside the inputs are the labels
 
-    def training(self, step: int, output: Any, labels: Any) -> None:
+    def training(self, step: int, output: Any, labels: Any, beside: Tensor | None = None) -> None:
         """Record a training pass, and the gradient of its scores."""
         scores = _scores(output)
         if scores is None or not scores.requires_grad:
             return
         look = _Look(step, _copy(scores), _label_copy(labels, len(scores)))
+        look.beside = _label_copy(beside, len(scores))
 
         def came(gradient: Tensor) -> None:
             if self._last != step:
@@ -107,7 +111,7 @@ class Predictions:
 
         scores.register_hook(functools.partial(call_without_user_modes, came))
 
-    def evaluation(self, step: int, output: Any, labels: Any) -> None:
+    def evaluation(self, step: int, output: Any, labels: Any, beside: Tensor | None = None) -> None:
         """Record the predictions of a pass without gradients."""
         if self._evaluation != step:
             self._evaluation, self._passes, self._stride = step, 0, 1
@@ -121,10 +125,11 @@ class Predictions:
         if scores is not None:
             given = _label_copy(labels, len(scores))
             look = _Look(step, _answers(scores[:ROWS]), given, output=scores.data_ptr())
+            look.beside = _label_copy(beside, len(scores))
             self._evaluated.append(look)
             if given is None:
                 self._unlabelled = look
-                evaluation_calls.join(self.heard)
+                evaluation_calls.join(self.heard, OF_CLASSES)
 
     def heard(self, prediction: Tensor, target: Tensor) -> None:
         """Take the labels that a loss got for the latest output of an evaluation."""
@@ -165,24 +170,24 @@ class Predictions:
         evaluated = taken(self._evaluated)
         late = {look.step: self._handed.pop(look.step) for look in pending if look.step in self._handed}
         looks = pending + evaluated
-        parts = [part for look in looks for part in (look.scores, look.labels, look.gradient) if part is not None]
+        parts = [part for look in looks for part in _parts(look) if part is not None]
         host = to_host(dict(enumerate([*parts, *late.values()])))
         values = iter([host[number] for number in range(len(host))])
-        read = [[next(values) if p is not None else None for p in (k.scores, k.labels, k.gradient)] for k in looks]
+        read = [[next(values) if part is not None else None for part in _parts(look)] for look in looks]
         on_host = dict(zip(late, values, strict=True))
         learned = []
-        for look, (scores, labels, gradient) in zip(pending, read, strict=False):
+        for look, (scores, labels, gradient, beside) in zip(pending, read, strict=False):
             assert look.gradient is not None
             assert scores is not None
             assert gradient is not None
             if self._same_width(scores):
                 tolerance = HALF if look.gradient.element_size() < 4 else TOLERANCE
-                learned.append((look.step, scores, on_host.get(look.step, labels), gradient, tolerance))
+                learned.append((look.step, scores, on_host.get(look.step, labels), gradient, beside, tolerance))
         if learned:
             self._learned(learned)
-        for look, (answers, labels, _) in zip(evaluated, read[len(pending) :], strict=True):
+        for look, (answers, labels, _, beside) in zip(evaluated, read[len(pending) :], strict=True):
             assert answers is not None
-            self._answered(look.step, answers, labels)
+            self._answered(look.step, answers, beside if labels is None and self._beside else labels)
 
     def facts(self) -> PredictionFacts | None:
         """Return the counts; None if no classifier was seen."""
@@ -208,22 +213,23 @@ class Predictions:
             last_confusion=None if self._confused is None else self._confused[1],
         )
 
-    def _learned(self, passes: list[tuple[int, Array, Array | None, Array, float]]) -> None:
-        """Count passes of training: step, scores, labels, gradient, tolerance of each."""
+    def _learned(self, passes: list[tuple[int, Array, Array | None, Array, Array | None, float]]) -> None:
+        """Count passes of training: step, scores, labels, gradient, what stands beside, tolerance of each."""
         sizes = np.array([len(scores) for _, scores, *_ in passes])
         starts = np.cumsum(sizes) - sizes
         logits = np.concatenate([_as_logits(scores) for _, scores, *_ in passes])
-        gradient = np.concatenate([_as_logits(gradient, negate=True) for *_, gradient, _ in passes])
+        gradient = np.concatenate([_as_logits(gradient, negate=True) for *_, gradient, _, _ in passes])
         found = recognise(logits, gradient, starts, np.repeat([tolerance for *_, tolerance in passes], sizes))
         if found.telling.any():
             self._softmax = self._softmax is not False and bool(found.softmax[found.telling].all())
             self._plain = self._plain is not False and bool(found.plain[found.telling].all())
         width = logits.shape[1]
         labels = found.labels
-        for (_, scores, handed, *_), start in zip(passes, starts, strict=True):
+        for (_, scores, handed, _, beside, _), start in zip(passes, starts, strict=True):
             usable = _usable(handed, len(scores), width)
             if usable is not None:
                 labels[start : start + len(scores)] = usable
+            self._complete(labels[start : start + len(scores)], _usable(beside, len(scores), width))
         known, answers = labels >= 0, logits.argmax(axis=1)
         surprise = np.where(known, -np.log(found.shares[np.arange(len(labels)), labels] + SMALLEST), 0)
         counted = np.add.reduceat(known.astype(np.int64), starts)
@@ -240,6 +246,17 @@ class Predictions:
             )
         for place, (step, *_) in enumerate(passes):
             self._rows.append((step, answer_counts[place], label_counts[place], right[place], entropies[place]))
+
+    def _complete(self, labels: Array, beside: Array | None) -> None:
+        """See whether what stands beside the inputs are the labels, in every pass; if so, fill in unknown ones.
+
+        A model that is sure of its answers has gradients too small to tell the labels by.
+        """
+        known = labels >= 0
+        if self._beside is not False and known.any():
+            self._beside = beside is not None and bool((labels[known] == beside[known]).all())
+        if self._beside and beside is not None:
+            labels[~known] = beside[~known]
 
     def _answered(self, step: int, answers: Array, labels: Array | None) -> None:
         width = self._num_outputs
@@ -299,6 +316,10 @@ def _answers(scores: Tensor) -> Tensor:
 
 def _copy(values: Tensor) -> Tensor:
     return values.detach()[:ROWS].clone()
+
+
+def _parts(look: _Look) -> tuple[Tensor | None, ...]:
+    return look.scores, look.labels, look.gradient, look.beside
 
 
 def _label_copy(labels: Any, rows: int | None) -> Tensor | None:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
@@ -22,6 +23,7 @@ from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import FORMULAS, recovered
 from diagnostics.collectors.shared.target_rows import blank_rows, copied_target, only_target
 from diagnostics.facts.course import DrawnRows, RepeatedRows, SimpleFit, TargetHistory
+from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import LossHistory
 
@@ -36,6 +38,8 @@ EXAMPLES = 100  # in these passes together, to know the mean of the targets
 DRIFT = 0.25  # of the variance: how far, squared, the mean may go from one half of the run to the other
 FRACTIONS = 0.5  # of the numbers of a row; fewer are categories, or mostly zeros
 TOKENS = 8  # in a row of ids
+EVALUATED = 32  # passes of evaluations whose targets are kept, `KEPT` numbers of each
+KEPT = 1024
 TARGET_DIGITS = 3  # of a target: it comes out of a gradient, with rounding
 NOT_LEARNED = 0.9  # of the constant answer's loss: below, no fit is tried
 
@@ -110,8 +114,11 @@ class Targets:
     """
 
     repeated: RepeatedRows | None = None
+    _of_training: Array | None = None  # (rows, outputs), where the loss is the mean squared error
 
     def __init__(self) -> None:
+        self._asked: tuple[int, int] | None = None  # address and size of the latest output of an evaluation
+        self._heard: list[Tensor] = []
         self._pending: list[_Pass] = []
         self._seen: list[_Seen] = []
         self._every = 1
@@ -139,6 +146,42 @@ class Targets:
                 self._pending.append(seen)
 
         output.register_hook(functools.partial(call_without_user_modes, came))
+
+    def evaluation(self, step: int, output: Any) -> None:
+        """Wait for the loss that compares the output of a pass without gradients with its targets."""
+        self._asked = None
+        if step and len(self._heard) < EVALUATED and _is_plain(output) and output.numel():
+            self._asked = output.data_ptr(), output.numel()
+            evaluation_calls.join(self._hear, OF_NUMBERS)
+
+    def training_goes_on(self) -> None:
+        """Hear no more losses of an evaluation."""
+        self._asked = None
+        evaluation_calls.leave(self._hear)
+
+    def _hear(self, prediction: Tensor, target: Tensor) -> None:
+        """Take the targets that a loss compares with the latest output itself, not with what was made of it."""
+        if self._asked == (prediction.data_ptr(), prediction.numel()) and target.numel() == prediction.numel():
+            self._asked = None
+            values = target.detach().reshape(len(target) if target.ndim > 1 else target.numel(), -1)
+            self._heard.append(values[:: max(1, -(-values.numel() // KEPT))].float().clone())
+
+    def sides(self, inputs: InputFacts | None) -> TargetSides | None:
+        """Return the targets of training and of evaluations, both of which were compared with the output itself.
+
+        Args:
+            inputs: of both sides, if known.
+
+        Returns:
+            None where either is not known.
+        """
+        heard = [np.array(part) for part in to_host(dict(enumerate(self._heard))).values()]
+        if self._of_training is None or len({part.shape[1:] for part in heard}) != 1:
+            return None
+        evaluation = np.concatenate(heard).astype(np.float64)
+        if evaluation.shape[1:] != self._of_training.shape[1:]:
+            return None
+        return TargetSides(self._of_training, evaluation, inputs)
 
     def read(self) -> None:
         """Bring the copies to the host."""
@@ -187,6 +230,8 @@ class Targets:
             if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
                 found = _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
                 self.repeated = None if found is None else _repeated(agreeing)
+                if found is not None and name == "squared":
+                    self._of_training = np.concatenate([moments.rows for _, moments in agreeing])
                 return found
         return None
 

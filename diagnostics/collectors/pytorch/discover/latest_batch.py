@@ -1,0 +1,63 @@
+"""Remembers the batch that a DataLoader of PyTorch gave last, to find what stands beside a model's input in it.
+
+A script that only counts right answers in its evaluation calls no loss there: its labels stand in the batch.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from torch import Tensor
+
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+
+MOST = 8  # tensors of a batch; in a larger one what belongs together is not known
+
+
+class LatestBatch:
+    """Holds the tensors of one batch by weak references: nothing is kept alive."""
+
+    def __init__(self) -> None:
+        self._given: tuple[weakref.ref[Tensor], ...] = ()
+
+    def gives(self, batch: Any) -> None:
+        """Take the batch that a loader gives."""
+        found = tensors(batch)
+        self._given = tuple(map(weakref.ref, found)) if 1 < len(found) <= MOST else ()
+
+    def labels_beside(self, arguments: Any) -> Tensor | None:
+        """Return the only tensor of integers (rows,) or (rows, 1) in the batch beside the arguments of a model.
+
+        Args:
+            arguments: of the call, which hold a tensor of the batch, or a copy of one on a device.
+
+        Returns:
+            None where there is none, or several: then which of them holds the labels is not known.
+        """
+        if not self._given:
+            return None
+        there = [tensor for reference in self._given if (tensor := reference()) is not None]
+        given = tensors(arguments)
+        beside = [one for one in there if not any(_may_be(one, other) for other in given)]
+        if len(beside) == len(there) or not given or not given[0].ndim:
+            return None
+        rows = len(given[0])
+        labels = [
+            one
+            for one in beside
+            if not one.is_floating_point() and one.ndim in (1, 2) and len(one) == one.numel() == rows
+        ]
+        return labels[0] if len(labels) == 1 else None
+
+
+def _may_be(one: Tensor, other: Tensor) -> bool:
+    """Whether a tensor is another, shares its memory, or may have been moved to where that is."""
+    if one is other:
+        return True
+    if one.device == other.device:
+        return one.numel() == other.numel() and one.data_ptr() == other.data_ptr()
+    return one.shape == other.shape
+
+
+latest_batch = LatestBatch()
