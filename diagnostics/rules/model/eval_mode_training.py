@@ -12,7 +12,12 @@ from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.text.join import listed
 
 STEPS = 8  # looked at in a watched run, all in evaluation mode
+BLOCKS = 2  # times that steps in evaluation mode lie between others: one may be a phase of its own
 NAMED = 3  # layers named in the message
+VALIDATION = (
+    "take the loss of the evaluation under torch.no_grad(), without backward() and step()",
+    "if training: loss.backward(); optimizer.step()  # in a function for both",
+)
 FIX = "model.train()  # at the start of each epoch, after any evaluation"
 
 
@@ -45,8 +50,9 @@ class EvalModeTraining(MessageRule):
 
     ## Thresholds
     None: the model as a whole is in evaluation mode, and one layer that depends on the mode is enough. In a
-    watched run: none of these layers was in training mode in the last 8 or more sampled steps. Frozen layers and
-    dropout with p = 0 do not count.
+    watched run: none of these layers was in training mode in the last 8 or more sampled steps; or all steps in
+    evaluation mode had batches of one dataset and all others those of another, and they took turns twice or more:
+    then the validation trains the model. Frozen layers and dropout with p = 0 do not count.
 
     ## Known problems
     Before training this is only a note, because the training loop usually calls `model.train()` itself and
@@ -91,6 +97,8 @@ class EvalModeTraining(MessageRule):
         training = np.flatnonzero(modes.in_training > 0)
         last = int(training[-1]) if training.size else None
         since = modes.steps if last is None else modes.steps[last + 1 :]
+        if last is not None and (blocks := _in_turn(modes)):
+            return self._validation(modes, blocks)
         if len(since) < STEPS:
             return None
         before = ""
@@ -111,6 +119,38 @@ class EvalModeTraining(MessageRule):
             },
             step=int(since[0]),
         )
+
+    def _validation(self, modes: TrainModeFacts, blocks: int) -> Finding:
+        """Report an evaluation that steps the optimizer."""
+        idle = modes.in_training == 0
+        first = int(modes.steps[idle][0])
+        return self.found(
+            f"The optimizer steps in evaluation mode, too: {int(idle.sum())} of the {len(idle)} steps looked at, the "
+            f"first of them step {first:,}, have batches of another dataset than the others, and come {blocks} times "
+            "or more after steps in training mode. So an evaluation calls backward() and step(): the model is "
+            "trained on the rows that are to tell how good it is.",
+            fix=VALIDATION,
+            evidence={
+                "mode_dependent_layers": list(modes.layers),
+                "steps_looked_at": len(idle),
+                "steps_in_evaluation_mode": int(idle.sum()),
+                "blocks": blocks,
+            },
+            step=first,
+        )
+
+
+def _in_turn(modes: TrainModeFacts) -> int:
+    """Return how often steps in evaluation mode follow others, if they have a dataset of their own; else 0."""
+    sources, idle = modes.sources, modes.in_training == 0
+    if sources is None or not idle.any() or idle.all():
+        return 0
+    own, others = set(sources[idle].tolist()), set(sources[~idle].tolist())
+    if len(own) != 1 or 0 in own | others or own & others:
+        return 0
+    back = int((idle[:-1] & ~idle[1:]).sum())
+    begins = int((~idle[:-1] & idle[1:]).sum())
+    return begins if begins >= BLOCKS and back >= BLOCKS - 1 else 0
 
 
 def _named(layers: tuple[str, ...]) -> str:

@@ -33,7 +33,7 @@ class BatchSource:
 
     def gives(self, iterator: Any, *, result: Any) -> None:
         """Record a batch, in full if it is the first of its iteration."""
-        latest_batch.gives(result)
+        latest_batch.gives(result, getattr(iterator, "_dataset", None))
         loader = self._begun.pop(iterator, None)
         self._first = None if loader is None else (loader, result)
 

@@ -16,13 +16,19 @@ MOST = 8  # tensors of a batch; in a larger one what belongs together is not kno
 
 
 class LatestBatch:
-    """Holds the tensors of one batch by weak references: nothing is kept alive."""
+    """Holds the tensors of one batch by weak references: nothing is kept alive.
+
+    Attributes:
+        source: a number that stands for the dataset of the loader; 0 while there was no batch.
+    """
 
     def __init__(self) -> None:
         self._given: tuple[weakref.ref[Tensor], ...] = ()
+        self.source = 0
 
-    def gives(self, batch: Any) -> None:
-        """Take the batch that a loader gives."""
+    def gives(self, batch: Any, dataset: Any) -> None:
+        """Take the batch that a loader of this dataset gives."""
+        self.source = id(dataset)
         found = tensors(batch)
         self._given = tuple(map(weakref.ref, found)) if 1 < len(found) <= MOST else ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import nn
 
+from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.model import has_modes
 from diagnostics.collectors.shared.history import History
 from diagnostics.facts.layers import TrainModeFacts
@@ -16,7 +17,9 @@ class TrainModes:
     def __init__(self, model: nn.Module) -> None:
         self._layers = [(name, module) for name, module in model.named_modules() if has_modes(module)]
         self._layers = [(name, module) for name, module in self._layers if _learns(model, name, module)]
-        self._rows = History([("steps", np.int64), ("in_training", np.int64)], recent=64, older=64)
+        self._rows = History(
+            [("steps", np.int64), ("in_training", np.int64), ("sources", np.int64)], recent=64, older=64
+        )
 
     def look(self, step: int) -> None:
         """Count the layers in training mode, during a backward pass: an evaluation has none.
@@ -30,7 +33,7 @@ class TrainModes:
         if self._rows.total and int(self._rows.last()["steps"][0]) == step:
             self._rows.last()["in_training"] = max(count, int(self._rows.last()["in_training"][0]))
         else:
-            self._rows.append((step, count))
+            self._rows.append((step, count, latest_batch.source))
 
     def facts(self) -> TrainModeFacts | None:
         """Return the facts; None if no step was recorded."""
