@@ -173,6 +173,34 @@ class RowOrder:
 
 
 @dataclass(frozen=True)
+class ShuffledSplit:
+    """Training and validation are cut from one `tf.data` shuffle, which draws another order for each iteration.
+
+    Attributes:
+        training: the cut that training begins with after the shuffle: ``skip`` or ``take``.
+        validation: the other one.
+    """
+
+    described: ClassVar[str] = "a split of one shuffled dataset"
+
+    training: str
+    validation: str
+
+
+@dataclass(frozen=True)
+class ShuffledPredictions:
+    """Predictions of a dataset that is shuffled anew for each iteration, of which the script also made one itself.
+
+    Attributes:
+        passes: iterations of the script's own, at least.
+    """
+
+    described: ClassVar[str] = "predictions of a shuffled dataset"
+
+    passes: int = 1
+
+
+@dataclass(frozen=True)
 class SampleWeights:
     """What examples weigh in the loss, in batches from all over a run.
 
@@ -233,3 +261,15 @@ class BaselineFacts:
     held_out: bool
     classes: int | None = None
     notes: tuple[str, ...] = ()
+
+
+DataFact = (
+    DatasetFacts
+    | SplitFacts
+    | WorkerFacts
+    | RowOrder
+    | RereadFacts
+    | ShuffledSplit
+    | ShuffledPredictions
+)
+"""What a stage of a pipeline may yield of its data."""

@@ -135,6 +135,21 @@ class TrainModeFacts:
 
 
 @dataclass(frozen=True)
+class NeverInTraining:
+    """Layers that behave differently in training, and that no call in training mode has ever reached.
+
+    Attributes:
+        layers: names of all such layers of the model, dropout and batch norm: none of them was reached.
+        steps: of the optimizer.
+    """
+
+    described: ClassVar[str] = "the state of the layers that depend on the mode"
+
+    layers: tuple[str, ...]
+    steps: int
+
+
+@dataclass(frozen=True)
 class EqualUnitsFacts:
     """Which weights started with equal units, changed in training, and have equal units still.
 

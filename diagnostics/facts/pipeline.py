@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .data import DatasetFacts, RereadFacts, RowOrder, SplitFacts, WorkerFacts
+from .data import DataFact
 from .dependence import DependenceFacts
-from .inputs import InputFacts
-from .layers import LayerFacts
+from .inputs import InputFacts, TargetSides
+from .layers import LayerFacts, NeverInTraining
 from .leaves import LeafFacts
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
@@ -365,13 +365,11 @@ class OptimizerFacts:
 Fact = (
     ModelFacts
     | LeafFacts
-    | DatasetFacts
-    | SplitFacts
+    | DataFact
     | InputFacts
-    | WorkerFacts
+    | TargetSides
     | SettingFacts
-    | RowOrder
-    | RereadFacts
+    | NeverInTraining
     | BatchFacts
     | OutputFacts
     | LayerFacts

@@ -113,6 +113,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         from diagnostics.collectors.keras.dependence.perfect_answers import answer_losses
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
         from diagnostics.collectors.keras.examine.final_answers import final_answers
+        from diagnostics.collectors.keras.examine.unreached_modes import never_in_training
         from diagnostics.collectors.keras.model import describe_model
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
@@ -125,7 +126,8 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             subject = KerasSubject(model, kept, deadline)
             facts = measure(subject)
             answers = None if outputs is None else final_answers(model, outputs, deadline)
-            further = [fact for fact in (answers, answer_losses(subject)) if fact is not None]
+            modes = never_in_training(model, model.optimizer)
+            further = [fact for fact in (answers, answer_losses(subject), modes) if fact is not None]
         return replace(facts, trained=True), describe_model(model), *further
 
     return look

@@ -6,7 +6,7 @@ import math
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.data import DatasetFacts, SplitFacts
+from diagnostics.facts.data import DatasetFacts, ShuffledSplit, SplitFacts
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import capitalized, listed
 
@@ -25,7 +25,8 @@ class LeakedEvaluationRows(Rule):
     Compares the content of evaluation rows, without labels, with that of training rows, and counts the evaluation
     rows that are also in the training set. Under `diagnose run` it also reads the script for a part that
     `random_split` or `train_test_split` gives, and that is never used, while a loader named for evaluation, beside
-    that for training, reads the other part.
+    that for training, reads the other part. Of `tf.data` it looks whether both sides are cut, by `take` and `skip`,
+    from one shuffle that draws another order for each iteration.
 
     ## Why it is bad
     The evaluation measures how the model performs on unseen data. It may have memorised rows that it was trained
@@ -164,6 +165,21 @@ class LeakedEvaluationRows(Rule):
             fix=f"{first.loader} = DataLoader({first.unread}, ...)",
             evidence={"loader": first.loader, "read": first.read, "unread": first.unread},
             where=first.where,
+        )
+
+    @check
+    def from_pipeline(self, split: ShuffledSplit) -> Finding | None:
+        """Report two cuts of a shuffle that is drawn anew for each of them, and for each epoch."""
+        return self.found(
+            f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), which "
+            "draws another order for each iteration: the rows that validation reads are others than those that "
+            "training leaves out, and others in each epoch. Over the epochs the model is trained on most of the "
+            "validation rows, so their score is higher than the score on new data would be.",
+            fix=(
+                "cut first, then shuffle: train = data.skip(n).shuffle(size), validation = data.take(n)",
+                "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",
+            ),
+            evidence={"training": split.training, "validation": split.validation},
         )
 
 

@@ -7,10 +7,11 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
-from diagnostics.facts.layers import TrainModeFacts
+from diagnostics.facts.layers import NeverInTraining, TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.text.join import listed
 
+KERAS_STEPS = 16  # made, where no layer was ever reached in training mode: fewer may be a trial
 STEPS = 8  # looked at in a watched run, all in evaluation mode
 BLOCKS = 2  # times that steps in evaluation mode lie between others: one may be a phase of its own
 NAMED = 3  # layers named in the message
@@ -26,7 +27,9 @@ class EvalModeTraining(MessageRule):
 
     ## What it does
     Checks whether the model is in evaluation mode although it has layers that behave differently in training:
-    dropout, batch norm. In a watched run it checks the mode of these layers during the backward passes.
+    dropout, batch norm. In a watched run it checks the mode of these layers during the backward passes; of Keras it looks after the run
+    whether a call in training mode has ever changed what they keep: the seed of dropout, the statistics of batch
+    norm.
 
     ## Why it is bad
     In evaluation mode dropout is off, so the model overfits sooner, and batch norm uses its running statistics
@@ -118,6 +121,20 @@ class EvalModeTraining(MessageRule):
                 "last_step_in_training_mode": None if last is None else int(modes.steps[last]),
             },
             step=int(since[0]),
+        )
+
+    @check
+    def from_state(self, state: NeverInTraining) -> Finding | None:
+        """Look for layers whose state shows that no call in training mode reached them."""
+        if state.steps < KERAS_STEPS:
+            raise NotApplicable(f"needs {KERAS_STEPS} steps")
+        one = len(state.layers) == 1
+        return self.found(
+            f"In {state.steps:,} steps no call in training mode reached {_named(state.layers)}: "
+            f"{'its' if one else 'their'} state is as it was made. So the loop or train_step calls the model without "
+            "training=True: dropout is off, and batch norm does not learn the statistics that it needs afterwards.",
+            fix="model(x, training=True)  # within the GradientTape; self(x, training=True) in train_step",
+            evidence={"mode_dependent_layers": list(state.layers), "steps": state.steps},
         )
 
     def _validation(self, modes: TrainModeFacts, blocks: int) -> Finding:

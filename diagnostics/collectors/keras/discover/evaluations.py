@@ -16,12 +16,16 @@ from diagnostics.collectors.keras.batch import inputs_of
 from diagnostics.collectors.keras.data import KerasData
 from diagnostics.collectors.keras.replayable import can_be_read
 from diagnostics.collectors.shared.input_sample import samples_of_batches
+from diagnostics.facts.data import ShuffledPredictions, ShuffledSplit
 from diagnostics.facts.inputs import InputFacts, InputSample
+
+from .shuffled_data import ShuffledPasses, split_of
 
 BATCHES = 8  # of an evaluation
 CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
 
 Samples = Mapping[str, InputSample]
+Delivered = InputFacts | ShuffledSplit | ShuffledPredictions
 
 
 class Evaluations:
@@ -39,9 +43,10 @@ class Evaluations:
             guard: runs the work.
         """
         self._guard, self._within = guard, 0
-        self._listeners: IdentityMap[Any, tuple[Callable[[], Samples], Callable[[InputFacts], object]]]
+        self._listeners: IdentityMap[Any, tuple[Callable[[], Samples], Callable[[Delivered], object]]]
         self._listeners = IdentityMap()
         self._calls: IdentityMap[Any, int] = IdentityMap()
+        self._passes = ShuffledPasses(patches, guard, self._mixed_up)
         for method, rounds in (("evaluate", 0), ("predict", 1)):
             patches.before(trainer, method, partial(guard.attempt, self._called, rounds))
 
@@ -50,7 +55,8 @@ class Evaluations:
         model: Any,
         validation: Any,
         training: Callable[[], Samples],
-        deliver: Callable[[InputFacts], object],
+        deliver: Callable[[Delivered], object],
+        data: Any = None,
     ) -> Callable[[], object]:
         """Take the arguments of a `fit` that is about to run; return what to call at its end.
 
@@ -58,7 +64,8 @@ class Evaluations:
             model: the one that is fitted.
             validation: its validation data; None if there is none.
             training: gives a part of the inputs that it was trained on.
-            deliver: called with the inputs of each evaluation.
+            deliver: called with the inputs of each evaluation, and with what is wrong with its pipeline.
+            data: that it is fitted on.
         """
         self._within += 1
         self._listeners[model] = training, deliver
@@ -67,12 +74,24 @@ class Evaluations:
             self._within -= 1
             if validation is not None:
                 self._guard.attempt(self._compare, model, validation, 0)
+                self._guard.attempt(self._look_for_cuts, model, data, validation)
 
         return ends
+
+    def _look_for_cuts(self, model: Any, training: Any, validation: Any) -> None:
+        split = split_of(training, validation)
+        if split is not None:
+            self._listeners[model][1](split)
+
+    def _mixed_up(self, model: Any) -> None:
+        if model in self._listeners:
+            self._listeners[model][1](ShuffledPredictions())
 
     def _called(self, rounds: int, model: Any, x: Any = None, *_arguments: Any, **_options: Any) -> None:
         if self._within or model not in self._listeners or x is None:
             return
+        if rounds and isinstance(x, tf.data.Dataset):
+            self._passes.predicts(model, x)
         self._calls[model] = self._calls.get(model, 0) + 1
         if self._calls[model] <= CALLS:
             self._compare(model, x if isinstance(x, tf.data.Dataset) else (x, None), rounds)

@@ -73,6 +73,7 @@ from .final_answers import KeptOutputs, keep_outputs
 from .output_parts import LayerCalls, several_outputs
 from .stateless_copy import KerasCopy
 from .subsets import KerasSubsets
+from .target_sides import target_sides
 
 # A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
 # is no floor, for the penalty alone may keep the loss above it. Our choice.
@@ -356,6 +357,9 @@ class KerasPipeline(Pipeline):
         return self._batches
 
     def _split_facts(self, data: KerasData, evaluation: KerasData) -> Iterator[Fact]:
+        sides = None if has_own_train_step(self.model) else target_sides(data, evaluation)
+        if sides is not None:
+            yield sides
         for split in compared_rows(rows_of(data, SECONDS), rows_of(evaluation, SECONDS)):
             yield replace(split, training_size=data.size, evaluation_size=evaluation.size)
 

@@ -23,6 +23,7 @@ from diagnostics.facts.leaves import LeafFacts
 from diagnostics.facts.pipeline import Fact, GradientFacts
 
 from .tf_step import HandedBatch
+from .unreached_modes import never_in_training
 
 AVERAGES = ("sum_over_batch_size", "mean", "mean_with_sample_weight")  # reductions that `fit` uses as they are
 SECONDS = 3.0  # that a trial on one batch takes at least, with its tracing
@@ -57,6 +58,8 @@ def _facts_of(
     model: Any, seen: TapePass, optimizer: Any, deadline: float, failed: Callable[[], bool]
 ) -> tuple[Fact, ...]:
     facts: list[Fact] = [describe_model(model), *_held(seen, optimizer, model)]
+    modes = never_in_training(model, optimizer)
+    facts += [] if modes is None else [modes]
     if seen.unreached and seen.norms:
         facts.append(GradientFacts(True, seen.norms, seen.unreached, seen.asked))
     if seen.batch is None:

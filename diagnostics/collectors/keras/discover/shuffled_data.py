@@ -1,0 +1,119 @@
+"""Finds in `tf.data` pipelines what a shuffle that is drawn anew for each iteration does to splits and predictions."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.python_state import is_installed_module
+from diagnostics.facts.data import ShuffledSplit
+
+_CUTS = {"_TakeDataset": "take", "_SkipDataset": "skip"}
+_FIXES_ORDER = ("_CacheDataset", "CacheDataset", "_SaveDataset", "_SnapshotDataset")
+MOST = 8  # predictions of shuffled datasets that are remembered
+
+
+def split_of(training: Any, validation: Any) -> ShuffledSplit | None:
+    """Return how both are cut from one shuffle that is drawn anew each time; None if they are not."""
+    if not (isinstance(training, tf.data.Dataset) and isinstance(validation, tf.data.Dataset)):
+        return None
+    ours, theirs = dict(_shuffles(training)), dict(_shuffles(validation))
+    for shuffle, cut in theirs.items():
+        if shuffle in ours and {cut, ours[shuffle]} == {"take", "skip"}:
+            return ShuffledSplit(training=ours[shuffle], validation=cut)
+    return None
+
+
+def _shuffles(dataset: Any) -> Iterator[tuple[Any, str]]:
+    """Yield the shuffles of a pipeline that draw anew, and the first cut that is made after each, if there is one.
+
+    What stands before a cache is not looked at: the first iteration fixes its order.
+    """
+    waiting, seen = [(dataset, "")], set[int]()
+    while waiting:
+        part, cut = waiting.pop()
+        name = type(part).__name__
+        if id(part) in seen or name in _FIXES_ORDER:
+            continue
+        seen.add(id(part))
+        cut = _CUTS.get(name, cut)
+        if cut and getattr(part, "_reshuffle_each_iteration", None) is True:
+            yield part, cut
+        waiting += [(before, cut) for before in part._inputs()]
+
+
+def is_drawn_anew(dataset: Any) -> bool:
+    """Whether each iteration of a dataset has another order of its elements."""
+    waiting, seen = [dataset], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or type(part).__name__ in _FIXES_ORDER:
+            continue
+        seen.add(id(part))
+        if getattr(part, "_reshuffle_each_iteration", None) is True:
+            return True
+        waiting += part._inputs()
+    return False
+
+
+class ShuffledPasses:
+    """Notes predictions of a shuffled dataset with targets, and that the script iterates it for them itself.
+
+    Args:
+        patches: the iteration of datasets is observed from now on, until they are undone.
+        guard: runs the work.
+        found: called once with a model whose predictions are compared with targets of another iteration.
+    """
+
+    def __init__(self, patches: Patches, guard: FaultGuard, found: Callable[[Any], object]) -> None:
+        self._guard, self._found = guard, found
+        self._predicted: list[tuple[weakref.ref[Any], weakref.ref[Any]]] = []  # dataset and model
+        self._iterated: list[weakref.ref[Any]] = []
+        patches.before(tf.data.Dataset, "__iter__", self._iterates)
+
+    def predicts(self, model: Any, dataset: Any) -> None:
+        """Take a call of `predict` that is about to run."""
+        if len(self._predicted) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
+            self._predicted.append((weakref.ref(dataset), weakref.ref(model)))
+            self._compare()
+
+    def _iterates(self, dataset: Any) -> None:
+        caller = sys._getframe(2).f_globals.get("__name__", "")  # above the function that is patched in
+        if not is_installed_module(caller) and not is_own_run() and tf.executing_eagerly():
+            self._guard.attempt(self._note, dataset)
+
+    def _note(self, dataset: Any) -> None:
+        if len(self._iterated) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
+            self._iterated.append(weakref.ref(dataset))
+            self._compare()
+
+    def _compare(self) -> None:
+        iterated = {id(part) for reference in self._iterated for part in _sources(reference())}
+        for given, of in self._predicted:
+            dataset, model = given(), of()
+            if model is not None and dataset is not None and id(dataset) in iterated:
+                self._predicted, self._iterated = [], []
+                self._found(model)
+                return
+
+
+def _has_targets(dataset: Any) -> bool:
+    """Whether the elements are pairs, of which `predict` drops the second part."""
+    spec = getattr(dataset, "element_spec", None)
+    return isinstance(spec, tuple) and len(spec) in (2, 3)
+
+
+def _sources(dataset: Any) -> Iterator[Any]:
+    """Yield a dataset and those that it is made of."""
+    waiting = [] if dataset is None else [dataset]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting += part._inputs()

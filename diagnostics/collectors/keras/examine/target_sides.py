@@ -1,0 +1,40 @@
+"""Takes the targets of training and of evaluation, to see whether both are in the same unit."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+
+from diagnostics.collectors.keras.batch import as_array, inputs_of, unpack
+from diagnostics.collectors.keras.data import KerasData
+from diagnostics.collectors.shared.input_sample import samples_of_batches
+from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
+from diagnostics.facts.pipeline import Array
+
+BATCHES = 16  # of either side
+MOST = 4096  # numbers of a batch of targets: more are pictures
+
+
+def target_sides(training: KerasData, evaluation: KerasData) -> TargetSides | None:
+    """Return the targets of both sides, with a part of the inputs; None where they are not one array of numbers."""
+    ours, theirs = _read(training), _read(evaluation)
+    if ours is None or theirs is None or ours[0].shape[1:] != theirs[0].shape[1:]:
+        return None
+    both = ours[1].keys() & theirs[1].keys()
+    inputs = InputFacts({name: ours[1][name] for name in both}, {name: theirs[1][name] for name in both})
+    return TargetSides(ours[0], theirs[0], inputs if both else None)
+
+
+def _read(data: KerasData) -> tuple[Array, dict[str, InputSample]] | None:
+    targets, inputs = list[Array](), []
+    for batch in islice(data.batches(), BATCHES):
+        _, y, _ = unpack(batch)
+        values = None if y is None or isinstance(y, dict | list | tuple) else as_array(y)
+        if values is None or values.dtype.kind != "f" or not values.ndim or values.size > MOST:
+            return None
+        targets.append(values.reshape(len(values), -1).astype(np.float64))
+        inputs.append(inputs_of(batch))
+    if not targets or len({part.shape[1] for part in targets}) > 1:
+        return None
+    return np.concatenate(targets), samples_of_batches(inputs)

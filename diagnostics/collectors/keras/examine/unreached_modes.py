@@ -1,0 +1,43 @@
+"""Finds models whose dropout and batch norm never ran in training mode, by the state that they keep."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+
+from diagnostics.facts.layers import NeverInTraining
+
+_DROPPING = (
+    keras.layers.Dropout,
+    keras.layers.SpatialDropout1D,
+    keras.layers.SpatialDropout2D,
+    keras.layers.SpatialDropout3D,
+    keras.layers.GaussianDropout,
+    keras.layers.GaussianNoise,
+    keras.layers.AlphaDropout,
+)
+
+
+def never_in_training(model: keras.Model, optimizer: object) -> NeverInTraining | None:
+    """Return the layers if none of them ever ran in training mode; None if one did, or that is not known.
+
+    A call in training mode moves the seed of dropout and the statistics of batch norm. Models within the model are
+    left out: a base that is called with ``training=False`` keeps its statistics on purpose.
+    """
+    layers = [layer for layer in model.layers if not isinstance(layer, keras.Model) and _learns_in_training(layer)]
+    steps = int(np.asarray(getattr(optimizer, "iterations", 0)))
+    if not layers or not all(map(_is_untouched, layers)):
+        return None
+    return NeverInTraining(tuple(layer.name for layer in layers), steps)
+
+
+def _learns_in_training(layer: keras.layers.Layer) -> bool:
+    if isinstance(layer, keras.layers.BatchNormalization):
+        return bool(layer.trainable and layer.built)
+    return isinstance(layer, _DROPPING) and getattr(layer, "seed_generator", None) is not None
+
+
+def _is_untouched(layer: keras.layers.Layer) -> bool:
+    if isinstance(layer, keras.layers.BatchNormalization):
+        return not np.asarray(layer.moving_mean).any() and bool((np.asarray(layer.moving_variance) == 1).all())
+    return int(np.asarray(layer.seed_generator.state)[1]) == 0

@@ -1,0 +1,63 @@
+"""See `ShuffledPredictions`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts import data
+
+
+class ShuffledPredictions(Rule):
+    """Predictions of a dataset that is shuffled anew for each pass, and labels from another pass.
+
+    ## What it does
+    Under `diagnose run`, notes the `tf.data` pipelines with targets that are given to `predict` and draw another
+    order for each iteration, and whether the script iterates the same pipeline itself.
+
+    ## Why it is bad
+    `predict` returns the answers in the order of its own pass and drops the targets. The next pass, in which the
+    script collects these, has another order. Answers and labels belong to different rows, so accuracy and
+    confusion matrix are those of chance, however good the model is.
+
+    ## Example
+    ```python
+    test = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32)
+    answers = model.predict(test).argmax(1)
+    labels = np.concatenate([y for _, y in test])
+    ```
+
+    ## Instead
+    ```python
+    test = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
+    answers = model.predict(test).argmax(1)
+    labels = np.concatenate([y for _, y in test])
+    ```
+
+    ## Thresholds
+    None.
+
+    ## Known problems
+    A script that predicts all rows for one purpose and iterates the same rows for another, such as to draw some of
+    them, looks the same. A pass by `as_numpy_iterator()` is not seen.
+
+    ## Sources
+    TensorFlow's documentation of `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default); public
+    questions by people whose confusion matrix disagrees with `model.evaluate`.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_passes(self, passes: data.ShuffledPredictions) -> Finding | None:
+        """Report a pass of `predict` and one of the script."""
+        return self.found(
+            "predict() got a dataset that is shuffled anew for each pass, and the script makes another pass over it "
+            "itself: what it collects there, such as the labels, comes in another order than the predictions. An "
+            "accuracy or a confusion matrix of the two is that of chance.",
+            fix=(
+                "leave shuffle() out of the data that is evaluated",
+                "collect both in one pass: for x, y in test: answers.append(model(x, training=False)); "
+                "labels.append(y)",
+            ),
+            evidence={"passes": passes.passes},
+        )
