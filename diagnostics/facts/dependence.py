@@ -135,6 +135,25 @@ class CopyFacts:
 
 
 @dataclass(frozen=True)
+class OrderFacts:
+    """A model with attention over the tokens of a row, given the same tokens in another order.
+
+    Attributes:
+        change: the largest change of any answer; where there is one for each position, of that to the same token.
+        spread: standard deviation of the answers over examples and positions.
+        length: positions in a row.
+        by_position: whether there is an answer for each position.
+        attention: the module or function.
+    """
+
+    change: float
+    spread: float
+    length: int
+    by_position: bool
+    attention: str
+
+
+@dataclass(frozen=True)
 class LinearFacts:
     """A model whose answers are a linear function of its input, up to a sigmoid or a softmax at the end.
 
@@ -202,13 +221,14 @@ class DependenceFacts:
         padding: of a model that gives one answer for a row that may be padded.
         copy: of a model whose targets are one of its inputs.
         why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``padding``, ``copy``,
-            ``linear`` and ``dropout``.
+            ``linear``, ``dropout`` and ``order``.
         trained: whether the model was the one at the run's end.
         moved: the largest change of the answer to an example when all come in reverse order; None if not known.
         sameness: of a model whose target is its input; None otherwise.
         linear: of a model of several layers that is linear; None if it is not, or not known.
         dropped: the least share of answers that are exactly 0 in training mode, where none is in evaluation mode;
             None if not known, as where some are.
+        order: of a model with attention over tokens; None otherwise.
     """
 
     described: ClassVar[str] = "what the answers depend on"
@@ -234,3 +254,4 @@ class DependenceFacts:
     sameness: SamenessFacts | None = None
     linear: LinearFacts | None = None
     dropped: float | None = None
+    order: OrderFacts | None = None

@@ -17,10 +17,11 @@ from .future import compare_future
 from .inputs import compare_inputs
 from .kept_pass import KeptPass, objection, subject_of
 from .linear import find_linear
+from .order import compare_order
 from .padding import compare_padding
 from .subject import OutOfTime, Subject
 
-PARTS = ("examples", "inputs", "future", "padding", "copy", "linear", "dropout")
+PARTS = ("examples", "inputs", "future", "padding", "copy", "linear", "dropout", "order")
 NO_TIME = "the time for it was over"
 
 
@@ -63,6 +64,7 @@ def measure(subject: Subject) -> DependenceFacts:
             facts = replace(facts, inputs=inputs, of_first=of_first, linear=linear)
         future = _part(why_not, "future", compare_future, subject)
         padding = _part(why_not, "padding", compare_padding, subject)
+        order = _part(why_not, "order", compare_order, subject)
         copied = _part(why_not, "copy", compare_copy, subject)
         dropout, noise = _part(why_not, "dropout", active_dropout, subject) or ((), None)
         dropped = _part({}, "dropout", dropped_answers, subject)
@@ -70,6 +72,7 @@ def measure(subject: Subject) -> DependenceFacts:
         facts,
         future=future,
         padding=padding,
+        order=order,
         copy=copied,
         dropout=dropout,
         noise=noise,

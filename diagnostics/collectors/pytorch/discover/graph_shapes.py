@@ -21,6 +21,7 @@ RAW = {"ConvolutionBackward0": 1, "AddmmBackward0": 2}
 
 RESIZED = ("UpsampleBilinear2DBackward0", "UpsampleNearest2DBackward0")
 
+LINEAR = ("AddmmBackward0",)
 CHOSEN = ("GatherBackward0",)  # one answer for each example, as the value of the action taken
 VIEWS = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0")
 EACH = (
@@ -47,11 +48,28 @@ def stretched_operands(nodes: Iterable[Any]) -> tuple[Shape, ...]:
 
 
 def chosen_against_row(nodes: Iterable[Any]) -> TracedDifference | None:
-    """Return the difference of one chosen answer for each example, (n, 1), and a row of n constants."""
-    for _, given, before in _stretches(nodes):
-        if type(given).__name__ in CHOSEN and len(before) == 2 and before[0] >= LEAST:
+    """Return the difference of one answer for each example, (n, 1), and a row of n constants.
+
+    An answer that is chosen of several, as the value of the action taken; or the output of a linear layer, as the
+    value of a state, where the mean of the squares is taken of all differences.
+    """
+    nodes = list(nodes)
+    for node, given, before in _stretches(nodes):
+        if len(before) != 2 or before[0] < LEAST:
+            continue
+        if type(given).__name__ in CHOSEN or (type(given).__name__ in LINEAR and _is_mean_square(node, nodes)):
             return TracedDifference(before, before[:1], traced=False)
     return None
+
+
+def _is_mean_square(difference: Any, nodes: list[Any]) -> bool:
+    """Whether a difference is squared and its mean taken, and nothing comes between."""
+    readers = [node for node in nodes if any(given is difference for given, _ in node.next_functions)]
+    squares = [node for node in readers if type(node).__name__ in ("PowBackward0", "MulBackward0")]
+    return any(
+        type(node).__name__ == "MeanBackward0" and any(given in squares for given, _ in node.next_functions)
+        for node in nodes
+    )
 
 
 def scrambled_views(nodes: Iterable[Any]) -> tuple[ScrambledView, ...]:

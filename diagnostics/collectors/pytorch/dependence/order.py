@@ -1,0 +1,151 @@
+"""Finds out whether a model with attention knows in which order the tokens of a row stand."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from diagnostics.facts.dependence import OrderFacts
+
+from .examples import Unclear
+from .future import by_position_or_none
+from .operations import SOFTMAXES
+from .subject import Inputs, Subject
+
+ROWS = 8  # examples that are run
+LEAST_LENGTH = 6  # tokens of a row
+EXTRA = 1  # positions that a model may add, as for a class token
+REPEATED = 0.5  # of the rows hold a token twice: a sequence; a set of items or of columns holds none
+KINDS = 8  # different tokens, at least
+
+
+def compare_order(subject: Subject) -> OrderFacts:
+    """Put the tokens of each row into another order, and compare the answers.
+
+    Raises:
+        Unclear: no input is seen to hold tokens in an order, or no attention runs over them.
+        OutOfTime: the time is over.
+    """
+    name, tokens = _tokens(subject.inputs)
+    size, length = tokens.shape
+    rows = next((n for n in range(min(ROWS, size), 1, -1) if n != length), 0)
+    if rows < 2:
+        raise Unclear("the batch holds a single text")
+    inputs = {given: t.narrow(0, 0, rows) if _counts(t, size) else t for given, t in subject.inputs.items()}
+    with _attention_seen(subject.model, length) as seen:
+        first = subject.ask(inputs).main
+    if not seen:
+        raise Unclear("no attention between the tokens of a row is seen")
+    if not torch.equal(first, subject.ask(inputs, seed=1).main):
+        raise Unclear("the answers are random in evaluation mode")
+    if any(_are_positions(t, length) for t in inputs.values()):
+        raise Unclear("it is given the positions")
+    order = torch.randperm(length, generator=torch.Generator().manual_seed(0))
+    moved = {
+        given: t.index_select(1, order) if t.ndim > 1 and t.shape[:2] == (rows, length) else t
+        for given, t in inputs.items()
+    }
+    if any(t.ndim and length in t.shape and t is inputs[given] for given, t in moved.items()):
+        raise Unclear("another input has an axis of as many positions")
+    after = subject.ask(moved).main
+    by_position = by_position_or_none(first, rows, length, 1)
+    answers = first if by_position is None else by_position.index_select(1, order)
+    after = after if by_position is None else by_position_or_none(after, rows, length, 1)
+    if after is None or after.shape != answers.shape or not bool(first.isfinite().all()):
+        raise Unclear("the answers are not finite, or have another shape")
+    whole = answers.reshape(-1, answers.shape[-1])
+    return OrderFacts(
+        change=float((after - answers).abs().max()),
+        spread=float(whole.std(0).square().mean().sqrt()),
+        length=int(length),
+        by_position=by_position is not None,
+        attention=seen[0],
+    )
+
+
+def _tokens(inputs: Inputs) -> tuple[str, Tensor]:
+    """Return the only input of tokens that stand in an order: ids (rows, positions), some of them twice in a row."""
+    found = [
+        (name, tensor)
+        for name, tensor in inputs.items()
+        if tensor.ndim == 2 and tensor.shape[1] >= LEAST_LENGTH and tensor.dtype in (torch.int32, torch.int64)
+    ]
+    varied = [(name, tensor) for name, tensor in found if tensor.unique().numel() >= KINDS]
+    if len(varied) != 1:
+        raise Unclear("not one input is seen to hold tokens")
+    name, tensor = varied[0]
+    padding = tensor[:, -1].mode().values
+    repeats = [_repeats(row[row != padding]) for row in tensor]
+    if sum(repeats) < REPEATED * len(repeats):
+        raise Unclear("the rows are sets: no token stands in a row twice")
+    return name, tensor
+
+
+def _repeats(row: Tensor) -> bool:
+    """Whether a token stands in a row twice, and the row is not sorted, as counts and sets are."""
+    return row.unique().numel() < row.numel() and bool((row.diff() < 0).any())
+
+
+def _counts(tensor: Tensor, size: int) -> bool:
+    return tensor.ndim > 0 and tensor.shape[0] == size
+
+
+def _are_positions(tensor: Tensor, length: int) -> bool:
+    """Whether an input counts the places of a row: all differ, and they grow."""
+    if tensor.is_floating_point() or tensor.ndim not in (1, 2) or tensor.shape[-1] != length:
+        return False
+    last = tensor.reshape(-1, length)
+    return bool((last.diff(dim=1) > 0).all())
+
+
+class _Attention(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow torch
+    """Notes attention in which each of so many positions looks at each."""
+
+    def __init__(self, length: int, seen: list[str]) -> None:
+        super().__init__()
+        self._sizes, self._seen = (length, length + EXTRA), seen
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        options = kwargs or {}
+        given: Any = args[0] if args else options.get("query", options.get("input"))
+        if isinstance(given, Tensor) and given.ndim > 2:
+            if function is F.scaled_dot_product_attention and given.shape[-2] in self._sizes:
+                self._seen.append("scaled_dot_product_attention")
+            elif function in SOFTMAXES and given.shape[-1] == given.shape[-2] and given.shape[-1] in self._sizes:
+                self._seen.append("a softmax of scores")
+        return function(*args, **options)
+
+
+@contextlib.contextmanager
+def _attention_seen(model: nn.Module, length: int) -> Iterator[list[str]]:
+    """List the attention over these positions within; in a module of PyTorch by its path."""
+    seen: list[str] = []
+
+    def hook(name: str) -> Callable[..., None]:
+        def called(module: Any, args: Any, options: Any) -> None:
+            query = args[0] if args else options.get("query")
+            axis = 1 if module.batch_first else 0
+            if isinstance(query, Tensor) and query.ndim == 3 and query.shape[axis] in (length, length + EXTRA):
+                seen.append(name or type(module).__name__)
+
+        return called
+
+    handles = [
+        module.register_forward_pre_hook(hook(name), with_kwargs=True)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.MultiheadAttention)
+    ]
+    try:
+        with _Attention(length, seen):
+            yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
