@@ -75,6 +75,27 @@ class ConstantSeed:
 
 
 @dataclass(frozen=True)
+class SharedSetting:
+    """A setting given to the data set beneath one part of it, and then, with another value, beneath another part.
+
+    Attributes:
+        first: the part whose setting is lost: ``train_set``.
+        second: the other part: ``val_set``.
+        name: of the attribute: ``transform``.
+        lost: the first value, as written.
+        kept: the second value, as written, which both parts have.
+        where: the line of the second.
+    """
+
+    first: str
+    second: str
+    name: str
+    lost: str
+    kept: str
+    where: Where
+
+
+@dataclass(frozen=True)
 class WrittenFacts:
     """What stands in the script and the modules beside it that it has imported.
 
@@ -83,6 +104,7 @@ class WrittenFacts:
         unread: splits that are never read.
         argmaxes: those that are always 0.
         seeds: those that are the same for every row.
+        shared: settings of one part of a data set that another part overwrites.
     """
 
     described: ClassVar[str] = "the source of the script"
@@ -91,6 +113,7 @@ class WrittenFacts:
     unread: tuple[UnreadSplit, ...] = ()
     argmaxes: tuple[ConstantArgmax, ...] = ()
     seeds: tuple[ConstantSeed, ...] = ()
+    shared: tuple[SharedSetting, ...] = ()
 
 
 @dataclass(frozen=True)

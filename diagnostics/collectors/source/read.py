@@ -9,11 +9,12 @@ from pathlib import Path
 
 from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantArgmax, ConstantSeed, KeptModel, UnreadSplit, WrittenFacts
+from diagnostics.facts.written import ConstantArgmax, ConstantSeed, KeptModel, SharedSetting, UnreadSplit, WrittenFacts
 
 from .constant_argmax import argmaxes_of_answers
 from .constant_seeds import constant_seeds
 from .kept_models import kept_models
+from .shared_settings import shared_settings
 from .unread_splits import unread_splits
 
 MOST_FILES = 32
@@ -31,6 +32,7 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
     unread: list[UnreadSplit] = []
     argmaxes: list[ConstantArgmax] = []
     seeds: list[ConstantSeed] = []
+    shared: list[SharedSetting] = []
     for file in files:
         tree = _parsed(file)
         if tree is None:
@@ -42,10 +44,12 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
             unread.append(UnreadSplit(held_out, train, loader, Where(shown, line, function)))
         for generator, seed, draw, line, function in constant_seeds(tree):
             seeds.append(ConstantSeed(generator, seed, draw, Where(shown, line, function)))
+        for one, other, name, early, late, line, function in shared_settings(tree):
+            shared.append(SharedSetting(one, other, name, early, late, Where(shown, line, function)))
         if answers is not None and len(answers) == 2 and answers[1] == 1:
             for of, line, function in argmaxes_of_answers(tree):
                 argmaxes.append(ConstantArgmax(of, answers, Where(shown, line, function)))
-    return WrittenFacts(tuple(kept), tuple(unread), tuple(argmaxes), tuple(seeds))
+    return WrittenFacts(tuple(kept), tuple(unread), tuple(argmaxes), tuple(seeds), tuple(shared))
 
 
 def files_of(script: str, folder: str | None) -> list[str]:

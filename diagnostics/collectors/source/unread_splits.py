@@ -21,7 +21,7 @@ def unread_splits(tree: ast.Module) -> Iterator[tuple[str, str, str, int, str]]:
     for scope in scopes(tree):
         nodes = list(own_nodes(scope))
         for node in nodes:
-            parts = _parts(node)
+            parts = parts_of_split(node)
             if len(parts) != 2:
                 continue
             train, held_out = parts
@@ -40,8 +40,8 @@ def unread_splits(tree: ast.Module) -> Iterator[tuple[str, str, str, int, str]]:
                     yield held_out, train, name, made.lineno, scope_name(scope)
 
 
-def _parts(node: ast.AST) -> list[str]:
-    """Return the names of two parts that a call of a split gives."""
+def parts_of_split(node: ast.AST) -> list[str]:
+    """Return the names of the parts that a statement keeps of a split; empty if it makes none."""
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or len(node.targets) != 1:
         return []
     target = node.targets[0]

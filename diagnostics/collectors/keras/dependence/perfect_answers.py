@@ -19,6 +19,8 @@ from .subject import KerasSubject, OutOfTime, Unclear
 
 NUMBERS = 8  # of an answer: fewer may be a distance or a score, which is to be low where the target is high
 NEARLY = 0.01  # of the way to the mean: a logarithm of no error at all is infinite
+OPPOSITE = -0.5  # correlation of single answers with their targets: no distance, nor a score that is to be low
+DISTINCT = 0.5  # of the rows have a target of their own: numbers, and no labels of pairs
 SAME = 1e-4  # of a loss: then it takes no notice of the answers' scale
 
 
@@ -43,7 +45,9 @@ def answer_losses(subject: KerasSubject) -> AnswerLosses | None:
 
 def _compared(loss: Any, target: Array, answers: Array) -> AnswerLosses | None:
     shape = target.shape
-    if shape != answers.shape or int(np.prod(shape[1:])) < NUMBERS or not np.isfinite(target).all():
+    if shape != answers.shape or not np.isfinite(target).all():
+        return None
+    if int(np.prod(shape[1:])) < NUMBERS and not _are_opposite(target, answers):
         return None
     mean = np.broadcast_to(target.mean(axis=0), shape)
     if np.allclose(mean, target):
@@ -64,6 +68,13 @@ def _compared(loss: Any, target: Array, answers: Array) -> AnswerLosses | None:
         in_unit_range=bool(target.min() >= 0 and target.max() <= 1) and target.ndim > 2,
         scale_free=abs(of(2 * right) - found[0]) < SAME * abs(found[0]) + SAME,
     )
+
+
+def _are_opposite(target: Array, answers: Array) -> bool:
+    """Whether single answers are the lower, the higher their target is."""
+    if target.size != len(target) or len(np.unique(target)) < DISTINCT * len(target) or not answers.std():
+        return False
+    return bool(np.corrcoef(target.reshape(-1), answers.reshape(-1))[0, 1] <= OPPOSITE)
 
 
 def _is_own(loss: Any) -> bool:

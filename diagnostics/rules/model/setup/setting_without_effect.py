@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
-from diagnostics.facts.written import IdleSetting, SettingFacts
+from diagnostics.facts.written import IdleSetting, SettingFacts, WrittenFacts
 from diagnostics.text.join import count_of, listed
 
 SHOWN = 3  # modules or parameters named in the message; the evidence holds them all
@@ -16,11 +16,14 @@ class SettingWithoutEffect(Rule):
     ## What it does
     Looks for attributes that look like a setting and are none: `requires_grad` of a module, `require_grad` of a
     parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Of a module or a
-    parameter just before a step of the optimizer, of an optimizer in all sampled steps.
+    parameter just before a step of the optimizer, of an optimizer in all sampled steps. Under `diagnose run` it
+    also reads the script for a setting that is made on the data set beneath one part of a split, and then, with
+    another value, beneath another part.
 
     ## Why it is bad
     Python lets a script set an attribute of any name on any object, and raises no error. PyTorch never reads it:
-    the layers that were to be frozen are trained, the rate stays where it was, the images are not augmented.
+    the layers that were to be frozen are trained, the rate stays where it was, the images are not augmented. The
+    parts of `random_split` share one data set: `val_set.dataset.transform` is that of the training part, too.
 
     ## Example
     ```python
@@ -74,6 +77,30 @@ class SettingWithoutEffect(Rule):
                 "paths": list(first.paths),
                 "others": more,
             },
+        )
+
+    @check
+    def from_source(self, written: WrittenFacts) -> Finding | None:
+        """Take the first setting that another part of the same data set overwrites."""
+        if not written.shared:
+            return None
+        one = written.shared[0]
+        return self.found(
+            f"`{one.first}` and `{one.second}` are parts of one data set, so `{one.second}.dataset.{one.name} = "
+            f"{one.kept}` also replaces what `{one.first}.dataset.{one.name}` was set to. `{one.lost}` is never "
+            "used, in training neither.",
+            fix=(
+                f"two data sets, each with a {one.name} of its own, and Subset(dataset, indices) of both",
+                f"{one.second}.dataset = copy.copy({one.second}.dataset)  # before it is set",
+            ),
+            evidence={
+                "holder": "split",
+                "name": one.name,
+                "value": one.lost,
+                "paths": [one.first, one.second],
+                "others": [],
+            },
+            where=one.where,
         )
 
 
