@@ -121,8 +121,8 @@ class TrainModeFacts:
         keeps_statistics: for each, whether it changes a state of its own in a pass in training mode: batch norm.
         steps: integers (k,), rising.
         in_training: integers (k,), how many of the layers were in training mode.
-        sources: integers (k,), equal where the latest batch of a loader came from the same dataset, 0 where there was
-            none; None if not known.
+        sources: integers (k,), equal where the latest batch of a loader came from the same dataset, 0 where there
+            was none; None if not known.
     """
 
     described: ClassVar[str] = "the mode of the layers"

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantArgmax, ConstantSeed, KeptModel, SharedSetting, UnreadSplit, WrittenFacts
+from diagnostics.facts.written import (
+    ConstantArgmax,
+    ConstantSeed,
+    KeptModel,
+    SharedSetting,
+    UnreadSplit,
+    WrittenFacts,
+)
 
 from .constant_argmax import argmaxes_of_answers
 from .constant_seeds import constant_seeds

@@ -24,6 +24,7 @@ from diagnostics.collectors.pytorch.model import describe_model, several_ranks
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes
+from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import AWAITS_END, can_wait, has_settled
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
 from diagnostics.collectors.shared.split_overlap import compared_rows
@@ -34,6 +35,7 @@ from .call_safety import is_overridden
 from .duration import planned_steps
 from .metric import ask_metric
 from .optimizer import trial_optimizer
+from .own_loss import OwnLoss
 from .workers import trainer_workers
 
 
@@ -65,6 +67,7 @@ class TrainerPipeline(PyTorchPipeline):
         self._cannot_restore: str | None = None
         self._own_loader: Any = None
         self._returns_outputs = True
+        self._own_loss = OwnLoss()
         self.name = f"{type(trainer.model).__name__} with a {type(trainer).__name__}"
 
     @contextmanager
@@ -147,6 +150,22 @@ class TrainerPipeline(PyTorchPipeline):
 
     def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
         """Let the Trainer compute the loss, overridden `compute_loss` included."""
+        if not self.replaces_loss():
+            return self._computed(model, batch)
+        with self._own_loss.heard() as calls:
+            loss, outputs = self._computed(model, batch)
+            self._own_loss.take(calls, loss)
+        return loss, outputs
+
+    def recognised(self, value: float) -> Recognised:
+        """See `PyTorchPipeline.recognised`; of probabilities that it makes, the loss is the one called."""
+        call = self._own_loss.call
+        if call is None:
+            return super().recognised(value)
+        self._prediction, self._target = call.prediction, call.target
+        return call.recognised(of_classes=True)
+
+    def _computed(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
         with (
             self._standing_in(model),
             self.trainer.compute_loss_context_manager(),

@@ -25,8 +25,8 @@ class LeakedEvaluationRows(Rule):
     Compares the content of evaluation rows, without labels, with that of training rows, and counts the evaluation
     rows that are also in the training set. Under `diagnose run` it also reads the script for a part that
     `random_split` or `train_test_split` gives, and that is never used, while a loader named for evaluation, beside
-    that for training, reads the other part. Of `tf.data` it looks whether both sides are cut, by `take` and `skip`,
-    from one shuffle that draws another order for each iteration.
+    that for training, reads the other part. Of `tf.data` it looks whether both sides are cut, by `take` and
+    `skip`, from one shuffle that draws another order for each iteration.
 
     ## Why it is bad
     The evaluation measures how the model performs on unseen data. It may have memorised rows that it was trained
@@ -171,7 +171,8 @@ class LeakedEvaluationRows(Rule):
     def from_pipeline(self, split: ShuffledSplit) -> Finding | None:
         """Report two cuts of a shuffle that is drawn anew for each of them, and for each epoch."""
         return self.found(
-            f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), which "
+            f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), "
+            "which "
             "draws another order for each iteration: the rows that validation reads are others than those that "
             "training leaves out, and others in each epoch. Over the epochs the model is trained on most of the "
             "validation rows, so their score is higher than the score on new data would be.",

@@ -98,7 +98,8 @@ class EvaluationAtChance(Rule):
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), for labels that can only
-    be memorised; https://github.com/khanrc/pt.darts/issues/24, of rows split in their order; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960).
+    be memorised; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960); khanrc/pt.darts, issue 24, of rows
+    that were split in their order.
     """
 
     severity = "warning"
@@ -149,9 +150,7 @@ class EvaluationAtChance(Rule):
         renumbered = _renumbered(answers.last_confusion)
         unseen = _unseen(answers)
         proved = (
-            bool(unseen)
-            or renumbered is not None
-            or (_is_learnable(fit) and alike is True and not last.is_below)
+            bool(unseen) or renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         )
         return self.found(
             f"In training {learned.right / learned.examples:.0%} of the answers are right, in the evaluation "
@@ -261,8 +260,10 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
         return ""
     classes = listed([str(number) for number in unseen], most=SHOWN)
     return (
-        f"None of the {int(answers.labels.sum()):,} training examples looked at is of class {classes}, which most "
-        "of the evaluation is of: the rows were split in their order, and not at random."
+        f"None of the {int(answers.labels.sum()):,} training examples looked at is of the "
+        f"{'class' if len(unseen) == 1 else 'classes'} {classes}, which most of the evaluation is of: the rows "
+        "were "
+        "split in their order, and not at random."
     )
 
 

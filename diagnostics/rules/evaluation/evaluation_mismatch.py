@@ -90,17 +90,17 @@ class EvaluationMismatch(Rule):
     ```
 
     ## Thresholds
-    80% of the channels must agree, over at least 32 training and 16 evaluation rows. Scales must differ 5 times;
-    3 times in half of the channels where only one side is standardised, with means of 0 and standard deviations of
-    1 up to 0.3, and the others moved, if not scaled;
-    1.5 times where pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to 255), or where the values
-    of both sides are evenly spaced, and those of one side further apart. Or means must differ by 3 standard
-    deviations. Beyond mean and scale the distributions must agree, unless the scales differ 20 times. All of the
-    evaluation batches must differ, and agree with each other; if some are like those of training (the training
-    rows are evaluated too), only ranges, levels and a factor of 20 count. Channels are in another order where two
-    of them lie 10 standard errors from those in their own place, and in the other order all agree within 4 in
-    mean and mean deviation. Targets must differ 5 times in scale, 3 times where only one side is standardised, with
-    inputs that look alike; 20 times where these are not known or the rows are a series. The numbers are ours.
+    80% of the channels must agree, over at least 32 training and 16 evaluation rows. Scales must differ 5 times; 3
+    times in half of the channels where only one side is standardised, with means of 0 and standard deviations of 1
+    up to 0.3, and the others moved, if not scaled; 1.5 times where pixels fill different ranges from end to end (0
+    to 1, -1 to 1, 0 to 255), or where the values of both sides are evenly spaced, and those of one side further
+    apart. Or means must differ by 3 standard deviations. Beyond mean and scale the distributions must agree,
+    unless the scales differ 20 times. All of the evaluation batches must differ, and agree with each other; if
+    some are like those of training (the training rows are evaluated too), only ranges, levels and a factor of 20
+    count. Channels are in another order where two of them lie 10 standard errors from those in their own place,
+    and in the other order all agree within 4 in mean and mean deviation. Targets must differ 5 times in scale, 3
+    times where only one side is standardised, with inputs that look alike; 20 times where these are not known or
+    the rows are a series. The numbers are ours.
 
     ## Known problems
     Rows from another domain that differ as much look the same. Series drift: where rows resemble the row before,
@@ -157,7 +157,8 @@ class EvaluationMismatch(Rule):
         return self.found(
             f"The targets of evaluation are in another unit than those of training: they have "
             f"{_described(sides.evaluation)}, and in training {_described(sides.training)}. They are spread "
-            f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and distributed alike. The loss of the "
+            f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and distributed alike. The loss "
+            "of the "
             "evaluation compares the model's answers, in the unit of training, with numbers in another.",
             fix=TARGETS,
             evidence={

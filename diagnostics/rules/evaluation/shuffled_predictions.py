@@ -51,7 +51,8 @@ class ShuffledPredictions(Rule):
     def from_passes(self, passes: data.ShuffledPredictions) -> Finding | None:
         """Report a pass of `predict` and one of the script."""
         return self.found(
-            "predict() got a dataset that is shuffled anew for each pass, and the script makes another pass over it "
+            "predict() got a dataset that is shuffled anew for each pass, and the script makes another pass "
+            "over it "
             "itself: what it collects there, such as the labels, comes in another order than the predictions. An "
             "accuracy or a confusion matrix of the two is that of chance.",
             fix=(

@@ -27,9 +27,9 @@ class EvalModeTraining(MessageRule):
 
     ## What it does
     Checks whether the model is in evaluation mode although it has layers that behave differently in training:
-    dropout, batch norm. In a watched run it checks the mode of these layers during the backward passes; of Keras it looks after the run
-    whether a call in training mode has ever changed what they keep: the seed of dropout, the statistics of batch
-    norm.
+    dropout, batch norm. In a watched run it checks the mode of these layers during the backward passes; of Keras
+    it looks after the run whether a call in training mode has ever changed what they keep: the seed of dropout,
+    the statistics of batch norm.
 
     ## Why it is bad
     In evaluation mode dropout is off, so the model overfits sooner, and batch norm uses its running statistics
@@ -131,8 +131,10 @@ class EvalModeTraining(MessageRule):
         one = len(state.layers) == 1
         return self.found(
             f"In {state.steps:,} steps no call in training mode reached {_named(state.layers)}: "
-            f"{'its' if one else 'their'} state is as it was made. So the loop or train_step calls the model without "
-            "training=True: dropout is off, and batch norm does not learn the statistics that it needs afterwards.",
+            f"{'its' if one else 'their'} state is as it was made. So the loop or train_step calls the model "
+            "without "
+            "training=True: dropout is off, and batch norm does not learn the statistics that it needs "
+            "afterwards.",
             fix="model(x, training=True)  # within the GradientTape; self(x, training=True) in train_step",
             evidence={"mode_dependent_layers": list(state.layers), "steps": state.steps},
         )
@@ -142,8 +144,10 @@ class EvalModeTraining(MessageRule):
         idle = modes.in_training == 0
         first = int(modes.steps[idle][0])
         return self.found(
-            f"The optimizer steps in evaluation mode, too: {int(idle.sum())} of the {len(idle)} steps looked at, the "
-            f"first of them step {first:,}, have batches of another dataset than the others, and come {blocks} times "
+            f"The optimizer steps in evaluation mode, too: {int(idle.sum())} of the {len(idle)} steps looked "
+            "at, the "
+            f"first of them step {first:,}, have batches of another dataset than the others, and come {blocks} "
+            "times "
             "or more after steps in training mode. So an evaluation calls backward() and step(): the model is "
             "trained on the rows that are to tell how good it is.",
             fix=VALIDATION,

@@ -88,7 +88,8 @@ class MissingPositions(Rule):
         what = "the answer to each token moves along with it" if order.by_position else "no answer changes"
         left = "" if share is None else f" The loss ends at {share:.0%} of what a constant answer costs."
         return self.found(
-            f"The model does not know the order of its tokens: with the {order.length} tokens of each row in another "
+            f"The model does not know the order of its tokens: with the {order.length} tokens of each row in "
+            "another "
             f"order, {what} (by {order.change:.1g}; the answers differ by {order.spread:.2g}). Its attention "
             f"({order.attention}) sees a set of tokens, and no positions are added to them.{left}",
             severity="warning" if share is not None and share > LEARNED and verdicts.complete else "note",

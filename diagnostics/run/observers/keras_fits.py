@@ -125,9 +125,7 @@ class FitObserver:
             if training.examined is not None:
                 training.extend((facts, describe_model(model)))
 
-        ends = self._evaluations.fit_begins(
-            model, validation, callback._training_inputs, deliver, given.get("x")
-        )
+        ends = self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver, given.get("x"))
         names = ("validation_split", "shuffle", "batch_size")
         split, shuffle, size = (
             given.get(name, default) for name, default in zip(names, (0, True, None), strict=True)

@@ -1,4 +1,4 @@
-"""Finds in `tf.data` pipelines what a shuffle that is drawn anew for each iteration does to splits and predictions."""
+"""Finds splits and predictions of `tf.data` that a shuffle, drawn anew for each iteration, makes wrong."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MOST = 4096  # numbers of a batch of targets: more are pictures
 
 
 def target_sides(training: KerasData, evaluation: KerasData) -> TargetSides | None:
-    """Return the targets of both sides, with a part of the inputs; None where they are not one array of numbers."""
+    """Return the targets of both sides, with a part of the inputs; None if they are not one array of numbers."""
     ours, theirs = _read(training), _read(evaluation)
     if ours is None or theirs is None or ours[0].shape[1:] != theirs[0].shape[1:]:
         return None

@@ -32,7 +32,7 @@ def compare_order(subject: Subject) -> OrderFacts:
         Unclear: no input is seen to hold tokens in an order, or no attention runs over them.
         OutOfTime: the time is over.
     """
-    name, tokens = _tokens(subject.inputs)
+    tokens = _tokens(subject.inputs)
     size, length = tokens.shape
     rows = next((n for n in range(min(ROWS, size), 1, -1) if n != length), 0)
     if rows < 2:
@@ -69,22 +69,22 @@ def compare_order(subject: Subject) -> OrderFacts:
     )
 
 
-def _tokens(inputs: Inputs) -> tuple[str, Tensor]:
-    """Return the only input of tokens that stand in an order: ids (rows, positions), some of them twice in a row."""
+def _tokens(inputs: Inputs) -> Tensor:
+    """Return the only input of tokens that stand in an order: ids (rows, positions), some twice in a row."""
     found = [
-        (name, tensor)
-        for name, tensor in inputs.items()
+        tensor
+        for tensor in inputs.values()
         if tensor.ndim == 2 and tensor.shape[1] >= LEAST_LENGTH and tensor.dtype in (torch.int32, torch.int64)
     ]
-    varied = [(name, tensor) for name, tensor in found if tensor.unique().numel() >= KINDS]
+    varied = [tensor for tensor in found if tensor.unique().numel() >= KINDS]
     if len(varied) != 1:
         raise Unclear("not one input is seen to hold tokens")
-    name, tensor = varied[0]
+    tensor = varied[0]
     padding = tensor[:, -1].mode().values
     repeats = [_repeats(row[row != padding]) for row in tensor]
     if sum(repeats) < REPEATED * len(repeats):
         raise Unclear("the rows are sets: no token stands in a row twice")
-    return name, tensor
+    return tensor
 
 
 def _repeats(row: Tensor) -> bool:

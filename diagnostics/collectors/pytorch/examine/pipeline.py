@@ -240,9 +240,7 @@ class PyTorchPipeline(Pipeline):
         self._loss = checked_loss(loss, outputs, self.loss_fn)
         self._prediction = prediction_in(outputs)
         value = float(self._loss.detach())
-        self._recognised = recognise_loss(
-            value, self._prediction, self._target, self.loss_fn, ignored_label(self.loss_fn)
-        )
+        self._recognised = self.recognised(value)
         yield self._output_facts(classes or self._recognised.num_classes)
         yield LossFacts(
             value=value,
@@ -344,6 +342,10 @@ class PyTorchPipeline(Pipeline):
     def copied_along(self) -> Any:
         """Return what computes the loss, to be copied together with the model: it may hold the model itself."""
         return self.loss_fn
+
+    def recognised(self, value: float) -> Recognised:
+        """Say which loss of the prediction and the target has this value."""
+        return recognise_loss(value, self._prediction, self._target, self.loss_fn, ignored_label(self.loss_fn))
 
     def _output_facts(self, classes: int | None) -> OutputFacts:
         if self._prediction is None:

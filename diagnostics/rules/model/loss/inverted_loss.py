@@ -36,8 +36,9 @@ class InvertedLoss(Rule):
     ## Thresholds
     The loss of right answers lies above that of a constant one by 10% of the larger of the two, and above what the
     model has reached. An answer has 8 numbers or more: a single one may be a distance, which is to be low for
-    pairs with the label 1; it counts where most targets differ and its correlation with them is -0.5 or less. The targets are masks or images from 0 to 1, or the loss takes no notice of the
-    answers' scale, as a cosine: of others the targets may be costs or advantages. The numbers are ours.
+    pairs with the label 1; it counts where most targets differ and its correlation with them is -0.5 or less. The
+    targets are masks or images from 0 to 1, or the loss takes no notice of the answers' scale, as a cosine: of
+    others the targets may be costs or advantages. The numbers are ours.
 
     ## Known problems
     Keras on TensorFlow only, after `fit` or `train_on_batch` under `diagnose run`; one output. A loss whose

@@ -9,6 +9,7 @@ from diagnostics.collectors.source.constant_argmax import argmaxes_of_answers
 from diagnostics.collectors.source.constant_seeds import constant_seeds
 from diagnostics.collectors.source.kept_models import kept_models
 from diagnostics.collectors.source.read import written_facts
+from diagnostics.collectors.source.shared_settings import shared_settings
 from diagnostics.collectors.source.unread_splits import unread_splits
 
 
@@ -250,3 +251,34 @@ class TestConstantSeeds:
         body = "  def __getitem__(self, i):\n    torch.manual_seed(0)\n    return self.x[i] + torch.randn(3)\n"
         assert seeds("class ValSet(Dataset):\n" + body) == []
         assert seeds("class Values(Dataset):\n" + body) != []
+
+
+SPLIT = """
+train, val = random_split(data, [80, 20])
+train.dataset.transform = augment
+{between}val.dataset.transform = {second}
+"""
+
+
+def shared(between="", second="plain"):
+    return list(shared_settings(ast.parse(SPLIT.format(between=between, second=second))))
+
+
+def test_finds_a_setting_that_another_part_of_the_split_replaces():
+    assert shared() == [("train", "val", "transform", "augment", "plain", 4, "<module>")]
+    subsets = "a = Subset(data, x)\nb = Subset(data, y)\na.dataset.flip = True\nb.dataset.flip = False"
+    assert [found[:3] for found in shared_settings(ast.parse(subsets))] == [("a", "b", "flip")]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"second": "augment"},
+        {"between": "val.dataset = copy.copy(data)\n"},
+        {"between": "for epoch in range(3): "},
+        {"between": "val = random_split(other, [9, 1])[1]\nval, rest = random_split(other, [9, 1])\n"},
+    ],
+    ids=["the same value", "a copy of its own", "switched in a loop", "of another data set"],
+)
+def test_silent_on_settings_that_are_not_replaced(given):
+    assert shared(**given) == []

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.data import DatasetFacts, SplitFacts
+from diagnostics.facts.data import DatasetFacts, ShuffledSplit, SplitFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import UnreadSplit, WrittenFacts
 from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
@@ -167,3 +167,12 @@ class TestWindows:
 
     def test_that_are_few_are_no_news(self):
         assert RULE.from_splits(SplitFacts(692, 692, 173, 173, 0, ("0",), overlapping=30)) is None
+
+
+def test_fires_on_two_cuts_of_a_shuffle_that_is_drawn_anew():
+    finding = LeakedEvaluationRows().from_pipeline(ShuffledSplit("skip", "take"))
+    assert finding.severity == "warning"
+    assert finding.message.startswith(
+        "Training and validation are .skip() and .take() of the same shuffle(), which"
+    )
+    assert finding.fix.startswith("cut first, then shuffle")

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,23 @@ class TestFires:
             "training batches differ."
         )
         assert finding.fix.startswith("print ten evaluation rows with their labels")
+
+    def test_on_classes_that_training_never_showed(self):
+        new = np.zeros((4, 4), int)
+        new[2:] = [60, 70, 0, 0], [40, 50, 0, 0]
+        labels = (16, 16, 0, 0)
+        known = evaluated(new, right=30)
+        seen = dataclasses.replace(
+            known, labels=np.tile(labels, (20, 1)), answers=np.tile(labels, (20, 1)), right=np.full(20, 30)
+        )
+        finding = judge(RULE.from_answers, RUN, seen, VERDICTS)
+        assert finding.severity == "warning"
+        assert (
+            "None of the 640 training examples looked at is of the classes 2 and 3, which most of the "
+            "evaluation is of: the rows "
+            "were split in their order, and not at random." in finding.message
+        )
+        assert finding.fix.startswith("train_test_split(x, y, stratify=y)")
 
     def test_on_classes_that_are_numbered_otherwise(self):
         finding = judge(RULE.from_answers, RUN, evaluated(SHIFTED), VERDICTS)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.rules.evaluation.evaluation_mismatch import EvaluationMismatch
 
 RULE = EvaluationMismatch()
@@ -211,3 +211,40 @@ class TestSilent:
 def test_not_applicable_without_its_evidence(training, evaluation, known):
     with pytest.raises(NotApplicable, match="needs the same inputs, floating-point numbers, of 32 training rows"):
         judge(training, evaluation, **known)
+
+
+def prices(deviation=1.0, mean=0.0, rows=200, seed=0):
+    return np.random.default_rng(seed).normal(mean, deviation, (rows, 1))
+
+
+def rows_like(shift=0.0):
+    rows = np.random.default_rng(3).normal(size=(64, 8, 1)).astype(np.float32)
+    return InputFacts({"0": InputSample((rows,), 8)}, {"0": InputSample((rows[::-1] + shift,), 8)}, 5)
+
+
+class TestTargets:
+    def test_fires_on_prices_standardised_for_training_only(self):
+        finding = RULE.from_targets(TargetSides(prices(), prices(4.0, 20.0, seed=1), rows_like()))
+        assert (finding.rule, finding.severity) == ("evaluation-mismatch", "warning")
+        assert finding.message.startswith(
+            "The targets of evaluation are in another unit than those of training: they"
+        )
+        assert "scaler.transform(y_val)" in finding.fix
+
+    @pytest.mark.parametrize(
+        "sides",
+        [
+            TargetSides(prices(), prices(1.3, 0.4, seed=1), rows_like()),
+            TargetSides(prices(), prices(4.0, 20.0, seed=1)),
+            TargetSides(prices(), prices(4.0, 20.0, seed=1), rows_like(shift=3.0)),
+            TargetSides(prices(), np.exp(prices(2.0, seed=1)), rows_like()),
+        ],
+        ids=["alike", "inputs not known", "other inputs", "another distribution"],
+    )
+    def test_silent_where_the_rows_may_be_others(self, sides):
+        assert RULE.from_targets(sides) is None
+
+    def test_needs_numbers(self):
+        grades = np.arange(200.0).reshape(-1, 1) % 5
+        with pytest.raises(NotApplicable, match="targets of a regression"):
+            RULE.from_targets(TargetSides(grades, grades * 7))

@@ -1,8 +1,10 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.layers import TrainModeFacts
+from diagnostics.facts.layers import NeverInTraining, TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.rules.model.eval_mode_training import EvalModeTraining
 
@@ -69,6 +71,37 @@ class TestWhileTraining:
             "At step 4 they still were: an evaluation probably called model.eval() and did not switch back."
             in finding.message
         )
+
+    def test_fires_on_an_evaluation_that_steps(self):
+        epoch, sources = [2] * 6 + [0] * 2, [11] * 6 + [12] * 2
+        seen = dataclasses.replace(self.modes(epoch * 3), sources=np.array(sources * 3))
+        finding = EvalModeTraining().from_modes(seen)
+        assert (finding.severity, finding.step) == ("warning", 6)
+        assert finding.message == (
+            "The optimizer steps in evaluation mode, too: 6 of the 24 steps looked at, the first of them step "
+            "6, have "
+            "batches of another dataset than the others, and come 3 times or more after steps in training "
+            "mode. So an "
+            "evaluation calls backward() and step(): the model is trained on the rows that are to tell how "
+            "good it is."
+        )
+
+    @pytest.mark.parametrize("sources", [[11] * 24, [0] * 24, [11, 12] * 12], ids=["one", "none", "mixed"])
+    def test_is_silent_on_other_modes_with_the_same_rows(self, sources):
+        seen = dataclasses.replace(self.modes(([2] * 6 + [0] * 2) * 3), sources=np.array(sources))
+        assert EvalModeTraining().from_modes(seen) is None
+
+    def test_fires_on_keras_layers_that_no_call_in_training_mode_reached(self):
+        finding = EvalModeTraining().from_state(NeverInTraining(("dropout", "batch_normalization"), 150))
+        assert finding.message == (
+            "In 150 steps no call in training mode reached dropout and batch_normalization: their state is as "
+            "it was "
+            "made. So the loop or train_step calls the model without training=True: dropout is off, and batch "
+            "norm "
+            "does not learn the statistics that it needs afterwards."
+        )
+        with pytest.raises(NotApplicable, match="needs 16 steps"):
+            EvalModeTraining().from_state(NeverInTraining(("dropout",), 3))
 
     @pytest.mark.parametrize("in_training", [[2] * 12, [1] * 12, [0] * 5 + [2] * 7, [2] * 10 + [0] * 7], ids=str)
     def test_is_silent_if_a_layer_is_in_training_mode(self, in_training):

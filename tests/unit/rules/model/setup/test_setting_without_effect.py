@@ -1,6 +1,7 @@
 import pytest
 
-from diagnostics.facts.written import IdleSetting, SettingFacts
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import IdleSetting, SettingFacts, SharedSetting, WrittenFacts
 from diagnostics.rules.model.setup.setting_without_effect import SettingWithoutEffect
 
 RULE = SettingWithoutEffect()
@@ -68,3 +69,14 @@ def test_writes_the_path_of_the_module_in_the_fix(path):
 
 def test_is_silent_without_any():
     assert RULE.from_settings(SettingFacts(())) is None
+
+
+def test_names_a_transform_that_another_part_replaces():
+    shared = SharedSetting("train", "val", "transform", "augment", "plain", Where("train.py", 9, "<module>"))
+    finding = SettingWithoutEffect().from_source(WrittenFacts(shared=(shared,)))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "`train` and `val` are parts of one data set, so `val.dataset.transform = plain` also replaces what "
+        "`train.dataset.transform` was set to. `augment` is never used, in training neither."
+    )
+    assert SettingWithoutEffect().from_source(WrittenFacts()) is None

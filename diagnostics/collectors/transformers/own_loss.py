@@ -1,0 +1,42 @@
+"""Hears the loss that a Trainer's own `compute_loss` calls: its name, and what it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import Tensor
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.pytorch.discover.loss_calls import LossCall, LossCalls
+
+SQUASHING = ("softmax", "sigmoid")  # what makes probabilities of a model's logits
+
+
+class OwnLoss:
+    """Records the calls of losses within a block.
+
+    Attributes:
+        call: the only call, if its result was the whole loss and it got probabilities; None otherwise.
+    """
+
+    def __init__(self) -> None:
+        self.call: LossCall | None = None
+
+    @contextmanager
+    def heard(self) -> Iterator[LossCalls]:
+        """Record the calls within; pass the loss to `take` before the end."""
+        calls = LossCalls(lambda call: None, FaultGuard())
+        calls.open(lambda: True)
+        try:
+            yield calls
+        finally:
+            calls.close()
+
+    def take(self, calls: LossCalls, loss: object) -> None:
+        """Take the only call, if the loss is its result."""
+        if len(calls.heard) != 1 or not isinstance(loss, Tensor):
+            return
+        call = calls.heard[0]
+        if call.result is not None and call.result() is loss and call.made_by in SQUASHING:
+            self.call = call

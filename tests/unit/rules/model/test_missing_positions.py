@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.dependence import DependenceFacts, OrderFacts
+from diagnostics.facts.pipeline import LossFacts
+from diagnostics.facts.training import LossHistory
+from diagnostics.rules.model.missing_positions import MissingPositions
+
+RULE = MissingPositions()
+LOSS = LossFacts(0.7, "cross_entropy", 0.693)
+
+
+def judge(change=6e-8, ends=0.69, loss=LOSS, by_position=False, trained=True):
+    order = OrderFacts(change, 0.26, 12, by_position, "encoder.layers.0.self_attn")
+    losses = LossHistory(np.arange(30), np.full(30, ends))
+    verdicts = Verdicts(frozenset(), frozenset())
+    return RULE.from_answers(DependenceFacts(order=order, trained=trained), verdicts, None, losses, loss)
+
+
+def test_fires_on_a_model_that_sees_a_set_and_does_not_learn():
+    finding = judge()
+    assert (finding.rule, finding.severity) == ("missing-positions", "warning")
+    assert finding.message == (
+        "The model does not know the order of its tokens: with the 12 tokens of each row in another order, no "
+        "answer "
+        "changes (by 6e-08; the answers differ by 0.26). Its attention (encoder.layers.0.self_attn) sees a set of "
+        "tokens, and no positions are added to them. The loss ends at 100% of what a constant answer costs."
+    )
+    assert "nn.Embedding(max_length, width)" in finding.for_library("torch").fix
+
+
+def test_says_that_the_answers_move_along():
+    assert "the answer to each token moves along with it" in judge(by_position=True).message
+
+
+@pytest.mark.parametrize("given", [{"ends": 0.1}, {"loss": None}], ids=["learned", "not known"])
+def test_is_a_note_where_the_words_may_be_enough(given):
+    assert judge(**given).severity == "note"
+
+
+def test_is_silent_where_the_order_counts():
+    assert judge(change=0.01) is None
+
+
+def test_needs_attention_over_tokens_and_the_trained_model():
+    verdicts = Verdicts(frozenset(), frozenset())
+    with pytest.raises(NotApplicable, match="needs a model with attention over tokens"):
+        RULE.from_answers(DependenceFacts(trained=True), verdicts)
+    with pytest.raises(NotApplicable, match="after the run"):
+        judge(trained=False)
