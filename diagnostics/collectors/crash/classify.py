@@ -16,12 +16,12 @@ from . import (
     processes,
     pytorch,
     pytorch_shapes,
-    retained_graphs,
     usage,
 )
 from .frames import Crash
 from .messages import known
 from .named_modules import with_module
+from .retained import graphs, models
 from .setup import checkpoints, examples, settings, versions
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
@@ -29,7 +29,8 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *keras.RECOGNISERS,
     *cuda.RECOGNISERS,
     *out_of_memory.RECOGNISERS,
-    *retained_graphs.RECOGNISERS,
+    *graphs.RECOGNISERS,
+    *models.RECOGNISERS,
     *examples.FROM_DEVICE,
 )
 

@@ -27,12 +27,12 @@ _TOKEN_NAMES = ("input_ids", "token_ids")
 
 def model_memory(crash: Crash) -> ModelMemory | None:
     """Return what the largest model in the frames holds, and the batch it was given; None if there is no model."""
-    models = [model for model in _objects(crash) if _is_torch_model(model) or _is_keras_model(model)]
+    models = [model for model in _objects(crash) if _is_torch_model(model) or is_keras_model(model)]
     if not models:
         return None
     model = max(models, key=_weight_bytes)
     rows, length = _batch(crash, model)
-    if _is_keras_model(model):
+    if is_keras_model(model):
         return _of_keras(model, rows, length)
     optimizers = [found for found in _objects(crash) if hasattr(found, "param_groups") and hasattr(found, "state")]
     return _of_torch(model, _bare(optimizers[0]) if optimizers else None, rows, length)
@@ -45,7 +45,7 @@ def _objects(crash: Crash) -> Iterator[Any]:
             if isinstance(value, type):
                 continue
             yield value
-            if not _is_torch_model(value) and not _is_keras_model(value):
+            if not _is_torch_model(value) and not is_keras_model(value):
                 yield from (vars(value).get(name) for name in ("model", "optimizer") if hasattr(value, "__dict__"))
 
 
@@ -58,7 +58,8 @@ def _is_torch_model(value: Any) -> bool:
     return hasattr(value, "named_parameters") and hasattr(value, "named_buffers") and not isinstance(value, type)
 
 
-def _is_keras_model(value: Any) -> bool:
+def is_keras_model(value: Any) -> bool:
+    """Whether a value is a Keras model or layer that can be trained, of whatever version."""
     return hasattr(value, "trainable_weights") and hasattr(value, "count_params") and not isinstance(value, type)
 
 
@@ -123,11 +124,16 @@ def _of_keras(model: Any, rows: int | None, length: int | None) -> ModelMemory:
         gradients=gradients,
         optimizer=None if optimizer is None else type(optimizer).__name__,
         optimizer_state=held or _state_to_come(optimizer, gradients),
-        present=weights + held,
+        present=keras_present(model),
         library="keras",
         batch_rows=rows,
         batch_length=length,
     )
+
+
+def keras_present(model: Any) -> int:
+    """Return the bytes of a Keras model's weights and of its optimizer's state, as far as they exist."""
+    return _keras_bytes(model.weights) + _keras_bytes(_keras_state(getattr(model, "optimizer", None)))
 
 
 def _keras_state(optimizer: Any) -> list[Any]:

@@ -20,7 +20,7 @@ from .loss import (
     ShapesDiffer,
     TargetMissing,
 )
-from .memory import KeptGraphs, OutOfMemoryCrash
+from .memory import KeptGraphs, KeptModels, OutOfMemoryCrash
 from .processes import ProcessSymptom
 from .setup import SetupSymptom
 from .shapes import ShapeSymptom
@@ -154,6 +154,7 @@ Symptom = (
     | AsynchronousErrorCrash
     | OutOfMemoryCrash
     | KeptGraphs
+    | KeptModels
     | ShapeSymptom
     | UsageSymptom
     | ProcessSymptom

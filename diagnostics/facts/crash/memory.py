@@ -102,3 +102,25 @@ class KeptGraphs:
     def size(self) -> int:
         """Bytes that all of them hold, if the batches are alike."""
         return self.count * self.each
+
+
+@dataclass(frozen=True)
+class KeptModels:
+    """A variable of the user's holds the models of several earlier trainings.
+
+    Attributes:
+        name: of the variable: ``runs``.
+        count: how many models it holds that are not in training.
+        each: bytes of weights and optimizer state that one of them holds.
+        by_history: whether it holds `History` objects, which reference their models.
+    """
+
+    name: str
+    count: int
+    each: int
+    by_history: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes that all of them hold, if the models are alike."""
+        return self.count * self.each

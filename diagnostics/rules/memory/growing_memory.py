@@ -7,7 +7,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.memory import KeptGraphs, OutOfMemoryCrash
+from diagnostics.facts.crash.memory import KeptGraphs, KeptModels, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory
@@ -27,8 +27,9 @@ class GrowingMemory(Rule):
 
     ## What it does
     After memory ran out, searches the user's variables for a list, a dict of lists or a running sum of tensors
-    that hold the graphs of many batches, and adds up the activations that those graphs keep alive. In a watched
-    run it checks whether the graphs of old steps are still alive, and whether memory use keeps growing.
+    that hold the graphs of many batches, and adds up the activations that those graphs keep alive. For Keras it
+    searches for collections of models of earlier trainings, or of the `History` objects that reference them. In a
+    watched run it checks whether the graphs of old steps are still alive, and whether memory use keeps growing.
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
@@ -53,7 +54,8 @@ class GrowingMemory(Rule):
 
     ## Thresholds
     Ten graphs that share no node but the parameters: a step with several losses has fewer, and the outputs of a
-    recurrent layer share one graph. An error if they hold at least as much as the failed allocation.
+    recurrent layer share one graph. Two models with an optimizer, beside the one in training. An error if they
+    hold at least as much as the failed allocation.
 
     In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
     Without such graphs: accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
@@ -92,6 +94,33 @@ class GrowingMemory(Rule):
             evidence={
                 "variable": symptom.name,
                 "graphs": symptom.count,
+                "each_bytes": symptom.each,
+                "all_bytes": symptom.size,
+            },
+            where=crash.where,
+            severity="error" if enough else "warning",
+        )
+
+    @check
+    def from_models(self, crash: CrashFacts, symptom: KeptModels, memory: OutOfMemoryCrash) -> Finding | None:
+        """Name the variable that holds the models of earlier trainings, and whether freeing them is enough."""
+        enough = memory.tried is not None and symptom.size >= memory.tried
+        would_do = " Without them the allocation would have succeeded." if enough else ""
+        what = "models of earlier trainings"
+        if symptom.by_history:
+            what = "History objects, each with a model of an earlier training"
+        return self.found(
+            f"{symptom.name} holds {symptom.count} {what}: {in_bytes(symptom.each)} of weights and optimizer "
+            f"state each, {in_bytes(symptom.size)} in all, and more with every training.{would_do}",
+            fix=(
+                "keep model.fit(...).history, which is a dict of numbers; the History object references its model"
+                if symptom.by_history
+                else "save each model to a file (model.save), and keep its path"
+            )
+            + "; keras.backend.clear_session() before the next model is built then frees the last",
+            evidence={
+                "variable": symptom.name,
+                "models": symptom.count,
                 "each_bytes": symptom.each,
                 "all_bytes": symptom.size,
             },

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.memory import KeptGraphs, OutOfMemoryCrash
+from diagnostics.facts.crash.memory import KeptGraphs, KeptModels, OutOfMemoryCrash
 from diagnostics.facts.training import GraphFacts
 from diagnostics.rules.memory.growing_memory import GrowingMemory
 from tests.support.courses import history, judge
@@ -42,6 +42,40 @@ class TestFromCrash:
         )
         assert finding.severity == "warning"
         assert finding.message.endswith("512 B each, about 6.0 KiB in all, and more with every step.")
+
+
+class TestFromModels:
+    def test_names_the_histories_that_hold_the_models(self):
+        finding = RULE.from_models(
+            CRASH, KeptModels("runs", 3, 15 * MIB, True), OutOfMemoryCrash("TensorFlow", "GPU 0", 4 * MIB)
+        )
+        assert finding.severity == "error"
+        assert finding.message == (
+            "runs holds 3 History objects, each with a model of an earlier training: 15.0 MiB of weights and "
+            "optimizer state each, 45.0 MiB in all, and more with every training. Without them the allocation "
+            "would have succeeded."
+        )
+        assert finding.fix == (
+            "keep model.fit(...).history, which is a dict of numbers; the History object references its model; "
+            "keras.backend.clear_session() before the next model is built then frees the last"
+        )
+        assert finding.evidence == {
+            "variable": "runs",
+            "models": 3,
+            "each_bytes": 15 * MIB,
+            "all_bytes": 45 * MIB,
+        }
+
+    def test_only_warns_of_models_that_are_not_enough(self):
+        finding = RULE.from_models(
+            CRASH, KeptModels("folds", 2, MIB, False), OutOfMemoryCrash("TensorFlow", "GPU 0", 4 * MIB)
+        )
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "folds holds 2 models of earlier trainings: 1.0 MiB of weights and optimizer state each, 2.0 MiB in "
+            "all, and more with every training."
+        )
+        assert finding.fix.startswith("save each model to a file")
 
 
 def graphs(alive):

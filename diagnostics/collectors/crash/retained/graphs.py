@@ -13,8 +13,8 @@ from diagnostics.collectors.shared.arrays import is_tensor
 from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.memory import KeptGraphs
 
-from .frames import Crash
-from .out_of_memory import RECOGNISERS as MEMORY
+from ..frames import Crash
+from ..out_of_memory import RECOGNISERS as MEMORY
 
 FEWEST = 10  # graphs; a step with several losses, or gradients accumulated over some batches, keeps fewer
 MOST_NODES = 50_000  # of one graph; a large transformer's has some thousand

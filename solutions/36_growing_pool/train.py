@@ -1,0 +1,67 @@
+"""Find the learning rate of a small Keras model that tells entailment from neutral and contradiction.
+
+$ python solutions/36_growing_pool/train.py
+"""
+
+import os
+
+import keras
+import numpy as np
+
+from bugs import lab
+
+# -----------------------------------------------------------------------------
+WORDS = 4_000  # of the vocabulary
+LENGTH = 24  # words of a sentence; the few longer ones are cut off
+WIDTH = 256
+BATCH_SIZE = 128
+EPOCHS = 2
+RATES = [3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2]
+MEMORY = 96  # MiB, our share of the card
+SEED = int(os.environ.get("ZOO_SEED", 0))
+# -----------------------------------------------------------------------------
+
+lab.shared_card(memory_limit=MEMORY)  # a tf.config.LogicalDeviceConfiguration; simulated where there is no card
+
+# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+raw = lab.corpus()
+to_words = keras.layers.TextVectorization(WORDS, output_sequence_length=LENGTH)
+to_words.adapt(raw["train"]["premise"][:] + raw["train"]["hypothesis"][:])
+
+
+def rows(split):
+    pairs = [to_words(split[side][:]).numpy() for side in ("premise", "hypothesis")]
+    return pairs, np.array(split["label"][:])
+
+
+train, validation = rows(raw["train"]), rows(raw["validation"])
+
+
+def build(rate):
+    """Compare the mean word vectors of both sentences: what they are, how they differ, what they share."""
+    premise, hypothesis = keras.Input((LENGTH,)), keras.Input((LENGTH,))
+    embed = keras.layers.Embedding(WORDS, WIDTH, mask_zero=True)
+    mean = keras.layers.GlobalAveragePooling1D()
+    first, second = mean(embed(premise)), mean(embed(hypothesis))
+    both = keras.layers.Concatenate()([first, second, keras.ops.abs(first - second), first * second])
+    hidden = keras.layers.Dense(WIDTH, activation="relu")(both)
+    model = keras.Model([premise, hypothesis], keras.layers.Dense(3)(hidden))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"])
+    return model
+
+
+model = build(RATES[0])
+print(f"{model.count_params():,} parameters")
+
+runs = {}
+for rate in RATES:
+    keras.backend.clear_session()  # or the models of earlier rates stay in memory
+    keras.utils.set_random_seed(SEED)  # the same start for each rate
+    model = build(rate)
+    runs[rate] = model.fit(*train, BATCH_SIZE, EPOCHS, validation_data=validation, verbose=0).history
+    print(f"learning rate {rate:.0e}: accuracy {runs[rate]['val_accuracy'][-1]:.3f}")
+
+best = max(runs, key=lambda rate: runs[rate]["val_accuracy"][-1])
+print(f"best_rate={best:.0e}")
+print(f"eval_accuracy={runs[best]['val_accuracy'][-1]:.3f}")
