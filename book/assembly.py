@@ -17,6 +17,7 @@ from book.fair_copy import fair_copy
 from book.llms import FOLDER, NAME, llms_txt
 from book.outline import Chapter
 from book.recall_page import recall_page
+from book.thumbnails import curve_in
 from bugs.keeper.catalogue import Exhibit
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
@@ -126,7 +127,8 @@ def assemble(
     points = teaching.points(zoo / "book" / "teaching_points.toml")
     (source / "taught.md").write_text(teaching.taught_page(points, teaching.places(teach, points)), "utf-8")
 
-    page = symptoms.symptoms_page(symptoms.load(), exhibits, all_rules())
+    curves = {each.id: curve for each in exhibits if (curve := curve_in(notebooks[each.folder])) is not None}
+    page = symptoms.symptoms_page(symptoms.load(), exhibits, all_rules(), curves)
     (source / "symptoms.md").write_text(page, "utf-8")
     measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
     (source / "recall.md").write_text(recall_page(measured), "utf-8")

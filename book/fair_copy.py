@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from book.panels import CURVE
 from bugs.lab.cache import root
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -16,13 +17,15 @@ _BAR = re.compile(r"\d+%\|")  # tqdm's: it holds the seconds that a step took
 # What tqdm and rich say where Jupyter's widgets are missing, and what they show where they are not.
 _NO_WIDGETS = re.compile(r"Warning: .*(ipywidgets|IProgress)")
 _WIDGET = "application/vnd.jupyter.widget-view+json"
+_HIDDEN = {_WIDGET, CURVE}
 _PACKAGE = re.compile(r"site-packages/(?P<name>\w+)")
 
 
 def fair_copy(notebook: NotebookNode, zoo: Path) -> NotebookNode:
     """Return a copy with short tracebacks, short paths, and nothing of the machine that ran it.
 
-    Progress bars are left out, as text and as widgets, and so are warnings that there are no widgets.
+    Progress bars are left out, as text and as widgets, warnings that there are no widgets, and what was noted for
+    the build.
 
     Args:
         notebook: as it was executed.
@@ -57,7 +60,7 @@ def _tidy(output: NotebookNode, zoo: Path) -> None:
 
 
 def _is_empty(output: NotebookNode) -> bool:
-    return not output.text if output.output_type == "stream" else _WIDGET in output.get("data", {})
+    return not output.text if output.output_type == "stream" else not _HIDDEN.isdisjoint(output.get("data", {}))
 
 
 def _without_progress(text: str) -> str:

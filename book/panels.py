@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette: told apart with any kind of colour vision, and in grey.
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#666666"
 PROGRESS_BAR = re.compile(r"\d+%\|")
+CURVE = "application/vnd.bug-zoo.curve+json"  # an output that the build takes for a thumbnail, and no page shows
 WIDTH = 100  # characters; as wide as a report, and as the page
 CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")  # colours, moves of the cursor, backspaces
 # Keras's, as it stands at a step: "302/302 ━━━━━━━━━━━━━━━━━━━━ 90s 297ms/step - accuracy: 0.4648 - loss: 1.0015"
@@ -82,6 +83,32 @@ def halves(script: Path, line: str) -> tuple[Path, Path]:
     return files
 
 
+def up_to(script: Path, line: str, **constants: Any) -> Path:
+    """Return a file, for `%run -i` and for `runpy.run_path`: a script up to a line of its own.
+
+    Args:
+        script: any script.
+        line: how the line begins; it stands at the left margin.
+        constants: values to set instead of the script's own, by the name of a constant.
+
+    Raises:
+        ValueError: no line begins so, or there is no such constant.
+    """
+    text = script.read_text("utf-8")
+    if f"\n{line}" not in text:
+        raise ValueError(f"{script}: no line begins with {line!r}")
+    before = text.partition(f"\n{line}")[0]
+    for name, value in constants.items():
+        before, found = re.subn(rf"^{name} = .*$", f"{name} = {value!r}", before, flags=re.MULTILINE)
+        if not found:
+            raise ValueError(f"{script} has no constant {name}")
+    folder = Path(tempfile.mkdtemp(prefix="up-to-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = folder / "before.py"
+    file.write_text(before + "\n", "utf-8")
+    return file
+
+
 def _print_end(script: Path, text: str, lines: int) -> None:
     text = text.partition("Exception ignored in")[0]  # what comes at the end of a process without memory
     # Keras goes back to the start of a line, tqdm leaves its bar behind when a script dies under it.
@@ -91,13 +118,23 @@ def _print_end(script: Path, text: str, lines: int) -> None:
     print(f"$ python {'/'.join(script.parts[-3:])}\n…\n{end}")
 
 
-def diagnosed(script: Path) -> None:
+def diagnosed(script: Path, ranks: int = 1) -> None:
     """Run a script under `diagnose run`, and print the command, what the script prints, and the report.
 
     The traceback of a script that fails is left out: the report says where it failed.
+
+    Args:
+        script: run in its own folder.
+        ranks: processes that torchrun starts; the report is then that of rank 0.
     """
-    done = _diagnose(script, "--output", "-")
-    print(f"$ diagnose run {script.name}\n{done.stdout}".rstrip())
+    if ranks == 1:
+        print(f"$ diagnose run {script.name}\n{_diagnose(script, '--output', '-').stdout}".rstrip())
+        return
+    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m", "diagnostics")
+    done = _diagnose(script, launcher=launcher)
+    report = done.stderr[done.stderr.index(f"ran {script.name}") :]  # behind what the launcher says
+    lines = [f"$ torchrun --nproc-per-node {ranks} -m diagnostics run {script.name}", done.stdout, report]
+    print("\n".join(line.rstrip() for line in "\n".join(lines).splitlines()))
 
 
 def pictured(script: Path) -> HTML:
@@ -127,9 +164,11 @@ def framed(page: str, height: int = 560) -> HTML:
     return HTML(f"<div>{frame}</div>")  # IPython warns about a frame that stands alone
 
 
-def _diagnose(script: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def _diagnose(
+    script: Path, *options: str, launcher: Sequence[str] = ("diagnostics",)
+) -> subprocess.CompletedProcess[str]:
     """Run a script in its own folder under `diagnose run`, which prints without colours."""
-    command = [sys.executable, "-m", "diagnostics", "run", *options, script.name]
+    command = [sys.executable, "-m", *launcher, "run", *options, script.name]
     plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
     plain |= {"NO_COLOR": "1", "COLUMNS": str(WIDTH)}
     return subprocess.run(command, capture_output=True, text=True, cwd=script.parent, env=plain)
@@ -252,7 +291,7 @@ def recovery(
         log_history: of a Trainer's state or of `keras_log`, with ``loss`` (nats) and ``eval_accuracy`` (0 to 1)
             at several steps.
         num_classes: equally frequent classes, so that chance is ln n in loss and 1/n in accuracy.
-        broken: the same of the broken script, to be drawn beside it.
+        broken: the same of the broken script, to be drawn beside it; its loss is also noted for a thumbnail.
     """
     import matplotlib.pyplot as plt
     from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -284,7 +323,19 @@ def recovery(
     if broken:
         left.legend(frameon=False, loc="best")
     plt.close(figure)  # the cell shows it once, as its value
+    _note_curve(broken, math.log(num_classes))
     return figure
+
+
+def _note_curve(log_history: Sequence[Mapping[str, Any]], chance: float) -> None:
+    """Leave the training loss in the notebook, as an output that nobody sees; nothing outside of a notebook."""
+    from IPython import get_ipython
+    from IPython.display import display
+
+    points = [(entry["step"], float(entry["loss"])) for entry in log_history if "loss" in entry]
+    if points and get_ipython() is not None:
+        steps, losses = zip(*points, strict=True)
+        display({CURVE: {"steps": steps, "losses": losses, "chance": chance}}, raw=True)
 
 
 def spread(moments: Mapping[str, Mapping[str, float]]) -> Figure:

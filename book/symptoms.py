@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from book.pages import seen
+from book.thumbnails import Curve, thumbnail
 from bugs.keeper.catalogue import ExceptionSignature, Exhibit
 from diagnostics.engine.rule import Rule
 
@@ -43,8 +45,19 @@ def load(file: Path = FILE) -> tuple[Symptom, ...]:
     return tuple(Symptom(**{**entry, "rules": tuple(entry["rules"])}) for entry in entries)
 
 
-def symptoms_page(symptoms: Sequence[Symptom], exhibits: Sequence[Exhibit], rules: Sequence[Rule]) -> str:
+def symptoms_page(
+    symptoms: Sequence[Symptom],
+    exhibits: Sequence[Exhibit],
+    rules: Sequence[Rule],
+    curves: Mapping[str, Curve] = MappingProxyType({}),
+) -> str:
     """Return the page: questions to choose by, and for each symptom its rules and the exhibits that show it.
+
+    Args:
+        symptoms: in the order of the page.
+        exhibits: each stands under one of them.
+        rules: all that the symptoms name.
+        curves: of broken runs, by the id of the exhibit.
 
     Raises:
         KeyError: a symptom names a rule that there is not.
@@ -57,7 +70,7 @@ def symptoms_page(symptoms: Sequence[Symptom], exhibits: Sequence[Exhibit], rule
         lines += [f"- [{name}](rules/{name}.md): {summaries[name]}" for name in symptom.rules]
         for exhibit in exhibits:
             if home[exhibit.id] is symptom:
-                lines += ["", *_entry(exhibit)]
+                lines += ["", *_entry(exhibit, curves.get(exhibit.id))]
     return OPENING + "\n".join(lines) + "\n"
 
 
@@ -73,8 +86,10 @@ def _anchor(symptom: Symptom) -> str:
     return "symptom-" + "-".join(symptom.title.lower().replace(",", "").split())
 
 
-def _entry(exhibit: Exhibit) -> Iterator[str]:
+def _entry(exhibit: Exhibit, curve: Curve | None) -> Iterator[str]:
     yield from (f"### {seen(exhibit)}", "")
+    if curve is not None:
+        yield from ("```{raw} html", thumbnail(curve), "```", "")
     if isinstance(exhibit.signature, ExceptionSignature):
         path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
         anywhere = "wherever the last of it is asked for"  # of memory

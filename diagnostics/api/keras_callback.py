@@ -85,6 +85,9 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._epochs: deque[tuple[int, dict[str, Any]]] = deque(maxlen=EPOCHS)  # those with an evaluation
         self._name = ""
         self._why_not = "training has not begun"
+        self._ended = False
+        self._final: Report | None = None
+        self._inputs: dict[str, InputSample] = {}
         self._guard = FaultGuard(message="watching the model failed ({part}): {fault}")
         self._safely = self._guard.run
 
@@ -92,7 +95,15 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """Return the report up to now. Reads what is still on the device."""
         return finished(judged_as_a_whole(self._report()))
 
+    def _release(self) -> None:
+        """Keep the report of a training that has ended, and let go of its model: a script may train many."""
+        if self._ended:
+            self._final, self._inputs = self._report(), self._training_inputs()
+            self._run = self._over_time = self._first_batches = self._model = None
+
     def _report(self) -> Report:
+        if self._final is not None:
+            return self._final
         if self._run is None:
             report = Report(f"watched nothing: {self._why_not}")
         else:
@@ -110,7 +121,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     def _training_inputs(self) -> dict[str, InputSample]:
         """Return a part of the inputs of some batches, by name; nothing on other backends than TensorFlow."""
         seen = getattr(self._run, "inputs", None)
-        return {} if seen is None else seen()
+        return self._inputs if seen is None else seen()
 
     # Keras' events. None per batch: Keras would then no longer log in the background.
 
@@ -133,6 +144,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_end(self, logs: Any = None) -> None:
         """Restore the model, and print what was wrong."""
+        self._ended = True
         self._safely("end", self._end)
 
     # What they do.
@@ -140,7 +152,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     def _begin(self) -> None:
         if self._run is not None:
             self._run.close()
-        self._run = None
+        self._run, self._ended, self._final = None, False, None
         self._epochs.clear()
         self._guard.faults.clear()
         backend = keras.backend.backend()

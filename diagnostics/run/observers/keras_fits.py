@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,7 @@ class FitObserver:
             self._trainings.guard.attempt(self._add_difference, training, arguments[0])
             self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
             self._trainings.guard.attempt(training.overfit_if_needed, lambda: _history(callback))
+            self._trainings.guard.attempt(callback._release)
 
         if not training.awaits_batch:
             return callback, call.args, call.kwargs, end
@@ -119,10 +121,12 @@ class FitObserver:
         if isinstance(validation, tuple | list) and validation:
             validation = (validation[0], None)
 
+        fitted = weakref.ref(model)  # kept by a map whose key it is
+
         def deliver(facts: InputFacts | RowOrder | AccuracyHistory) -> None:
             from diagnostics.collectors.keras.model import describe_model
 
-            if training.examined is not None:
+            if training.examined is not None and (model := fitted()) is not None:
                 training.extend((facts, describe_model(model)))
 
         ends = self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver, given.get("x"))

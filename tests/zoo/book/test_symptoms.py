@@ -1,12 +1,16 @@
 """The page that leads from what a reader sees to rules and exhibits."""
 
+import math
 import re
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from book.pages import seen
+from book.panels import CURVE
 from book.symptoms import Symptom, load, symptoms_page
+from book.thumbnails import Curve, curve_in
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.rules.registry import all_rules
 
@@ -44,6 +48,26 @@ def test_every_question_leads_to_a_section():
     assert re.findall(r"^\d+\. .*\]\(#(\S+)\)$", PAGE, re.MULTILINE) == re.findall(
         r"^\((\S+)\)=$", PAGE, re.MULTILINE
     )
+
+
+def test_a_broken_run_that_was_noted_is_drawn_under_its_exhibit():
+    noted = {"steps": (10, 20, 30), "losses": (2.3, 0.5, float("nan")), "chance": math.log(10)}
+    cell = new_code_cell(outputs=[new_output("display_data", {CURVE: noted})])
+    curve = curve_in(new_notebook(cells=[new_code_cell(), cell]))
+    page = symptoms_page(load(), EXHIBITS, all_rules(), {"12": curve})
+    entry = page.partition("[12 ")[0].rpartition("\n### ")[2]
+    assert entry.count("<svg") == page.count("<svg") == 1
+    assert 'aria-label="Training loss from 2.30 to nan in 30 steps; a constant answer has 2.30."' in entry
+    assert "nan" not in re.search('points="(.*?)"', entry)[1]
+
+
+def test_a_loss_that_has_risen_again_is_described_so():
+    curve = Curve((1, 2, 3), (2.0, 0.5, 4.0), 2.3)
+    assert curve.described.startswith("Training loss from 2.00 to 4.00 in 3 steps, after it had been 0.50;")
+
+
+def test_a_notebook_without_a_broken_run_has_no_curve():
+    assert curve_in(new_notebook(cells=[new_code_cell()])) is None
 
 
 def test_a_rule_that_there_is_not_is_an_error():
