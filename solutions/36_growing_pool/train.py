@@ -15,9 +15,9 @@ WORDS = 4_000  # of the vocabulary
 LENGTH = 24  # words of a sentence; the few longer ones are cut off
 WIDTH = 256
 BATCH_SIZE = 128
-EPOCHS = 2
-RATES = [3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2]
-MEMORY = 96  # MiB, our share of the card
+EPOCHS = 1
+RATES = [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 7e-3, 1e-2]
+MEMORY = 192  # MiB, our share of the card
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
