@@ -26,7 +26,7 @@ def effort_of(exhibit: Exhibit) -> Effort:
         raise RuntimeError(f"cage {exhibit.id}: {seen.outcome.reason}\n{seen.outcome.ending.stderr[-2000:]}")
     judged = [rule for rule in exhibit.rules if rule not in seen.report["not_applicable"]]
     rows = seen.facts["rows"] if seen.facts["whole"] else seen.facts["examples"]
-    return Effort(seen.facts["updates"], rows, tuple(judged))
+    return Effort(seen.facts["updates"], rows, tuple(judged), seen.facts["models"])
 
 
 def main(arguments: list[str]) -> int:
@@ -35,7 +35,8 @@ def main(arguments: list[str]) -> int:
     for exhibit in [find(exhibits, name) for name in arguments] or exhibits.values():
         effort = effort_of(exhibit)
         print(f"# bugs/{exhibit.folder}/exhibit.toml\n[effort]\nupdates = {effort.updates}\nrows = {effort.rows}")
-        print(f"judged = {json.dumps(effort.judged)}\n", flush=True)
+        print(f"judged = {json.dumps(effort.judged)}")
+        print(f"models = {effort.models}\n" if effort.models > 1 else "", flush=True)
     return 0
 
 

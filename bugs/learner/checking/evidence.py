@@ -163,7 +163,7 @@ def _training(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "Nothing was trained: no optimizer changed a weight.",
             "A repair trains the model; a number that is only printed is none.",
         )
-    if models > 1:
+    if models > (1 if ours is None else ours.models):
         return Judgement(
             "training",
             False,

@@ -40,7 +40,8 @@ class Observation:
         self._calls: dict[int, list[Any]] = {}  # by id: a module that was called with gradients, and how often
         self._optimizers: dict[int, tuple[Any, set[int]]] = {}  # by id: it, and the ids of its parameters
         self._updates = 0
-        self._fitted: dict[int, tuple[Any, int]] = {}  # by id: a Keras model, and its updates before
+        self._fitted: dict[int, tuple[Any, int]] = {}  # by id: a Keras optimizer's counter, and what it was before
+        self._last: Any = None  # the Keras model that was fitted last; a search frees the ones before it
         self._data: list[tuple[Any, Rows]] = []  # what `fit` and `evaluate` were given
 
     def begin(self) -> None:
@@ -62,7 +63,7 @@ class Observation:
     @property
     def updates(self) -> int:
         """How often an optimizer has changed weights."""
-        return self._updates + sum(max(0, _iterations(model) - was) for model, was in self._keras_models())
+        return self._updates + sum(max(0, int(counter) - was) for counter, was in self._counters())
 
     @property
     def models(self) -> int:
@@ -72,15 +73,15 @@ class Observation:
             weights = {id(parameter) for parameter in module.parameters()}
             if touched := [each for each in sets if each & weights]:
                 sets = [each for each in sets if not each & weights] + [weights.union(*touched)]
-        return len(sets) + sum(_iterations(model) > was for model, was in self._keras_models())
+        return len(sets) + sum(int(counter) > was for counter, was in self._counters())
 
     def weights(self) -> dict[str, np.ndarray[Any, Any]] | None:
-        """Return the weights of the model that was trained most, by name or, for Keras, by position; or None."""
+        """Return the weights of the model that was trained most, by name, or Keras' last, by position; or None."""
         modules = self._trained_modules()
         if modules:
             return weights_of(max(modules, key=lambda called: called[1])[0])
-        models = [model for model, was in self._keras_models() if _iterations(model) > was]
-        return weights_of(models[-1]) if models else None
+        trained = any(int(counter) > was for counter, was in self._counters())
+        return weights_of(self._last) if trained and self._last is not None else None
 
     def _trained_modules(self) -> list[list[Any]]:
         """Return the called modules that have weights of an optimizer that stepped; else all that were called."""
@@ -90,12 +91,19 @@ class Observation:
         called = list(self._calls.values())
         return [c for c in called if any(id(p) in stepped for p in c[0].parameters())] or called
 
-    def _keras_models(self) -> list[tuple[Any, int]]:
+    def _counters(self) -> list[tuple[Any, int]]:
         if not self._fitted and "keras" in sys.modules and hasattr(sys.modules["keras"], "Model"):
             keras = sys.modules["keras"]  # a loop of the script's own, with `train_on_batch` or a tape
             models = [each for each in gc.get_objects() if issubclass(type(each), keras.Model)]
-            self._fitted = {id(model): (model, 0) for model in models[:SMALL_KERAS_MODELS]}
+            for model in models[:SMALL_KERAS_MODELS]:
+                self._note(model, 0)
+                self._last = model if _iterations(model) else self._last
         return list(self._fitted.values())
+
+    def _note(self, model: Any, was: int) -> None:
+        counter = getattr(getattr(model, "optimizer", None), "iterations", None)
+        if counter is not None:
+            self._fitted.setdefault(id(counter), (counter, was))
 
     def _with_torch(self, torch: Any) -> None:
         if not hasattr(torch, "nn"):
@@ -158,8 +166,8 @@ class Observation:
                 with contextlib.suppress(Exception):
                     given = signature.bind(*arguments, **options).arguments
                     if rows is seen.trained:
-                        model = given["self"]
-                        seen._fitted.setdefault(id(model), (model, _iterations(model)))
+                        seen._last = given["self"]
+                        seen._note(seen._last, _iterations(seen._last))
                     if all(data is not given.get("x") for data, _ in seen._data):
                         seen._data.append((given.get("x"), rows))
             return method(*arguments, **options)
