@@ -24,7 +24,8 @@ from diagnostics.rules.registry import all_rules
 
 WRITTEN = ("_config.yml", "index.md", "paste.md", "report.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on
-    *("bugs/lab", "diagnostics", "book/panels.py", "book/recordings.py", "book/notebooks.py", "constraints.txt"),
+    *("bugs/lab", "diagnostics", "constraints.txt"),
+    *(f"book/{name}.py" for name in ("kernels", "notebooks", "panels", "pictures", "recordings")),
     *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
 )
 SHOWS_REPORT = "report-page"  # tag of the cell whose output is the report on the landing page
