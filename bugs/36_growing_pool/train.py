@@ -59,8 +59,9 @@ for rate in RATES:
     keras.backend.clear_session()  # or the models of earlier rates stay in memory
     keras.utils.set_random_seed(SEED)  # the same start for each rate
     model = build(rate)
-    runs[rate] = model.fit(*train, BATCH_SIZE, EPOCHS, validation_data=validation, verbose=0)
-    print(f"learning rate {rate:.0e}: accuracy {runs[rate].history['val_accuracy'][-1]:.3f}")
+    history = model.fit(*train, BATCH_SIZE, EPOCHS, validation_data=validation, verbose=0)
+    print(f"learning rate {rate:.0e}: accuracy {history.history['val_accuracy'][-1]:.3f}")
+    runs[rate] = history
 
 best = max(runs, key=lambda rate: runs[rate].history["val_accuracy"][-1])
 print(f"best_rate={best:.0e}")
