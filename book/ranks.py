@@ -153,7 +153,7 @@ def timeline(done: RanksRun, *, steps: int | None = None, words: Sequence[str] =
     drawn = {span.name for spans in done.ranks for span in spans if span.started >= first}
     legend = [Patch(color=colour, label=name) for name, colour in COLOURS.items() if name in drawn]
     if hangs:
-        legend.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="never ended"))
+        legend.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="did not end"))
     axes.legend(handles=legend, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=6, frameon=False, fontsize=8)
     axes.set(xlabel="milliseconds", xlim=(0, 1000 * width), ylim=(-0.5, len(done.ranks) - 0.5))
     axes.set_yticks(range(len(done.ranks)), [f"rank {row}" for row in range(len(done.ranks))])

@@ -27,6 +27,12 @@ FIX = (
     "change no weights by hand on one rank: load checkpoints on every rank before wrapping",
     SAME,
 )
+FIX_AT_START = (
+    "load checkpoints and initialise layers before wrapping: DistributedDataParallel hands out the weights of rank 0 "
+    "in its constructor, and never again",
+    "or do so on every rank alike",
+    SAME,
+)
 FIX_BY_HAND = (
     "all_reduce the gradients after backward() and before optimizer.step()",
     "start alike: dist.broadcast(parameter.data, 0) for each parameter and buffer, once",
@@ -97,7 +103,7 @@ class DivergedReplicas(Rule):
                 f"The replicas of {replicas.model} differ {since}: after step {number}, {name}{others} "
                 f"{'differ' if others else 'differs'} between ranks {listed(pair)}, by {size:.1%} of its typical "
                 f"value. {BY_HAND if replicas.by_hand else BY_WRAPPER}",
-                fix=FIX_BY_HAND if replicas.by_hand else FIX,
+                fix=FIX_BY_HAND if replicas.by_hand else FIX if number else FIX_AT_START,
                 evidence={
                     "step": number,
                     "parameters": [name for name, *_ in differing[:MAX_NAMED]],

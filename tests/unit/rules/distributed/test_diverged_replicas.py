@@ -27,7 +27,9 @@ class TestFromReplicas:
         assert (finding.step, finding.evidence["ranks"]) == (1, [0, 2])
 
     def test_says_if_they_never_were_alike(self):
-        assert "differ from the start: after step 0, " in found(SAME, samples((0, 2.0), (1, 2.0))).message
+        finding = found(SAME, samples((0, 2.0), (1, 2.0)))
+        assert "differ from the start: after step 0, " in finding.message
+        assert finding.fix.startswith("load checkpoints and initialise layers before wrapping")
 
     def test_is_clean_where_they_differ_by_rounding(self):
         assert found(SAME, samples((0, 1.0), (1, 1.1 + 1e-6), (2, 1.2))) is None
