@@ -71,6 +71,17 @@ def joined(text):
 
 @pytest.mark.slow
 class TestStall:
+    def test_names_the_two_calls_where_the_script_sets_a_short_limit_itself(self, both, tmp_path):
+        codes, _, _ = both(BRANCH, "--output", "r.json", limit=4)
+        assert codes == [1, 1]
+        reports = [json.loads((tmp_path / name).read_text()) for name in ("r.json", "r.rank1.json")]
+        found = [report["findings"][0] for report in reports]
+        assert "mismatched-collective" in {finding["rule"] for finding in found}
+        branch, other = line_of(tmp_path, "dist.all_reduce(loss"), line_of(tmp_path, "dist.barrier(group")
+        told = joined(next(one["message"] for one in found if one["rule"] == "mismatched-collective"))
+        assert f"train.py:{branch}" in told
+        assert f"train.py:{other}" in told
+
     def test_names_the_two_calls_while_it_lasts_and_after_the_library_gave_up(self, both, tmp_path):
         codes, _, errors = both(BRANCH, "--stall-timeout", "1.5", "--output", "r.json", limit=8)
         assert codes == [1, 1]

@@ -76,6 +76,16 @@ class TestFindings:
             save(tmp_path, notes(number, exit_code=1, error="RuntimeError: timed out", stalled=stands[number]))
         assert [finding.rule for finding in join_reports(tmp_path).findings] == ["mismatched-collective"]
 
+    def test_of_a_stall_are_told_by_the_rank_that_knew_both_where_one_was_killed(self, tmp_path):
+        stands = StalledRank(0, "node-a", 7, 3, 4.0, 5, "all_reduce", where=Where("t.py", 9, "f"))
+        evidence = {"ranks": {"0": {"collective": "all_reduce"}, "1": {"collective": "backward"}}}
+        told = dataclasses.replace(
+            FINDING, rule="mismatched-collective", stage="distributed", message="They wait.", evidence=evidence
+        )
+        save(tmp_path, notes(0, exit_code=1, error="RuntimeError: timed out", stalled=stands), told)
+        (finding,) = join_reports(tmp_path).findings
+        assert (finding.rule, finding.consequences) == ("mismatched-collective", ())
+
     def test_healthy_ranks_give_none(self, tmp_path):
         for number in range(2):
             save(tmp_path, notes(number, iterations=(Iteration(8, True, 1, 1, 64, (0, 0)),), batches=8))
