@@ -44,6 +44,21 @@ def recall_page(measured: Mapping[str, Any]) -> str:
         f"| {_link(rule)} | {row['programs']} | {row['named']} | {row['first']} | {row['noted']} |"
         for rule, row in rules.items()
     ]
+    if tried := measured.get("functions"):
+        lines += [
+            "",
+            "## By function",
+            "",
+            "The functions that are called in a program, a test or a notebook are tried on healthy and on broken "
+            "examples, too: *silent* counts the healthy ones that they leave alone, *named* the broken ones.",
+            "",
+            "| function | healthy | silent | broken | named |",
+            "|---|--:|--:|--:|--:|",
+        ]
+        lines += [
+            f"| `{function}` | {row['healthy']} | {row['silent']} | {row['broken']} | {row['named']} |"
+            for function, row in tried.items()
+        ]
     if missed:
         lines += ["", "## Missed", "", "| program | the rule it needs | the report says |", "|---|---|---|"]
         lines += [

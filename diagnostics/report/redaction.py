@@ -22,6 +22,12 @@ _SECRET = re.compile(
 )
 _MAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+\b")
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]*\.\d)")
+# A machine of somebody's network: three names or more, with a hyphen in one, as no attribute of Python has it, or a
+# port behind. Public addresses that are written with https:// stay.
+_SUFFIX = r"(?:com|org|net|edu|gov|io|ai|local|localdomain|internal|intranet|lan|corp|cluster)"
+_HOST = re.compile(
+    rf"(?<![\w./:@-])(?=[\w.]*-|[\w.]+:\d{{2,5}}\b)\w[\w-]{{0,62}}(?:\.[\w-]{{1,63}}){{1,8}}\.{_SUFFIX}(?![\w.-]*\w)"
+)
 # A quoted text of several words is a row of someone's data more often than not; a single word may be a column,
 # a parameter or an option, without which a message means nothing.
 _TEXT = re.compile(r"(?<!\w)(?P<quote>['\"“])(?P<text>[^'\"“”\n]*\s[^'\"“”\n]*)(?P<end>['\"”])(?!\w)")
@@ -55,6 +61,7 @@ class Redaction:
         text = self._replace(_URL_QUERY, r"\g<address>?[query]", "query of an address", text)
         text = self._replace(_MAIL, "[mail]", "mail address", text)
         text = self._replace(_ADDRESS, "[address]", "network address", text)
+        text = self._replace(_HOST, "[host]", "host name", text)
         if len(self._host) > 3 and self._host != "localhost":
             text = self._replace(re.compile(rf"(?<!\w){re.escape(self._host)}(?!\w)"), "[host]", "host name", text)
         return _PATH.sub(lambda found: self._path(found[0]), text)

@@ -4,6 +4,8 @@ Each program in broken/ names in a comment the rules that would be right; those 
 and no warning. Write them as other people write theirs: nothing here is tuned to a rule. A program for several
 processes says so in a comment: torchrun starts it, and what `diagnose join` says of its ranks counts.
 
+A second table is of the functions that are called in a program, a test or a notebook: `functions/` has cases of each.
+
 $ python tests/recall/measure.py                          # all of them
 $ python tests/recall/measure.py --record                 # and keep the result for the book
 $ python tests/recall/measure.py --every 8                # one in eight
@@ -222,7 +224,16 @@ def show(outcomes: list[Outcome]) -> None:
             console.print(f"  failed {outcome.program.path.stem}: {outcome.failure}", soft_wrap=True)
 
 
-def record(outcomes: list[Outcome]) -> None:
+def functions() -> tuple[bool, dict[str, dict[str, int]]]:
+    """Try the functions, and print their table; return whether all was as meant, and what was counted."""
+    sys.path.insert(0, str(ROOT))
+    from tests.recall.functions.table import counts, measured, show
+
+    failures = measured()
+    return show(failures), counts(failures)
+
+
+def record(outcomes: list[Outcome], counted: dict[str, dict[str, int]]) -> None:
     """Write what was measured, for the book and for later runs to compare with."""
     broken = [outcome for outcome in outcomes if not outcome.program.is_healthy]
     kept = {
@@ -243,6 +254,7 @@ def record(outcomes: list[Outcome]) -> None:
         },
         "healthy": len(outcomes) - len(broken),
         "alarmed": {o.program.path.stem: o.alarms for o in outcomes if o.program.is_healthy and o.alarms},
+        "functions": counted,
     }
     RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
@@ -254,7 +266,7 @@ def lost(outcomes: list[Outcome]) -> list[str]:
 
 
 def main() -> int:
-    """Measure; return 1 if a healthy program is alarmed, a bug is no longer named, or a program fails to run."""
+    """Measure; return 1 if a healthy program is alarmed, a bug is no longer named, or one of them fails to run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", metavar="RULE", help="broken programs of one rule")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
@@ -273,10 +285,11 @@ def main() -> int:
     no_longer = lost(outcomes)
     if no_longer:
         print("no longer named first:", ", ".join(no_longer))
+    as_meant, counted = (True, {}) if options.only else functions()
     if options.record:
-        record(outcomes)
+        record(outcomes, counted)
     alarmed = any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes)
-    return int(alarmed or bool(no_longer))
+    return int(alarmed or bool(no_longer) or not as_meant)
 
 
 if __name__ == "__main__":

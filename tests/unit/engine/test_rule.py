@@ -171,7 +171,6 @@ class TestEvaluator:
         assert (finding.fix, finding.alternatives) == (fix, alternatives)
         assert finding.as_dict()["alternatives"] == list(alternatives)
 
-
     @pytest.mark.parametrize(
         ("adapters", "arguments", "fix"),
         [

@@ -44,6 +44,14 @@ class TestCode:
         assert redaction.code(text) == text
         assert redaction.taken == ""
 
+    @pytest.mark.parametrize("host", ["gpu-17.cluster.example.org", "node1.lab.example.com:29500"])
+    def test_other_hosts_of_a_network_are_taken_out(self, host):
+        assert host.partition(":")[0] not in Redaction().code(f"connecting to {host} failed")
+
+    @pytest.mark.parametrize("code", ["self.policy.net(x)", "x[self.layer.io]", "see https://docs.my-site.org/a"])
+    def test_attributes_and_public_addresses_are_no_hosts(self, code):
+        assert Redaction().code(code) == code
+
     def test_the_host_is_taken_out(self, monkeypatch):
         monkeypatch.setattr(socket, "gethostname", lambda: "gpu-box-7")
         assert Redaction().code("rank 1 on gpu-box-7 failed, gpu-box-70 did not") == (

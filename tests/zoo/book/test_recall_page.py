@@ -35,3 +35,9 @@ def test_has_a_table_of_false_alarms_only_if_there_are_any() -> None:
     assert "## False alarms" not in recall_page(MEASURED)
     page = recall_page({**MEASURED, "alarmed": {"masked_language_model": ["not-learning"]}})
     assert "| masked language model | not-learning |" in page
+
+
+def test_shows_how_the_functions_fared() -> None:
+    assert "## By function" not in recall_page(MEASURED)
+    tried = {"compare": {"healthy": 5, "silent": 5, "broken": 6, "named": 4}}
+    assert "| `compare` | 5 | 5 | 6 | 4 |" in recall_page({**MEASURED, "functions": tried})
