@@ -11,7 +11,7 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
-from book import chapter_pages, outline, pages, symptoms, teaching
+from book import chapter_pages, habits, outline, pages, symptoms, teaching
 from book.execution import Job
 from book.fair_copy import fair_copy
 from book.llms import FOLDER, NAME, llms_txt
@@ -126,7 +126,10 @@ def assemble(
     teach = {chapter.page: fair[chapter.name] for chapter in chapters if chapter.written}
     teach |= {exhibit.page: fair[exhibit.folder] for exhibit in in_order}
     points = teaching.points(zoo / "book" / "teaching_points.toml")
-    (source / "taught.md").write_text(teaching.taught_page(points, teaching.places(teach, points)), "utf-8")
+    taught = teaching.places(teach, points)
+    (source / "taught.md").write_text(teaching.taught_page(points, taught), "utf-8")
+    to_copy = habits.habits(zoo / "book" / "habits.toml")
+    (source / "habits.md").write_text(habits.habits_page(to_copy, points, taught), "utf-8")
 
     curves = {each.id: curve for each in exhibits if (curve := curve_in(notebooks[each.folder])) is not None}
     page = symptoms.symptoms_page(symptoms.load(), exhibits, all_rules(), curves)

@@ -83,12 +83,13 @@ def taught_page(known: list[Point], where: Mapping[str, list[Place]]) -> str:
     ]
     for area in dict.fromkeys(point.area for point in known):
         lines += [f"## {area}", "", "| point | taught in |", "|---|---|"]
-        lines += [f"| {p.point} | {_links(where[p.name])} |" for p in known if p.area == area]
+        lines += [f"| {p.point} | {links(where[p.name])} |" for p in known if p.area == area]
         lines.append("")
     return "\n".join(lines)
 
 
-def _links(places: list[Place]) -> str:
+def links(places: list[Place]) -> str:
+    """Link the pages that teach a point, with the headings above their cells."""
     if not places:
         return "*not yet*"
     pages: dict[tuple[str, str], list[str]] = {}

@@ -22,8 +22,8 @@ _SECRET = re.compile(
 )
 _MAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+\b")
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]*\.\d)")
-# A machine of somebody's network: three names or more, with a hyphen in one, as no attribute of Python has it, or a
-# port behind. Public addresses that are written with https:// stay.
+# A machine of somebody's network: three names or more, with a hyphen in one, as no attribute of Python has it, or
+# a port behind. Public addresses that are written with https:// stay.
 _SUFFIX = r"(?:com|org|net|edu|gov|io|ai|local|localdomain|internal|intranet|lan|corp|cluster)"
 _HOST = re.compile(
     rf"(?<![\w./:@-])(?=[\w.]*-|[\w.]+:\d{{2,5}}\b)\w[\w-]{{0,62}}(?:\.[\w-]{{1,63}}){{1,8}}\.{_SUFFIX}(?![\w.-]*\w)"

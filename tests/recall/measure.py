@@ -4,7 +4,8 @@ Each program in broken/ names in a comment the rules that would be right; those 
 and no warning. Write them as other people write theirs: nothing here is tuned to a rule. A program for several
 processes says so in a comment: torchrun starts it, and what `diagnose join` says of its ranks counts.
 
-A second table is of the functions that are called in a program, a test or a notebook: `functions/` has cases of each.
+A second table is of the functions that are called in a program, a test or a notebook: functions/ has cases of
+each.
 
 $ python tests/recall/measure.py                          # all of them
 $ python tests/recall/measure.py --record                 # and keep the result for the book

@@ -1,0 +1,63 @@
+"""The page "Habits to copy": for each habit of the practitioner's list what to call, and an example."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from book.teaching import Place, Point, links
+
+AREA = "The practitioner's list"
+
+
+@dataclass(frozen=True)
+class Habit:
+    """One habit.
+
+    Attributes:
+        point: the name of its teaching point.
+        call: what it is done with, names in `diagnostics`.
+        test: the file that tests it, from the root of the repository.
+        example: code to copy.
+    """
+
+    point: str
+    call: tuple[str, ...]
+    test: str
+    example: str
+
+
+def habits(file: Path) -> list[Habit]:
+    """Return the habits in the order of `book/habits.toml`."""
+    tables = tomllib.loads(file.read_text("utf-8"))
+    return [Habit(name, tuple(t["call"]), t["test"], t["example"].strip()) for name, t in tables.items()]
+
+
+def habits_page(known: list[Habit], points: list[Point], where: Mapping[str, list[Place]]) -> str:
+    """Return the page, in MyST.
+
+    Args:
+        known: all habits.
+        points: all teaching points.
+        where: by the name of a point, where it is taught.
+    """
+    named = {point.name: point.point for point in points}
+    lines = [
+        "# Habits to copy",
+        "",
+        f"Practitioners name the same {len(known)} habits again and again. Each is one call here, silent when all "
+        "is well, or a test to run before each training. The examples are run by the tests of this repository.",
+        "",
+        "| habit | call | taught in | tested in |",
+        "|---|---|---|---|",
+    ]
+    for habit in known:
+        calls = ", ".join(f"`diagnostics.{name}`" for name in habit.call)
+        row = f"[{named[habit.point]}](#{habit.point}) | {calls} | {links(where[habit.point])} | `{habit.test}`"
+        lines.append(f"| {row} |")
+    for habit in known:
+        heading = named[habit.point].partition(":")[0]
+        lines += ["", f"({habit.point})=", f"## {heading}", "", "```python", habit.example, "```"]
+    return "\n".join([*lines, ""])
