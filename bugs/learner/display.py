@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.rule import Rule
@@ -43,11 +43,11 @@ def show_attempt(screen: Console, attempt: Attempt, exhibit: Exhibit | None, is_
     """
     if exhibit is None:
         screen.print(Text("a mystery", "bold"))
-        screen.print("One of the cages' bugs, and nothing says which. It fails the same way every time.")
+        _print(screen, "One of the cages' bugs, and nothing says which. It fails the same way every time.")
     else:
         screen.print(Text(f"cage {exhibit.id}  {exhibit.title}", "bold"))
     if not is_new:
-        screen.print("You have begun already, and nothing was overwritten.")
+        _print(screen, "You have begun already, and nothing was overwritten.")
     word = attempt.name if exhibit is None else exhibit.id
     _steps(
         screen,
@@ -101,7 +101,7 @@ def show_why(screen: Console, why: str) -> None:
     if why:
         screen.print()
         screen.print(Text("why ours is so", "bold"))
-        screen.print(Text(why))
+        _print(screen, why)
 
 
 def reasons(markdown: str) -> str:
@@ -115,7 +115,7 @@ def reasons(markdown: str) -> str:
 
 def show_hint(screen: Console, word: str, number: int, hint: str) -> None:
     """Show one hint, and how to get more."""
-    screen.print(f"cage {word}, hint {number} of {HINTS}: {hint}")
+    _print(screen, f"cage {word}, hint {number} of {HINTS}: {hint}")
     if number < HINTS:
         screen.print(f"more: python -m bugs hint {word}", soft_wrap=True)
     else:
@@ -146,7 +146,7 @@ def show_progress(screen: Console, exhibits: Mapping[str, Exhibit], progress: Pr
             table.add_row(mark, title.append(f"\n{details}", "dim") if details else title)
         else:
             table.add_row(mark, title, details)
-    _print_grid(screen, table)
+    _print(screen, table)
     if progress.solved:
         screen.print(f"\n{count_of(len(progress.solved), 'mystery', 'mysteries')} solved")
 
@@ -167,17 +167,20 @@ def details_of(cage: Cage) -> str:
 
 def show_step(screen: Console, step: Step) -> None:
     """Say where to go on."""
-    screen.print(step.said)
+    _print(screen, step.said)
     screen.print(Text(step.command, "bold"), soft_wrap=True)
 
 
-def _steps(screen: Console, rows: Iterable[tuple[str, str]]) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
+def _steps(screen: Console, rows: Sequence[tuple[str, str]]) -> None:
+    """Print what to do next. No command is broken in two: a narrow screen gets it on a line of its own."""
+    column = max(len(what) for what, _ in rows) + 2
+    if column + max(len(how) for _, how in rows) <= screen.width:
+        for what, how in rows:
+            screen.print(Text(f"{what:{column}}", "bold").append(how, "default"))
+        return
     for what, how in rows:
-        grid.add_row(what, how)
-    _print_grid(screen, grid)
+        screen.print(Text(what, "bold"))
+        screen.print(Text(f"  {how}"), soft_wrap=True)
 
 
 def _hanging(screen: Console, text: Text) -> None:
@@ -186,15 +189,15 @@ def _hanging(screen: Console, text: Text) -> None:
     grid.add_column(no_wrap=True, width=1)
     grid.add_column(overflow="fold")
     grid.add_row(text[:1], text[2:])
-    _print_grid(screen, grid)
+    _print(screen, grid)
 
 
-def _print_grid(screen: Console, grid: Table) -> None:
-    """Print a grid, without the blanks at the ends of its lines where they would land in a file."""
+def _print(screen: Console, what: Table | str) -> None:
+    """Print a grid or a paragraph, without the blanks at the ends of its lines where they would land in a file."""
     if screen.is_terminal:
-        screen.print(grid)
+        screen.print(what)
         return
     with screen.capture() as captured:
-        screen.print(grid)
+        screen.print(what)
     for line in captured.get().splitlines():
         screen.print(line.rstrip(), soft_wrap=True)

@@ -127,6 +127,19 @@ class TestDiff:
         assert reasons("# Why\n\n**What was wrong.** All.\n") == ""
 
 
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_narrow_window_breaks_no_command_and_lines_end_without_blanks(zoo: Any, columns: int) -> None:
+    zoo.cage()
+    shown = [
+        zoo.bugs(command, "04", COLUMNS=str(columns)).stdout for command in ("try", "try", "hint")
+    ]  # a second one says more
+    lines = "".join(shown).splitlines()
+    assert all(line == line.rstrip() for line in lines)
+    assert sum(line.endswith(f"python {ATTEMPT}") for line in lines) == 2
+    assert sum(line.endswith("python -m bugs check 04") for line in lines) == 2
+    assert max(len(line) for line in lines if ATTEMPT not in line) <= columns
+
+
 class TestProgress:
     @pytest.fixture
     def half_way(self, zoo: Any) -> Any:
