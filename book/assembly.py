@@ -12,6 +12,7 @@ import yaml
 from nbformat import NotebookNode
 
 from book import chapter_pages, habits, outline, pages, symptoms, teaching
+from book.colab import Published, published
 from book.execution import Job
 from book.fair_copy import fair_copy
 from book.llms import FOLDER, NAME, llms_txt
@@ -115,7 +116,7 @@ def assemble(
     fair = {name: fair_copy(notebook, zoo) for name, notebook in notebooks.items()}
     homes = outline.homes(chapters, exhibits)
     in_order = outline.ordered(chapters, exhibits)
-    _write_exhibits(in_order, homes, fair, source / "exhibits")
+    _write_exhibits(in_order, homes, fair, source / "exhibits", published(zoo / "book"))
     _write_chapters(chapters, exhibits, fair, source)
     for script in (book / "mysteries").glob("*.py"):
         shutil.copy(script, source / "mysteries")
@@ -159,13 +160,19 @@ def assemble(
 
 
 def _write_exhibits(
-    in_order: Sequence[Exhibit], homes: Mapping[str, Chapter], fair: Mapping[str, NotebookNode], folder: Path
+    in_order: Sequence[Exhibit],
+    homes: Mapping[str, Chapter],
+    fair: Mapping[str, NotebookNode],
+    folder: Path,
+    where: Published | None,
 ) -> None:
     (folder / "index.md").write_text(pages.exhibits_index(in_order), "utf-8")
     for number, exhibit in enumerate(in_order):
         before = in_order[number - 1] if number else None
         after = in_order[number + 1] if number + 1 < len(in_order) else None
-        page = chapter_pages.exhibit_notebook(fair[exhibit.folder], exhibit, homes[exhibit.id], before, after)
+        page = chapter_pages.exhibit_notebook(
+            fair[exhibit.folder], exhibit, homes[exhibit.id], before, after, where
+        )
         nbformat.write(page, folder / f"{exhibit.folder}.ipynb")
 
 

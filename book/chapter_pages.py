@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from nbformat import NotebookNode, v4
 
+from book.colab import Published, install_cell
 from book.outline import Chapter
 from book.pages import FRAMEWORKS, seen
 from book.pipeline_map import pipeline_map
@@ -54,9 +55,23 @@ def chapter_notebook(
 
 
 def exhibit_notebook(
-    notebook: NotebookNode, exhibit: Exhibit, chapter: Chapter, before: Exhibit | None, after: Exhibit | None
+    notebook: NotebookNode,
+    exhibit: Exhibit,
+    chapter: Chapter,
+    before: Exhibit | None,
+    after: Exhibit | None,
+    where: Published | None = None,
 ) -> NotebookNode:
-    """Return the executed notebook of an exhibit as its page: with its chapter, neighbours, rules and sources."""
+    """Return the executed notebook of an exhibit as its page: with its chapter, neighbours, rules and sources.
+
+    Args:
+        notebook: as it was executed.
+        exhibit: whose it is.
+        chapter: that it belongs to.
+        before: the one in front of it in the order of the book.
+        after: the one behind it.
+        where: the zoo is published, so that Colab can open the notebook; None if nowhere.
+    """
     page = copy.deepcopy(notebook)
     _fold_long_outputs(page)
     title, _, rest = page.cells[0].source.partition("\n")
@@ -64,6 +79,9 @@ def exhibit_notebook(
     place = f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file}) · cage {exhibit.id}.{follows}"
     file = f"{exhibit.folder}.ipynb"
     place += f" {{download}}`Download the notebook <{file}>`."
+    if where is not None:
+        place += f" [Open it in Colab]({where.in_colab(exhibit)})."
+        page.cells.insert(1, install_cell(where))
     page.cells[0].source = f"{title}\n\n:::{{div}} place\n{place}\n:::\n\n{rest.strip()}"
     # At the end: the name of a rule gives the cause away.
     listed = ", ".join(f"[{_name(source)}]({source})" for source in exhibit.sources)
