@@ -159,6 +159,19 @@ def recall(session: nox.Session) -> None:
     _python(session, "tests/recall/measure.py", *session.posargs)
 
 
+@nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
+def scoreboard(session: nox.Session) -> None:
+    """Ask other tools what they say of every cage, broken and repaired; --record writes it down for the book."""
+    requirements = "bugs/scoreboard/requirements.txt"
+    _install(
+        session,
+        ("pyproject.toml", "constraints.txt", requirements),
+        "Installing the zoo once more, with the tools: about 5 GB of disk, 3 to 20 minutes.",
+        *("-c", "constraints.txt", "-r", requirements, "-e", ".[zoo]"),
+    )
+    session.run("python", "-m", "bugs.scoreboard.measure", *session.posargs, interrupt_timeout=5)
+
+
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def lint(session: nox.Session) -> None:
     """Check style and types: ruff on everything, mypy on diagnostics."""

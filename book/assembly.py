@@ -18,8 +18,10 @@ from book.fair_copy import fair_copy
 from book.llms import FOLDER, NAME, llms_txt
 from book.outline import Chapter
 from book.recall_page import recall_page
+from book.scoreboard_page import scoreboard_page
 from book.thumbnails import curve_in
 from bugs.keeper.catalogue import Exhibit
+from bugs.scoreboard.record import Record, load_tools
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
@@ -137,6 +139,8 @@ def assemble(
     (source / "symptoms.md").write_text(page, "utf-8")
     measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
     (source / "recall.md").write_text(recall_page(measured), "utf-8")
+    said = scoreboard_page(Record.read(), load_tools(), in_order, measured)
+    (source / "scoreboard.md").write_text(said, "utf-8")
     (source / "_static" / "messages.json").write_text(json.dumps(message_table()), "utf-8")
     # Jupyter Book has every page load every script that it finds in _static; two pages ask for theirs themselves.
     scripts = source / FOLDER / "_static"

@@ -11,14 +11,16 @@ SPAWNS = {"spawn", "start_processes"}  # of torch.multiprocessing: they train in
 
 
 class Halves(NamedTuple):
-    """A script without its training, ready for `exec`.
+    """A script in three parts, ready for `exec`.
 
     Attributes:
         before: all statements before the one that trains, as one piece.
+        training: the statement that trains.
         after: the statements behind it, one by one.
     """
 
     before: CodeType
+    training: CodeType
     after: tuple[CodeType, ...]
 
 
@@ -37,7 +39,8 @@ def halves(text: str, file: str) -> Halves | None:
     if at is None:
         return None
     before = compile(ast.Module(tree.body[:at], []), file, "exec")
-    return Halves(before, tuple(compile(ast.Module([each], []), file, "exec") for each in tree.body[at + 1 :]))
+    training, *after = (compile(ast.Module([each], []), file, "exec") for each in tree.body[at:])
+    return Halves(before, training, tuple(after))
 
 
 def _trains(statement: ast.stmt) -> bool:

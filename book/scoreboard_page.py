@@ -1,0 +1,204 @@
+"""The page that shows what other tools and `diagnose run` say about the exhibits: the scoreboard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bugs.keeper.manifest import Exhibit
+from bugs.scoreboard.record import OURS, PLAIN, VERSIONS, Record, Tool
+
+SILENT, NOT_ASKED, NOT_MEASURED = "silent", "", "?"
+SHOWN = 300  # characters of a message on the page
+
+
+def scoreboard_page(
+    record: Record, tools: Mapping[str, Tool], exhibits: Sequence[Exhibit], recall: Mapping[str, Any]
+) -> str:
+    """Return the page, in MyST.
+
+    Args:
+        record: what was measured.
+        tools: in the order of the columns.
+        exhibits: in the order of the rows.
+        recall: the content of `tests/recall/measured.json`, for our own figures beside the table.
+    """
+    lines = [
+        "# What other tools say",
+        "",
+        "`nox -s scoreboard` runs the script of every cage, broken and repaired, with each of these tools in "
+        "turn, called as its documentation says, and writes down what it says. A tool is asked only about "
+        "scripts of its own framework. The tools are made for different things: anomaly mode, "
+        "the overflow detector and Lightning's checks look for NaN and infinity, and are silent about the "
+        "rest by design. The cages are ours, and our rules were written beside them; [the recall](recall.md) "
+        "says how our rules do on other programs.",
+        "",
+        f"- **Measured** {_dates(record)}, on {record.machine}",
+        f"- **Versions** {', '.join(f'{name} {version}' for name, version in record.versions.items())}",
+        "",
+        "## In numbers",
+        "",
+        "- **Detected**: it says something of the broken script, as an error or a warning, that it does not say "
+        "of the repaired one.",
+        "- **Named**: what it says is the cause, or leads to the line or layer at fault. For the other tools "
+        "we decided, and give the reason below; for ours it is a rule of the cage.",
+        "- **False alarms**: repaired scripts of which it says something, as an error or a warning. Advice on speed "
+        "and style, named below, is not counted.",
+        "- **Failed**: scripts whose training it ended by an exception of its own, without a word about them.",
+        "- **CPU time**: of a training with the tool, by the same training without it" + _cost_note(record),
+        "",
+        "| tool | asked about | detected | named | false alarms | failed | CPU time |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+        *(_summary(tool, exhibits, record) for tool in tools.values()),
+        "",
+        f"Our own recall, on programs that are no cages: {_recall(recall)}",
+        "",
+        "## By cage",
+        "",
+        f"An empty field: not asked, for another framework or for the reason below. {NOT_MEASURED}: not measured "
+        "yet. *alarm*: it says something of the repaired script.",
+        "",
+        "| cage | the script itself | " + " | ".join(tool.title for tool in tools.values()) + " |",
+        "|---|---|" + "---|" * len(tools),
+        *(_row(exhibit, tools, record) for exhibit in exhibits),
+        "",
+    ]
+    for tool in tools.values():
+        lines += _section(tool, exhibits, record)
+    return "\n".join(lines)
+
+
+def _dates(record: Record) -> str:
+    dates = sorted(set(record.dates.values()))
+    return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+
+
+def _cost_note(record: Record) -> str:
+    if not record.cost:
+        return "; not measured yet."
+    quiet = "nothing else ran" if record.cost["quiet"] else "other work ran beside it"
+    cages = ", ".join(sorted(record.cost["ratios"]))
+    return (
+        f", in pairs, on the repaired scripts of cages {cages}; the lowest and the highest median "
+        f"({record.cost['date']}, {quiet}). Of `diagnose run` it is that of the whole program, with its imports "
+        "and the examinations before and after the training; of Lightning, that of its Trainer with and without "
+        "its checks."
+    )
+
+
+def _asked(tool: Tool, exhibits: Iterable[Exhibit], record: Record) -> list[Exhibit]:
+    return [each for each in exhibits if tool.is_asked(each) and record.has(tool.name, each.id)]
+
+
+def _summary(tool: Tool, exhibits: Sequence[Exhibit], record: Record) -> str:
+    asked = _asked(tool, exhibits, record)
+    detected = sum(bool(record.detected(tool, each.id)) for each in asked)
+    named = sum(bool(record.named(tool, each)) for each in asked)
+    alarms = sum(bool(record.kinds(tool, each.id, "repaired")) for each in asked)
+    failed = sum(any(record.failure(tool, each.id, version) for version in VERSIONS) for each in asked)
+    counts = [len(asked), detected, named, alarms, failed]
+    return f"| {_link(tool)} | {' | '.join(map(str, counts))} | {_cost(tool, record)} |"
+
+
+def _cost(tool: Tool, record: Record) -> str:
+    ratios = record.cost.get("ratios", {}).values()
+    medians = [measured[tool.name]["median"] for measured in ratios if tool.name in measured]
+    return f"{min(medians):.2f} to {max(medians):.2f}" if medians else NOT_MEASURED
+
+
+def _recall(recall: Mapping[str, Any]) -> str:
+    programs = sum(row["programs"] for row in recall["rules"].values())
+    first = sum(row["first"] for row in recall["rules"].values())
+    return (
+        f"{first} of {programs} named first, {len(recall['missed'])} missed, and {len(recall['alarmed'])} of "
+        f"{recall['healthy']} healthy programs alarmed. [The recall](recall.md) lists every miss."
+    )
+
+
+def _row(exhibit: Exhibit, tools: Mapping[str, Tool], record: Record) -> str:
+    fields = [f"[{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)", _by_itself(exhibit, record)]
+    return "| " + " | ".join([*fields, *(_field(tool, exhibit, record) for tool in tools.values())]) + " |"
+
+
+def _by_itself(exhibit: Exhibit, record: Record) -> str:
+    for name in (PLAIN, OURS):  # ours passes on how the script ended, and is asked about Keras, too
+        if record.has(name, exhibit.id):
+            ended = record.said[name][exhibit.id]["broken"]["ended"]
+            return f"`{ended.partition(':')[0]}`" if ended else "runs to its end"
+    return NOT_MEASURED
+
+
+def _field(tool: Tool, exhibit: Exhibit, record: Record) -> str:
+    if not tool.is_asked(exhibit):
+        return NOT_ASKED
+    if not record.has(tool.name, exhibit.id):
+        return NOT_MEASURED
+    if record.named(tool, exhibit):
+        said = "**named**"
+    elif record.detected(tool, exhibit.id):
+        said = "detected"
+    else:
+        said = "fails" if record.failure(tool, exhibit.id, "broken") else SILENT
+    return f"{said}, *alarm*" if record.kinds(tool, exhibit.id, "repaired") else said
+
+
+def _section(tool: Tool, exhibits: Sequence[Exhibit], record: Record) -> Iterator[str]:
+    yield from (f"({_anchor(tool)})=", f"## {tool.title}", "")
+    yield from (
+        ":::{admonition} How it is called",
+        ":class: dropdown",
+        "```python",
+        tool.call.rstrip(),
+        "```",
+        ":::",
+    )
+    yield ""
+    said = [line for each in _asked(tool, exhibits, record) for line in _said(tool, each, record)]
+    if said:
+        yield from ("| cage | script | it says | names the cause |", "|---|---|---|---|", *said, "")
+    else:
+        yield from ("It says nothing of any script.", "")
+    for kind, why in tool.advice.items():
+        yield from (f"Not counted, and not in the table: {_plain(kind)}. {why[:1].upper()}{why[1:]}.", "")
+    for why in dict.fromkeys(tool.not_asked.values()):
+        cages = ", ".join(id for id, reason in tool.not_asked.items() if reason == why)
+        yield from (f"Not asked about {cages}: {why}.", "")
+
+
+def _said(tool: Tool, exhibit: Exhibit, record: Record) -> Iterator[str]:
+    detected, named = record.detected(tool, exhibit.id), record.named(tool, exhibit)
+    for version in VERSIONS:
+        if failure := record.failure(tool, exhibit.id, version):
+            yield f"| {exhibit.id} | {version} | *fails*: {_quoted(failure)} |  |"
+        for one in record.said[tool.name][exhibit.id][version]["answers"]:
+            if one["severity"] == "note" or one["kind"] in tool.advice:
+                continue
+            why = "" if version == "repaired" else "" if one["kind"] in detected else "no: of both scripts"
+            if version == "broken" and one["kind"] in detected:
+                why = f"yes: {_reason(tool, exhibit, one['kind'])}" if one["kind"] in named else "no"
+            times = f", {one['times']} times" if one["times"] > 1 else ""
+            yield f"| {exhibit.id} | {version} | {_plain(one['kind'])}{times}: {_quoted(one['message'])} | {why} |"
+
+
+def _reason(tool: Tool, exhibit: Exhibit, kind: str) -> str:
+    return "a rule of the cage" if tool.name == OURS else tool.names[exhibit.id][kind]
+
+
+def _quoted(message: str) -> str:
+    """Show the end of a message as code in one line of a table."""
+    text = " ".join(message.split())
+    text = text if len(text) <= SHOWN else "… " + text[-SHOWN:]
+    return f"`{text.replace('`', chr(39)).replace('|', chr(92) + '|')}`" if text else "(no words)"
+
+
+def _plain(kind: str) -> str:
+    return kind.replace("`", "'").replace("|", "\\|").replace("<", "&lt;")
+
+
+def _link(tool: Tool) -> str:
+    return f"[{tool.title}](#{_anchor(tool)})"
+
+
+def _anchor(tool: Tool) -> str:
+    return "scoreboard-" + re.sub(r"[^a-z]+", "-", tool.name)
