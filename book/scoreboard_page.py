@@ -43,8 +43,8 @@ def scoreboard_page(
         "of the repaired one.",
         "- **Named**: what it says is the cause, or leads to the line or layer at fault. For the other tools "
         "we decided, and give the reason below; for ours it is a rule of the cage.",
-        "- **False alarms**: repaired scripts of which it says something, as an error or a warning. Advice on speed "
-        "and style, named below, is not counted.",
+        "- **False alarms**: repaired scripts of which it says something, as an error or a warning. Advice on "
+        "speed and style, named below, is not counted.",
         "- **Failed**: scripts whose training it ended by an exception of its own, without a word about them.",
         "- **CPU time**: of a training with the tool, by the same training without it" + _cost_note(record),
         "",

@@ -119,7 +119,7 @@ class Record:
         return [kind for kind in self.kinds(tool, exhibit, "broken") if kind not in both]
 
     def failure(self, tool: Tool, exhibit: str, version: str) -> str:
-        """Return the exception with which a tool itself ended a training, having said nothing; "" if it did not."""
+        """Return the exception with which a tool itself ended a training without a word; "" if it did not."""
         said, plain = (
             self.said[tool.name][exhibit][version],
             self.said.get(PLAIN, {}).get(exhibit, {}).get(version),
