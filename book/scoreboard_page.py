@@ -34,7 +34,7 @@ def scoreboard_page(
         "rest by design. The cages are ours, and our rules were written beside them; [the recall](recall.md) "
         "says how our rules do on other programs.",
         "",
-        f"- **Measured** {_dates(record)}, on {record.machine}",
+        f"- **Measured** {_dates(record)}, on {record.machine}{_not_yet(record, tools, exhibits)}",
         f"- **Versions** {', '.join(f'{name} {version}' for name, version in record.versions.items())}",
         "",
         "## In numbers",
@@ -72,6 +72,17 @@ def scoreboard_page(
 def _dates(record: Record) -> str:
     dates = sorted(set(record.dates.values()))
     return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+
+
+def _not_yet(record: Record, tools: Mapping[str, Tool], exhibits: Iterable[Exhibit]) -> str:
+    """Name the exhibits that a tool has still to be asked about."""
+    missing = {
+        each.id
+        for each in exhibits
+        for tool in tools.values()
+        if tool.is_asked(each) and not record.has(tool.name, each.id)
+    }
+    return f"; in part or not at all yet: cages {', '.join(sorted(missing))}" if missing else ""
 
 
 def _cost_note(record: Record) -> str:
