@@ -43,9 +43,9 @@ class MissingPositions(Rule):
 
     ## Thresholds
     No answer changes by more than 1/10000 of the spread of the answers. In at least half of the rows of the batch
-    some token stands twice, and the row is not sorted: items of a basket and columns of a table do not repeat. A
-    warning where the loss ends above half of what a constant answer costs; a note where it ends below, or where
-    that cost is not known: then the words may be enough. The numbers are ours.
+    some token stands twice, and the row is not sorted: items of a basket and columns of a table do not repeat.
+    Only where the loss ends above half of what a constant answer costs: below it, the words were enough. A note
+    where that cost is not known. The numbers are ours.
 
     ## Known problems
     A causal mask tells a model the order of a text, so decoders without positions are not reported. Rows of floats
@@ -85,6 +85,8 @@ class MissingPositions(Rule):
         if order.change > SAME * order.spread:
             return None
         share = _left(targets, losses, loss)
+        if share is not None and share <= LEARNED:
+            return None
         what = "the answer to each token moves along with it" if order.by_position else "no answer changes"
         left = "" if share is None else f" The loss ends at {share:.0%} of what a constant answer costs."
         return self.found(
@@ -92,7 +94,7 @@ class MissingPositions(Rule):
             "another "
             f"order, {what} (by {order.change:.1g}; the answers differ by {order.spread:.2g}). Its attention "
             f"({order.attention}) sees a set of tokens, and no positions are added to them.{left}",
-            severity="warning" if share is not None and share > LEARNED and verdicts.complete else "note",
+            severity="warning" if share is not None and verdicts.complete else "note",
             evidence={
                 "change": order.change,
                 "spread": order.spread,

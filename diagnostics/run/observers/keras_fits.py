@@ -18,12 +18,11 @@ from .training import Training, Trainings, not_examined
 
 if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
-    from diagnostics.collectors.keras.discover.evaluations import Evaluations
+    from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
     from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.course import AccuracyHistory
     from diagnostics.facts.data import RowOrder
-    from diagnostics.facts.inputs import InputFacts
     from diagnostics.facts.pipeline import TracedDifference
     from diagnostics.facts.training import TrainingHistory
 
@@ -123,7 +122,7 @@ class FitObserver:
 
         fitted = weakref.ref(model)  # kept by a map whose key it is
 
-        def deliver(facts: InputFacts | RowOrder | AccuracyHistory) -> None:
+        def deliver(facts: Delivered | RowOrder | AccuracyHistory) -> None:
             from diagnostics.collectors.keras.model import describe_model
 
             if training.examined is not None and (model := fitted()) is not None:

@@ -67,6 +67,15 @@ def test_finds_a_chosen_value_less_a_row_of_targets():
     assert chosen_against_row(_graph((answers(True) - ROW).pow(2).mean())) is None  # may be all pairs, on purpose
 
 
+def test_finds_the_squares_of_a_value_less_a_row_of_returns():
+    value = torch.nn.Linear(3, 1)(torch.randn(8, 3))
+    advantage = ROW - value
+    found = chosen_against_row(_graph(0.5 * advantage.pow(2).mean() + 1))
+    assert (found.prediction, found.target) == ((8, 1), (8,))
+    assert chosen_against_row(_graph((ROW - value.squeeze(1)).pow(2).mean())) is None
+    assert chosen_against_row(_graph(torch.sigmoid(value - value.detach().T).mean())) is None  # a ranking
+
+
 IMAGES = torch.randn(4, 3, 8, 10)
 CONV = torch.nn.Conv2d(3, 5, 3, padding=1)
 SERIES = torch.randn(4, 7, 3)

@@ -93,7 +93,7 @@ def _repeats(row: Tensor) -> bool:
 
 
 def _counts(tensor: Tensor, size: int) -> bool:
-    return tensor.ndim > 0 and tensor.shape[0] == size
+    return bool(tensor.ndim > 0 and tensor.shape[0] == size)
 
 
 def _are_positions(tensor: Tensor, length: int) -> bool:

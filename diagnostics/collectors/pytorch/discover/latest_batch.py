@@ -62,8 +62,8 @@ def _may_be(one: Tensor, other: Tensor) -> bool:
     if one is other:
         return True
     if one.device == other.device:
-        return one.numel() == other.numel() and one.data_ptr() == other.data_ptr()
-    return one.shape == other.shape
+        return bool(one.numel() == other.numel() and one.data_ptr() == other.data_ptr())
+    return bool(one.shape == other.shape)
 
 
 latest_batch = LatestBatch()

@@ -35,13 +35,13 @@ def test_says_that_the_answers_move_along():
     assert "the answer to each token moves along with it" in judge(by_position=True).message
 
 
-@pytest.mark.parametrize("given", [{"ends": 0.1}, {"loss": None}], ids=["learned", "not known"])
-def test_is_a_note_where_the_words_may_be_enough(given):
-    assert judge(**given).severity == "note"
+def test_is_a_note_where_it_is_not_known_what_was_learned():
+    assert judge(loss=None).severity == "note"
 
 
-def test_is_silent_where_the_order_counts():
-    assert judge(change=0.01) is None
+@pytest.mark.parametrize("given", [{"ends": 0.1}, {"change": 0.01}], ids=["words are enough", "order counts"])
+def test_is_silent(given):
+    assert judge(**given) is None
 
 
 def test_needs_attention_over_tokens_and_the_trained_model():
