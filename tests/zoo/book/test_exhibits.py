@@ -42,6 +42,11 @@ class TestNotebookSource:
         assert "bugs.__file__" in code
         assert "../" not in code
 
+    def test_follows_the_advice_on_globals(self, exhibit: Exhibit) -> None:
+        notebook = read_source(ROOT / "book" / f"{exhibit.page}.md")
+        code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+        assert not re.search(r"\bexec\(|\bglobals\(\)", code)
+
     def test_every_answer_is_folded(self, exhibit: Exhibit) -> None:
         text = (ROOT / "book" / f"{exhibit.page}.md").read_text()
         answers = re.findall(r"^:::\{admonition\} Answer\n(.*)", text, re.MULTILINE)

@@ -236,6 +236,21 @@ class TestHalves:
             panels.halves(script, "train()")
 
 
+class TestUpTo:
+    def test_is_the_script_before_a_line_with_other_constants(self, tmp_path: Path) -> None:
+        script = tmp_path / "train.py"
+        script.write_text("RATE = 1e-3  # of Adam\nEPOCHS = 2\n\nfor epoch in range(EPOCHS):\n    step(RATE)\n")
+        assert panels.up_to(script, "for epoch", RATE=0.5).read_text() == "RATE = 0.5\nEPOCHS = 2\n\n"
+
+    def test_what_is_not_there_is_named(self, tmp_path: Path) -> None:
+        script = tmp_path / "train.py"
+        script.write_text("RATE = 1e-3\ntrain()\n")
+        with pytest.raises(ValueError, match="no line begins with 'fit'"):
+            panels.up_to(script, "fit")
+        with pytest.raises(ValueError, match="has no constant EPOCHS"):
+            panels.up_to(script, "train()", EPOCHS=1)
+
+
 class TestFramed:
     def test_holds_the_page_as_an_attribute(self) -> None:
         shown = panels.framed('<p title="a">1 < 2</p>').data
