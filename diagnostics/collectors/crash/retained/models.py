@@ -46,7 +46,7 @@ def _collections(crash: Crash) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _measured(name: str, parts: list[Any], in_training: set[int]) -> KeptModels | None:
-    """Add up what the models hold that are not in training; None if they are few, or have taken no step."""
+    """Add up what the compiled models hold that are not in training; None if they are few."""
     by_history = any(_is_history(part) for part in parts)
     reached = [part.model if _is_history(part) else part for part in parts]
     models = {id(model): model for model in reached if is_keras_model(model)}
