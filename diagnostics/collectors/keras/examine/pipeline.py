@@ -20,7 +20,6 @@ from diagnostics.collectors.keras.data import (
     dataset_facts,
     kind_of,
     reread_batch,
-    rows_of,
     rows_with_targets,
 )
 from diagnostics.collectors.keras.dependence.kept_batch import size_of
@@ -64,22 +63,20 @@ from diagnostics.collectors.shared.overfit_plan import (
 )
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
-from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
+from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.layers import LayerFacts
 from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInputFacts
 
 from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs
 from .output_parts import LayerCalls, several_outputs
+from .splits import compared_splits
 from .stateless_copy import KerasCopy
 from .subsets import KerasSubsets
-from .target_sides import target_sides
 
 # A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
 # is no floor, for the penalty alone may keep the loss above it. Our choice.
 LARGE_PENALTY = 0.1
-
-
 _KEPT = ("cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error")
 
 
@@ -154,7 +151,7 @@ class KerasPipeline(Pipeline):
             raise
         yield dataset_facts(self._data, classifies(self.model.loss))
         if self._evaluation is not None:
-            yield from self._split_facts(self._data, KerasData(self._evaluation))
+            yield from compared_splits(self.model, self._data, KerasData(self._evaluation))
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
@@ -225,7 +222,7 @@ class KerasPipeline(Pipeline):
             reads=self._recognised.reads,
             broadcast=self._recognised.broadcast,
             name=as_written(self.model.loss),
-            non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(),
+            non_finite_rows=None if math.isfinite(value) else copy.non_finite_rows(),
             masked=self._masked(prediction),
             accuracy=counts_right_classes(self.model),
         )
@@ -356,13 +353,6 @@ class KerasPipeline(Pipeline):
             return islice(self._data.batches(), 1, None)
         return self._batches
 
-    def _split_facts(self, data: KerasData, evaluation: KerasData) -> Iterator[Fact]:
-        sides = None if has_own_train_step(self.model) else target_sides(data, evaluation)
-        if sides is not None:
-            yield sides
-        for split in compared_rows(rows_of(data, SECONDS), rows_of(evaluation, SECONDS)):
-            yield replace(split, training_size=data.size, evaluation_size=evaluation.size)
-
     def _recognise(self, value: float, prediction: Any, penalty: float) -> Recognised:
         """Say which loss it is that gives `value`, the penalty apart, and add the penalty to its floor."""
         single = self._single(prediction)
@@ -407,12 +397,3 @@ class KerasPipeline(Pipeline):
         """Return the prediction (n, ...) if there is one output, else None."""
         flat = keras.tree.flatten(prediction)
         return np.asarray(tf.cast(flat[0], tf.float32)) if len(flat) == 1 else None
-
-    def _non_finite_rows(self) -> tuple[int, ...] | None:
-        assert self._copy is not None
-        size = len(keras.tree.flatten(self._x)[0])
-        try:
-            losses = self._copy.row_losses(size)
-        except Exception:  # a model or loss that needs the whole batch
-            return None
-        return tuple(row for row, loss in enumerate(losses) if not math.isfinite(loss))

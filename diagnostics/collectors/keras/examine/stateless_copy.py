@@ -6,6 +6,7 @@ tensors, which any model has: functional, Sequential or subclassed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -83,8 +84,15 @@ class KerasCopy:
         loss, prediction = compiled(trainable, other, self._batch)
         return loss, prediction
 
-    def row_losses(self, size: int) -> list[float]:
-        """Return the loss of each example alone."""
+    def non_finite_rows(self) -> tuple[int, ...] | None:
+        """Return the examples whose loss alone is NaN or infinite; None for a loss that needs the whole batch."""
+        try:
+            losses = self._row_losses(len(keras.tree.flatten(self._batch[0])[0]))
+        except Exception:  # whatever a model or a loss of the user's raises
+            return None
+        return tuple(row for row, loss in enumerate(losses) if not math.isfinite(loss))
+
+    def _row_losses(self, size: int) -> list[float]:
         trainable, other = self.start()
         whole = self._batch
         compiled = self._function(
