@@ -30,7 +30,7 @@ from bugs.scoreboard.tools import diagnose_run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print and record; return 0."""
+    """Measure, print and record; return 0, or 1 if an exhibit could not be asked about."""
     parser = argparse.ArgumentParser(
         prog="nox -s scoreboard --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -54,15 +54,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(id, json.dumps(measured), flush=True)
             _write(record, options.record)
         return 0
+    failed = False
     with ThreadPoolExecutor(options.jobs) as pool:
         asked = [pool.submit(ask_both, exhibits[id], tools) for id in options.only or exhibits]
         for done in as_completed(asked):
+            if (error := done.exception()) is not None:
+                failed = True
+                print(error, file=sys.stderr)
+                continue
             for id, version, name, said in done.result():
                 record.keep(name, id, version, said)
                 kinds = [one["kind"] for one in said["answers"] if one["severity"] != "note"]
                 print(id, version, name, kinds or "nothing", said["ended"], sep="  ", flush=True)
             _write(record, options.record)
-    return 0
+    return int(failed)
 
 
 def _write(record: Record, wanted: bool) -> None:

@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     observation.begin()
     code = diagnose(["run", "--output", str(folder / REPORT), "--fail-on", "never", "--quiet", str(script)])
     reads.active = False
-    _lift_memory_limit()
+    lift_memory_limit()
     tampered = replaced(script)  # before our own replacements are undone, which are of other files
     observation.end()
     weights = observation.weights()
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-def _lift_memory_limit() -> None:
+def lift_memory_limit() -> None:
     """Give back what `lab.memory_budget` has taken, so that there is room to write."""
     if sys.platform == "win32":
         return

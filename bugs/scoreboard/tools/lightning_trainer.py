@@ -32,11 +32,11 @@ class Ported(lightning.LightningModule):
 
     def training_step(self, batch: Any, index: int) -> torch.Tensor:
         loss = self.script.loss(self.model, batch)
-        self.log("train_loss", loss)
+        self.log("train_loss", loss, batch_size=1)
         return loss
 
     def validation_step(self, batch: Any, index: int) -> None:
-        self.log("eval_loss", self.script.loss(self.model, batch))
+        self.log("eval_loss", self.script.loss(self.model, batch), batch_size=1)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return self.script.optimizer
