@@ -124,9 +124,10 @@ class Record:
             self.said[tool.name][exhibit][version],
             self.said.get(PLAIN, {}).get(exhibit, {}).get(version),
         )
-        if plain is None or self.kinds(tool, exhibit, version) or said["ended"] == plain["ended"]:
+        if plain is None or self.kinds(tool, exhibit, version):
             return ""
-        return str(said["ended"])
+        ends = [one["ended"].partition(":")[0] for one in (said, plain)]  # the type: a message may hold a size
+        return "" if ends[0] == ends[1] else str(said["ended"])
 
     def named(self, tool: Tool, exhibit: Exhibit) -> list[str]:
         """Return what of it names the cause."""
