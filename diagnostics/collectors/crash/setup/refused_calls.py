@@ -21,7 +21,7 @@ _LIBRARIES = re.compile(
     r"|transformers|datasets|accelerate|peft|trl|diffusers|tokenizers|safetensors|evaluate|optimum|sentence_transformers|setfit"
     r"|bitsandbytes|deepspeed|fairscale|apex|flash_attn|xformers|unsloth(?:_zoo)?|llamafactory|axolotl|verl|colossalai|composer"
     r"|timm|monai|kornia|albumentations|segmentation_models(?:_pytorch)?|ultralytics|mm\w{2,8}|detectron2|open_clip|clip|nnunetv2"
-    r"|skorch|sklearn|xgboost|imblearn|fastai|ignite|catalyst|tsai|darts|neuralforecast|gluonts|dgl|escnn|e3nn|opacus|g?pytorch"
+    r"|skorch|sklearn|xgboost|imblearn|fastai|ignite|catalyst|tsai|darts|neuralforecast|gluonts|dgl|escnn|e3nn|opacus"
     r"|fairseq2?|espnet2?|nemo|speechbrain|whisper|librosa|spacy|allennlp|flair|simpletransformers|jax|flax|optax|haiku"
     r"|stable_baselines3|gymnasium|gym|pandas|numpy|scipy|pyarrow|torchrl|tensordict|botorch|gpytorch|pyro"
 )
