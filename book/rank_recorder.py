@@ -2,8 +2,8 @@
 
 `main([FOLDER, SCRIPT])` leaves in FOLDER `report.json` and, for each rank, `rank0.jsonl`: a line
 `[name, "begin" or "end", seconds since the epoch, value]` for the beginning and the end of each forward pass of
-the wrapped model (value: a digest of the batch), each backward pass (value: the loss) and each collective. A line is
-written at once, so that a rank that is killed leaves where it was.
+the wrapped model (value: a digest of the batch), each backward pass (value: the loss) and each collective. A line
+is written at once, so that a rank that is killed leaves where it was.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ FIX = (
     SAME,
 )
 FIX_AT_START = (
-    "load checkpoints and initialise layers before wrapping: DistributedDataParallel hands out the weights of rank "
-    "0 in its constructor, and never again",
+    "load checkpoints and initialise layers before wrapping: DistributedDataParallel hands out the weights of "
+    "rank 0 in its constructor, and never again",
     "or do so on every rank alike",
     SAME,
 )
