@@ -75,8 +75,8 @@ def symptoms_page(
 
 
 def _home(exhibit: Exhibit, symptoms: Sequence[Symptom]) -> Symptom:
-    """Choose the section of an exhibit: an exception's is the first, if it is not out of memory."""
-    if exhibit.symptom == "throws":
+    """Choose the section of an exhibit: an exception's is the first, unless it is of memory or of several ranks."""
+    if exhibit.symptom == "throws" and exhibit.stage != "distributed":
         return symptoms[0]
     candidates = (one for rule in exhibit.rules for one in symptoms[1:] if rule in one.rules)
     return next(candidates, symptoms[0])

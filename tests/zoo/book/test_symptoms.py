@@ -42,6 +42,7 @@ def test_exhibits_stand_where_their_symptom_is():
     assert place["Memory runs out"] == ["07", "08", "14", "36"]
     assert place["The score is too good"] == ["20"]
     assert place["It throws"] == ["01", "02", "03", "04", "09", "17"]
+    assert place["It hangs, or its ranks disagree"] == ["31", "33", "34", "35"]
 
 
 def test_every_question_leads_to_a_section():
