@@ -75,7 +75,7 @@ def symptoms_page(
 
 
 def _home(exhibit: Exhibit, symptoms: Sequence[Symptom]) -> Symptom:
-    """Choose the section of an exhibit: an exception's is the first, unless it is of memory or of several ranks."""
+    """Choose the section of an exhibit: an exception's is the first, but for memory and several ranks."""
     if exhibit.symptom == "throws" and exhibit.stage != "distributed":
         return symptoms[0]
     candidates = (one for rule in exhibit.rules for one in symptoms[1:] if rule in one.rules)
