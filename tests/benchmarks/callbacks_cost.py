@@ -127,6 +127,7 @@ def lightning_callback():
         def configure_optimizers(self):
             return torch.optim.AdamW(self.parameters(), lr=1e-3)
 
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     options = dict.fromkeys(
         ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False
     )
