@@ -98,13 +98,13 @@ class FastaiCallback(Callback):  # type: ignore[misc]
 
     def after_loss(self) -> None:
         """Note that there is a loss: a batch that a callback skips has none."""
-        self._loss = self.learn.loss
+        self._loss = getattr(self.learn, "loss", None)
 
     def after_batch(self) -> None:
         """Take the loss of a training batch."""
         loss, self._loss = self._loss, None
         if self._watch is not None and loss is not None:
-            self._guard.run("loss", self._watch.step, loss.detach())
+            self._guard.run("loss", self._watch.step, loss)
 
     def after_epoch(self) -> None:
         """Take the validation loss of the epoch."""
