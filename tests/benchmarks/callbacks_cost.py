@@ -162,12 +162,14 @@ def skorch_callback():
 def fastai_callback():
     """Return a training by a Learner of fastai."""
     from fastai.basics import CrossEntropyLossFlat, DataLoaders, Learner
+    from fastai.callback.progress import ProgressCallback
 
     def train(watched):
         data = TensorDataset(*rows())
         callbacks = [diagnostics.FastaiCallback(quiet=True)] if watched else []
         loaders = DataLoaders.from_dsets(data, data, bs=BATCH, num_workers=0)
         learn = Learner(loaders, perceptron(), loss_func=CrossEntropyLossFlat(), cbs=callbacks)
+        learn.remove_cb(ProgressCallback)
         with learn.no_logging():
             learn.fit(EPOCHS, 1e-3)
         for callback in callbacks:
