@@ -172,10 +172,9 @@ class LeakedEvaluationRows(Rule):
         """Report two cuts of a shuffle that is drawn anew for each of them, and for each epoch."""
         return self.found(
             f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), "
-            "which "
-            "draws another order for each iteration: the rows that validation reads are others than those that "
-            "training leaves out, and others in each epoch. Over the epochs the model is trained on most of the "
-            "validation rows, so their score is higher than the score on new data would be.",
+            "which draws another order for each iteration: the rows that validation reads are others than those "
+            "that training leaves out, and others in each epoch. Over the epochs the model is trained on most of "
+            "the validation rows, so their score is higher than the score on new data would be.",
             fix=(
                 "cut first, then shuffle: train = data.skip(n).shuffle(size), validation = data.take(n)",
                 "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",

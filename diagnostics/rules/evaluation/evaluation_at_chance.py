@@ -93,8 +93,8 @@ class EvaluationAtChance(Rule):
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
-    note. The labels of an evaluation are known where the script computes a cross entropy there, or hands them to
-    the model.
+    note. The labels of an evaluation are known where the script computes a cross entropy there, hands them to the
+    model, or draws them from a `DataLoader` of PyTorch beside the inputs, as in training.
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), for labels that can only
@@ -262,8 +262,7 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
     return (
         f"None of the {int(answers.labels.sum()):,} training examples looked at is of the "
         f"{'class' if len(unseen) == 1 else 'classes'} {classes}, which most of the evaluation is of: the rows "
-        "were "
-        "split in their order, and not at random."
+        "were split in their order, and not at random."
     )
 
 

@@ -51,10 +51,9 @@ class ShuffledPredictions(Rule):
     def from_passes(self, passes: data.ShuffledPredictions) -> Finding | None:
         """Report a pass of `predict` and one of the script."""
         return self.found(
-            "predict() got a dataset that is shuffled anew for each pass, and the script makes another pass "
-            "over it "
-            "itself: what it collects there, such as the labels, comes in another order than the predictions. An "
-            "accuracy or a confusion matrix of the two is that of chance.",
+            "predict() got a dataset that is shuffled anew for each pass, and the script makes another pass over "
+            "it itself: what it collects there, such as the labels, comes in another order than the predictions. "
+            "An accuracy or a confusion matrix of the two is that of chance.",
             fix=(
                 "leave shuffle() out of the data that is evaluated",
                 "collect both in one pass: for x, y in test: answers.append(model(x, training=False)); "

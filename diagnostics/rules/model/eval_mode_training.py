@@ -132,8 +132,7 @@ class EvalModeTraining(MessageRule):
         return self.found(
             f"In {state.steps:,} steps no call in training mode reached {_named(state.layers)}: "
             f"{'its' if one else 'their'} state is as it was made. So the loop or train_step calls the model "
-            "without "
-            "training=True: dropout is off, and batch norm does not learn the statistics that it needs "
+            "without training=True: dropout is off, and batch norm does not learn the statistics that it needs "
             "afterwards.",
             fix="model(x, training=True)  # within the GradientTape; self(x, training=True) in train_step",
             evidence={"mode_dependent_layers": list(state.layers), "steps": state.steps},
@@ -144,12 +143,10 @@ class EvalModeTraining(MessageRule):
         idle = modes.in_training == 0
         first = int(modes.steps[idle][0])
         return self.found(
-            f"The optimizer steps in evaluation mode, too: {int(idle.sum())} of the {len(idle)} steps looked "
-            "at, the "
-            f"first of them step {first:,}, have batches of another dataset than the others, and come {blocks} "
-            "times "
-            "or more after steps in training mode. So an evaluation calls backward() and step(): the model is "
-            "trained on the rows that are to tell how good it is.",
+            f"The optimizer steps in evaluation mode, too: {int(idle.sum())} of the {len(idle)} steps looked at, "
+            f"the first of them step {first:,}, have batches of another dataset than the others, and come "
+            f"{blocks} times or more after steps in training mode. So an evaluation calls backward() and step(): "
+            "the model is trained on the rows that are to tell how good it is.",
             fix=VALIDATION,
             evidence={
                 "mode_dependent_layers": list(modes.layers),

@@ -91,9 +91,8 @@ class MissingPositions(Rule):
         left = "" if share is None else f" The loss ends at {share:.0%} of what a constant answer costs."
         return self.found(
             f"The model does not know the order of its tokens: with the {order.length} tokens of each row in "
-            "another "
-            f"order, {what} (by {order.change:.1g}; the answers differ by {order.spread:.2g}). Its attention "
-            f"({order.attention}) sees a set of tokens, and no positions are added to them.{left}",
+            f"another order, {what} (by {order.change:.1g}; the answers differ by {order.spread:.2g}). Its "
+            f"attention ({order.attention}) sees a set of tokens, and no positions are added to them.{left}",
             severity="warning" if share is not None and verdicts.complete else "note",
             evidence={
                 "change": order.change,

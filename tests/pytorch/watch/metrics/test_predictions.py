@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
 
 import diagnostics
+from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.watch.metrics import predictions
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.training import GraphFacts, PredictionFacts
@@ -245,6 +246,24 @@ class TestLabelsOfEvaluations:
         )
         assert (facts.evaluation_labels == 0).all()
         assert facts.last_confusion is None
+
+    @pytest.mark.parametrize("trained_on", ["them", "others"])
+    def test_stand_in_the_batch_where_those_of_training_do(self, trained_on):
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        with diagnostics.watch(model, optimizer, every=4) as watch:
+            for step in range(6):
+                for number in (step, 50 + step):  # a batch of training, and one of evaluation
+                    inputs, labels = batch(number)
+                    latest_batch.gives((inputs, labels), None)
+                    with torch.set_grad_enabled(number < 50):
+                        output = model(inputs)
+                    if number < 50:
+                        optimizer.zero_grad()
+                        cross_entropy(output, labels if trained_on == "them" else (labels + 1) % 3).backward()
+                        optimizer.step()
+        found = answers(watch._probe).evaluation_labels
+        assert found.tolist() == (labels_of(range(50, 56)) if trained_on == "them" else [[0] * 3] * 6)
 
 
 def test_passes_of_one_evaluation_that_differ_have_a_spread():

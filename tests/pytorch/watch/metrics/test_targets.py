@@ -6,6 +6,7 @@ from torch import nn
 
 import diagnostics
 from diagnostics.facts.course import TargetHistory
+from diagnostics.facts.inputs import TargetSides
 
 INPUTS = torch.randn(256, 5, generator=torch.Generator().manual_seed(0))
 NUMBERS = INPUTS[:, :1] * 2 + 1
@@ -74,3 +75,32 @@ def test_targets_that_move_are_left_alone():
 
 def test_no_fit_is_tried_for_a_run_that_learned():
     assert watched(LOSSES["nn.MSELoss"][0], 1, steps=200, rate=0.1).fit is None
+
+
+def sides(evaluated):
+    """Train, evaluate once, and return the targets of both sides; `evaluated` gets answers, and calls a loss."""
+    torch.manual_seed(0)
+    model = nn.Linear(5, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with diagnostics.watch(model, optimizer) as watch:
+        for _ in range(40):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(INPUTS), NUMBERS)
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+        with torch.no_grad():
+            evaluated(model(INPUTS[:64]))
+    return next((fact for fact in watch._report().facts if isinstance(fact, TargetSides)), None)
+
+
+def test_targets_of_an_evaluation_are_those_that_the_loss_gets():
+    found = sides(lambda out: nn.functional.l1_loss(out.squeeze(1), 100 * NUMBERS[:64, 0]))
+    assert found.evaluation[:, 0] == pytest.approx(100 * NUMBERS[:64, 0].numpy(), rel=1e-5)
+    assert found.training.std() == pytest.approx(NUMBERS.std().item(), rel=0.1)
+    assert set(found.inputs.training) == {"0"}
+
+
+def test_answers_that_are_brought_back_to_another_unit_are_not_compared():
+    assert sides(lambda out: nn.functional.mse_loss(out * 100, 100 * NUMBERS[:64])) is None
+    assert sides(lambda out: ((out - 100 * NUMBERS[:64]) ** 2).mean()) is None

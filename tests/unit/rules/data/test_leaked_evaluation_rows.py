@@ -161,8 +161,8 @@ class TestWindows:
         assert finding.message == (
             "170 of the 173 compared evaluation rows (98%) are windows of a series that overlap with windows in "
             "the training set: the same values stand there, some steps earlier or later. The model is trained on "
-            "them, and "
-            "on what follows them, so the evaluation score is higher than the score on new data would be."
+            "them, and on what follows them, so the evaluation score is higher than the score on new data would "
+            "be."
         )
 
     def test_that_are_few_are_no_news(self):

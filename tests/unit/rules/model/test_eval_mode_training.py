@@ -78,12 +78,10 @@ class TestWhileTraining:
         finding = EvalModeTraining().from_modes(seen)
         assert (finding.severity, finding.step) == ("warning", 6)
         assert finding.message == (
-            "The optimizer steps in evaluation mode, too: 6 of the 24 steps looked at, the first of them step "
-            "6, have "
-            "batches of another dataset than the others, and come 3 times or more after steps in training "
-            "mode. So an "
-            "evaluation calls backward() and step(): the model is trained on the rows that are to tell how "
-            "good it is."
+            "The optimizer steps in evaluation mode, too: 6 of the 24 steps looked at, the first of them step 6, "
+            "have batches of another dataset than the others, and come 3 times or more after steps in training "
+            "mode. So an evaluation calls backward() and step(): the model is trained on the rows that are to "
+            "tell how good it is."
         )
 
     @pytest.mark.parametrize("sources", [[11] * 24, [0] * 24, [11, 12] * 12], ids=["one", "none", "mixed"])
@@ -94,11 +92,9 @@ class TestWhileTraining:
     def test_fires_on_keras_layers_that_no_call_in_training_mode_reached(self):
         finding = EvalModeTraining().from_state(NeverInTraining(("dropout", "batch_normalization"), 150))
         assert finding.message == (
-            "In 150 steps no call in training mode reached dropout and batch_normalization: their state is as "
-            "it was "
-            "made. So the loop or train_step calls the model without training=True: dropout is off, and batch "
-            "norm "
-            "does not learn the statistics that it needs afterwards."
+            "In 150 steps no call in training mode reached dropout and batch_normalization: their state is as it "
+            "was made. So the loop or train_step calls the model without training=True: dropout is off, and batch "
+            "norm does not learn the statistics that it needs afterwards."
         )
         with pytest.raises(NotApplicable, match="needs 16 steps"):
             EvalModeTraining().from_state(NeverInTraining(("dropout",), 3))

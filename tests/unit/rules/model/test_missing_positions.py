@@ -24,9 +24,8 @@ def test_fires_on_a_model_that_sees_a_set_and_does_not_learn():
     assert (finding.rule, finding.severity) == ("missing-positions", "warning")
     assert finding.message == (
         "The model does not know the order of its tokens: with the 12 tokens of each row in another order, no "
-        "answer "
-        "changes (by 6e-08; the answers differ by 0.26). Its attention (encoder.layers.0.self_attn) sees a set of "
-        "tokens, and no positions are added to them. The loss ends at 100% of what a constant answer costs."
+        "answer changes (by 6e-08; the answers differ by 0.26). Its attention (encoder.layers.0.self_attn) sees a "
+        "set of tokens, and no positions are added to them. The loss ends at 100% of what a constant answer costs."
     )
     assert "nn.Embedding(max_length, width)" in finding.for_library("torch").fix
 
