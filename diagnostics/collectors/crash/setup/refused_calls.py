@@ -40,7 +40,7 @@ _OF_COMPILED = (
 )
 _RAISES = re.compile(r"^(?:raise|assert)\b|\b_?(?:check|raise|assert|fail)\w*\(")
 _PASSED = re.compile(
-    r"^(?:__\w+__|<\w+>|wrapp(?:er|ed)\w*|inner|_?\w*call_impl|error_handler|new_func|f|fn|func|decorated?)$"
+    r"^(?:__\w+__|<\w+>|wrapp(?:er|ed)\w*|inner|_?\w*call_impl|error_handler|new_func|quick_execute|execute|f|fn|func|decorated?)$"
 )
 """Functions that a traceback passes through before the one that was called by name."""
 _MAKING = ("__init__", "__post_init__")
