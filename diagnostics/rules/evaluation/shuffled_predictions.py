@@ -37,8 +37,8 @@ class ShuffledPredictions(Rule):
     None.
 
     ## Known problems
-    A script that predicts all rows for one purpose and iterates the same rows for another, such as to draw some of
-    them, looks the same. A pass by `as_numpy_iterator()` is not seen.
+    Rows that are predicted for one purpose and iterated for another look the same, unless they are those that
+    `fit` was given, or the pass is one over `take(n)`. A pass by `as_numpy_iterator()` is not seen.
 
     ## Sources
     TensorFlow's documentation of `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default); public

@@ -75,12 +75,19 @@ class ShuffledPasses:
     def __init__(self, patches: Patches, guard: FaultGuard, found: Callable[[Any], object]) -> None:
         self._guard, self._found = guard, found
         self._predicted: list[tuple[weakref.ref[Any], weakref.ref[Any]]] = []  # dataset and model
-        self._iterated: list[weakref.ref[Any]] = []
+        self._iterated: list[list[weakref.ref[Any]]] = []  # what each pass was made of
+        self._fitted: list[weakref.ref[Any]] = []
         patches.before(tf.data.Dataset, "__iter__", self._iterates)
+
+    def fits(self, data: Any) -> None:
+        """Take what a `fit` is given: whoever predicts the rows of the training counts them for something else."""
+        if isinstance(data, tf.data.Dataset) and len(self._fitted) < MOST:
+            self._fitted.append(weakref.ref(data))
 
     def predicts(self, model: Any, dataset: Any) -> None:
         """Take a call of `predict` that is about to run."""
-        if len(self._predicted) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
+        trained_on = any(fitted() is dataset for fitted in self._fitted)
+        if len(self._predicted) < MOST and not trained_on and _has_targets(dataset) and is_drawn_anew(dataset):
             self._predicted.append((weakref.ref(dataset), weakref.ref(model)))
             self._compare()
 
@@ -91,11 +98,11 @@ class ShuffledPasses:
 
     def _note(self, dataset: Any) -> None:
         if len(self._iterated) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
-            self._iterated.append(weakref.ref(dataset))
+            self._iterated.append([weakref.ref(part) for part in _sources(dataset)])
             self._compare()
 
     def _compare(self) -> None:
-        iterated = {id(part) for reference in self._iterated for part in _sources(reference())}
+        iterated = {id(part()) for parts in self._iterated for part in parts}
         for given, of in self._predicted:
             dataset, model = given(), of()
             if model is not None and dataset is not None and id(dataset) in iterated:
@@ -111,9 +118,9 @@ def _has_targets(dataset: Any) -> bool:
 
 
 def _sources(dataset: Any) -> Iterator[Any]:
-    """Yield a dataset and those that it is made of."""
-    waiting = [] if dataset is None else [dataset]
+    """Yield a dataset and those that it passes on whole: not what `take` draws a few rows of, to look at them."""
+    waiting = [dataset]
     while waiting:
         part = waiting.pop()
         yield part
-        waiting += part._inputs()
+        waiting += () if _CUTS.get(type(part).__name__) == "take" else part._inputs()
