@@ -84,3 +84,42 @@ def test_no_folder_is_too_full_to_be_read_at_a_glance():
     folders = {file.parent for file in MODULES if "rules" not in file.relative_to(LIBRARY).parts}
     counts = {str(folder.relative_to(LIBRARY)): len(list(folder.glob("*.py"))) - 1 for folder in folders}
     assert {folder: count for folder, count in counts.items() if count > 15} == {}
+
+
+def needed(file: Path) -> set[str]:
+    """Return the names that a module imports when it is imported itself: not those for types, nor in functions."""
+    tree = ast.parse(file.read_text())
+    lazy = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.Lambda)
+        or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+        for inner in ast.walk(node)
+    }
+    lines = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and id(node) not in lazy}
+    return {name for line, name in imports(file) if line in lines}
+
+
+def files_of(name: str) -> list[Path]:
+    """Return the files of the library that an import of this name reads: the module, and its packages."""
+    parts = name.split(".")[1:] if name.split(".")[0] == "diagnostics" else []
+    paths = [LIBRARY.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
+    return [file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
+
+
+def test_what_observes_keras_on_tensorflow_imports_no_pytorch():
+    """PyTorch takes more than a second to import, in a program that does not use it."""
+    keras = LIBRARY / "collectors" / "keras"
+    waiting = [file for file in keras.rglob("*.py") if not file.stem.startswith("torch_")]
+    assert len(waiting) > 30
+    reached: dict[Path, Path | None] = dict.fromkeys(waiting)
+    while waiting:
+        file = waiting.pop()
+        names = needed(file)
+        way = [file]
+        while (before := reached[way[-1]]) is not None:
+            way.append(before)
+        assert "torch" not in {name.split(".")[0] for name in names}, [str(step) for step in way]
+        for found in {found for name in names for found in files_of(name)} - set(reached):
+            reached[found] = file
+            waiting.append(found)

@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from .harmless_code import codes
+from .installed import is_installed, is_installed_module
 from .rng import is_generator
 
 MOST_OBJECTS = 200_000  # looked at: about half a second
@@ -28,7 +29,6 @@ LONGEST = 1_000  # elements of a container that are looked into; of a longer one
 MOST_ELEMENTS = 20_000_000  # of containers that are put back: 160 MB of references
 MOST_BYTES = 64 * 2**20  # of tensors and arrays that are copied
 
-INSTALLED = ("site-packages", "dist-packages")  # where packages lie that are not the user's own
 # Packages that send metrics away: a call cannot be taken back.
 TRACKERS = frozenset(
     ("wandb", "mlflow", "comet_ml", "neptune", "clearml", "trackio", "swanlab", "aim", "dvclive", "tensorboardX")
@@ -333,22 +333,6 @@ def _is_standard(stream: Any) -> bool:
 
 def _top(module: str) -> str:
     return module.partition(".")[0]
-
-
-def is_installed(value: Any) -> bool:
-    """Whether a function or class comes with Python or an installed package: no code of the user's."""
-    return is_installed_module(getattr(value, "__module__", None))
-
-
-@functools.cache
-def is_installed_module(module: Any) -> bool:
-    """Whether a module, by its name, comes with Python or an installed package."""
-    if not isinstance(module, str) or module == "__main__":
-        return False
-    if module.partition(".")[0] in sys.stdlib_module_names:
-        return True
-    where = getattr(sys.modules.get(module), "__file__", None)
-    return where is not None and any(part in where for part in INSTALLED)
 
 
 def _is_assigned(cell: Any) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.installed import is_installed_module
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.python_state import is_installed_module
 from diagnostics.facts.data import ShuffledSplit
 
 _CUTS = {"_TakeDataset": "take", "_SkipDataset": "skip"}

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from diagnostics.collectors.isolation.python_state import is_installed_module
+from diagnostics.collectors.isolation.installed import is_installed_module
 from diagnostics.facts.dependence import ActiveDropout, Told
 from diagnostics.facts.where import Where
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from diagnostics.collectors.isolation.python_state import is_installed_module
+from diagnostics.collectors.isolation.installed import is_installed_module
 from diagnostics.facts.dependence import Mixer
 from diagnostics.facts.where import Where
 
