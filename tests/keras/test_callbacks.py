@@ -33,8 +33,8 @@ class TestNames:
         assert done.stdout == "[]\n", done.stderr
 
     def test_of_anything_else_are_no_attributes(self):
-        with pytest.raises(AttributeError, match="module 'diagnostics' has no attribute 'FastaiCallback'"):
-            diagnostics.FastaiCallback  # noqa: B018
+        with pytest.raises(AttributeError, match="module 'diagnostics' has no attribute 'IgniteCallback'"):
+            diagnostics.IgniteCallback  # noqa: B018
 
 
 @pytest.mark.parametrize("name", ["TrainerCallback", "KerasCallback"])
