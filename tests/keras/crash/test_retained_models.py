@@ -42,6 +42,7 @@ def test_histories_of_a_search_are_counted_and_weighed():
     assert kept_by(run) == KeptModels("runs", 2, 3 * WEIGHTS, True)
 
 
+@pytest.mark.exhaustive  # a list of their histories stands for it
 def test_a_list_of_models_is_found():
     def run():
         folds = [trained()[0] for _ in range(3)]

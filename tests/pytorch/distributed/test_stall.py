@@ -71,6 +71,7 @@ def joined(text):
 
 @pytest.mark.slow
 class TestStall:
+    @pytest.mark.exhaustive  # exhibit 31 does so, and the verification opens it
     def test_names_the_two_calls_where_the_script_sets_a_short_limit_itself(self, both, tmp_path):
         codes, _, _ = both(BRANCH, "--output", "r.json", limit=4)
         assert codes == [1, 1]

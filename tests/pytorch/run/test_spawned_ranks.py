@@ -107,6 +107,7 @@ def test_healthy_ranks_give_the_same_and_are_silent(tmp_path):
     assert [stage["name"].partition(" (")[0] for stage in report["stages"]] == ["rank 0", "rank 1"]
 
 
+@pytest.mark.exhaustive  # exhibit 35 spawns such ranks, and the verification opens it
 def test_ranks_are_compared(tmp_path):
     ended = run(tmp_path, ddp(ALIKE), str(free_port()))
     assert [finding["rule"] for finding in report_of(tmp_path)["findings"]] == ["ranks-share-rows"]
