@@ -40,6 +40,7 @@ def compare_inputs(subject: Subject, axis: Axis) -> tuple[dict[str, float], tupl
         raise Unclear("needs two inputs that differ between examples")
     before = subject.ask(first)
     changes = {name: largest_change(before, subject.ask({**first, name: others[name]})) for name in tested}
+    in_use = [name for name, change in changes.items() if change > 0]  # with these weights, in evaluation mode
     for name in [name for name, change in changes.items() if change == 0]:
         if name in subject.tested:
             changes[name] = _change_at_all(subject, first, {**first, name: others[name]})
@@ -48,9 +49,8 @@ def compare_inputs(subject: Subject, axis: Axis) -> tuple[dict[str, float], tupl
     but_first = cut(subject.inputs, axis, replaced(axis, 0), axis.whole)
     of_first = [
         name
-        for name, change in changes.items()
-        if change > 0
-        and name in subject.tested
+        for name in in_use
+        if name in subject.tested
         and not torch.equal(first[name], but_first[name])
         and largest_change(before, subject.ask({**first, name: but_first[name]})) == 0
     ]
