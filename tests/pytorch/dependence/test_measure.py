@@ -145,6 +145,14 @@ class TestInputs:
         nn.init.zeros_(gate.weight)
         assert self.judge(lambda x, y, layer, gate: layer(x) + gate(y), nn.Linear(4, 3), gate)["1"] > 0
 
+    def test_an_input_behind_a_closed_gate_is_not_used_for_its_first_example_alone(self):
+        gate = nn.Linear(4, 3)
+        nn.init.zeros_(gate.weight)
+        model = Lambda(lambda x, y, layer, gate: layer(x) + gate(y), nn.Linear(4, 3), gate)
+        torch.manual_seed(0)
+        given = subject(model, torch.randn(32, 4), torch.randn(32, 4), target=torch.zeros(32, dtype=torch.long))
+        assert measure(given).of_first == ()
+
     def test_an_input_that_is_read_in_training_mode_alone(self):
         inputs = self.judge(lambda x, y, layer: layer(x + y if layer.training else x), nn.Linear(4, 3))
         assert inputs["1"] > 0
