@@ -18,7 +18,13 @@ def planned_steps(*arguments: Any, **options: Any) -> int | None:
         arguments: of `keras.Model.fit`, the model first.
         options: likewise.
     """
-    given = inspect.signature(keras.Model.fit).bind(*arguments, **options).arguments
+    try:
+        return _planned(inspect.signature(keras.Model.fit).bind(*arguments, **options).arguments)
+    except (TypeError, ValueError):  # `fit` itself will refuse them
+        return None
+
+
+def _planned(given: dict[str, Any]) -> int | None:
     epochs = int(given.get("epochs", 1)) - int(given.get("initial_epoch", 0))
     a_round = given.get("steps_per_epoch")
     if a_round is None:

@@ -97,6 +97,8 @@ def test_long_fit_is_preceded_by_the_overfit():
     ("data", "options", "steps"),
     [
         ((X, LABELS), {"epochs": 3}, 3),
+        ((X, LABELS), {"epochs": "three"}, None),
+        ((X, LABELS), {"epoch": 3}, None),
         ((X, LABELS, 3), {"epochs": 2}, 6),
         ((X, LABELS), {"batch_size": 2, "validation_split": 0.5, "epochs": 5}, 10),
         ((X, LABELS), {"epochs": 7, "initial_epoch": 4}, 3),
