@@ -59,10 +59,10 @@ PROGRAMS = {
         import numpy as np
 
         keras.utils.set_random_seed(0)
-        labels = np.random.randint(10, size=12800)
-        images = np.random.normal(size=(12800, 28, 28, 1)).astype("float32")
-        images[np.arange(12800), labels * 2] += 1
-        model = keras.Sequential([  # of the size of Keras' own introductory example
+        labels = np.random.randint(10, size=60000)
+        images = np.random.normal(size=(60000, 28, 28, 1)).astype("float32")
+        images[np.arange(60000), labels * 2] += 1
+        model = keras.Sequential([  # data and model of the size of Keras' own introductory example
             keras.Input((28, 28, 1)),
             keras.layers.Conv2D(32, 3, activation="relu"), keras.layers.MaxPooling2D(),
             keras.layers.Conv2D(64, 3, activation="relu"), keras.layers.MaxPooling2D(),
@@ -71,13 +71,13 @@ PROGRAMS = {
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(keras.optimizers.Adam(1e-3), loss, metrics=["accuracy"])
         # Few epochs: at the end of each, TensorFlow may wait up to a second for a sleeping thread of its pipeline.
-        model.fit(images, labels, batch_size=128, epochs=STEPS // 100, verbose=0)
+        model.fit(images, labels, batch_size=128, epochs=STEPS // 469, verbose=0)
         """,
 }
 LENGTHS = {
     "a CNN in a plain PyTorch loop": 1280,
     "DistilBERT under a Trainer": 900,
-    "a CNN under Keras' fit": 1000,
+    "a CNN under Keras' fit": 4 * 469,
 }
 
 
