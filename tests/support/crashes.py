@@ -25,6 +25,12 @@ def facts_of_text(text):
     return tuple(facts)
 
 
+def symptom_of_text(text):
+    """Read the one symptom of a crash from text."""
+    _, symptom = facts_of_text(text)
+    return symptom
+
+
 def live(run):
     """Recognise a failure from the exception."""
     crash, *symptoms = facts_of_exception(failure(run))

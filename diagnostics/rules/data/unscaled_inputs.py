@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.inputs import DrawnInputs
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.model.loss.initial_loss_off import InitialLossOff
+from diagnostics.rules.shared.input_scale import LARGE, called, largest_input, root_mean_square
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.text.join import capitalized
 
-LARGE = 30.0  # root mean square; 1 after standardisation, 78 for the pixels of MNIST
-MAX_FEATURES = 1000  # of a table, whose columns each have their own scale
 ABOVE_BASELINE = 1.1  # times the constant baseline loss: a run that stays above it learned less than a constant
 MOVING = 1e-3  # |update| / |weight| a step: below it, the run does not learn because its updates are small
 BEYOND_OUTPUTS = 10.0  # times the largest output at the start
@@ -95,7 +93,7 @@ class UnscaledInputs(Rule):
         self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None
     ) -> Finding | None:
         """Check large inputs against the first loss."""
-        scale = _largest(batch, outputs, model)
+        scale = largest_input(batch, outputs, model)
         start = InitialLossOff().from_loss(loss, outputs)
         if scale is None or start is None:
             return None
@@ -136,7 +134,7 @@ class UnscaledInputs(Rule):
         trial: TrialFacts,
         model: ModelFacts | None,
     ) -> Finding | None:
-        scale = _largest(batch, outputs, model)
+        scale = largest_input(batch, outputs, model)
         if scale is None or trial.warms_up or not _learned_nothing(trial, baseline):
             return None
         return self.found(
@@ -156,7 +154,7 @@ class UnscaledInputs(Rule):
             return None
         if outputs.lowest is None or outputs.highest is None or not labels.size or not np.isfinite(labels).all():
             return None
-        size = _root_mean_square(labels)
+        size = root_mean_square(labels)
         if size < LARGE or size < BEYOND_OUTPUTS * max(abs(outputs.lowest), abs(outputs.highest)):
             return None
         distances = [_distance(value, loss.kind) for value in trial.losses]
@@ -213,7 +211,7 @@ class UnscaledInputs(Rule):
         least = constant if size < SMALL else FAR_ABOVE * constant
         if not ended >= NO_BETTER * least:
             return None
-        what = _called(name) if column is None else f"column {column} of {_called(name)}"
+        what = called(name) if column is None else f"column {column} of {called(name)}"
         why = (
             "Inputs this small leave the first layer with little but its bias: the answers hardly differ"
             if size < SMALL
@@ -269,91 +267,6 @@ def _off_scale(drawn: DrawnInputs) -> tuple[str, int | None, float, float, float
     if max(sizes) > SMALL or max(sizes) == 0 or largest[2] > SMALL:
         return None
     return largest
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """The scale of an input, or of one column of it."""
-
-    name: str
-    column: int | None
-    size: float
-    low: float
-    high: float
-    pixels: bool
-
-    def message(self) -> str:
-        name = _called(self.name)
-        what = name if self.column is None else f"column {self.column} of {name}"
-        return f"{capitalized(what)} runs from {self.low:,.6g} to {self.high:,.6g}"
-
-    def fixes(self) -> dict[str, Fix]:
-        if self.pixels:
-            return {"torch": "images / 255", "keras": "keras.layers.Rescaling(1 / 255) as the first layer"}
-        return {
-            "torch": "(x - mean) / std, with mean and std of each feature over the training set",
-            "keras": "normalize = keras.layers.Normalization(); normalize.adapt(inputs); make it the first layer",
-        }
-
-    def evidence(self) -> dict[str, str | int | float | list[float] | None]:
-        return {
-            "input": self.name,
-            "column": self.column,
-            "root_mean_square": round(self.size, 4),
-            "range": [self.low, self.high],
-        }
-
-
-def _largest(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | None) -> _Scale | None:
-    """Return the input, or column of a table, with the largest values, if they are large.
-
-    Integers count where they look like pixels and not like bytes of a text: rows of bytes are looked up in an
-    embedding, or have an output at each position.
-
-    Raises:
-        NotApplicable: no input holds floating-point numbers or pixels, or a layer of the model scales them.
-    """
-    if model is not None and model.scales_inputs:
-        raise NotApplicable("needs a model without a layer that scales its inputs")
-    found = []
-    some = False
-    for name, values in batch.inputs.items():
-        if not values.size or "mask" in name or "bias" in name:
-            continue
-        looked_up = model is not None and model.embedding_rows is not None
-        text = looked_up or (values.ndim == 2 and len(outputs.shape) > 2)
-        image = values.dtype.kind in "iu" and not text and _like_pixels(values)
-        if values.dtype.kind != "f" and not image and not (values.dtype == np.uint8 and values.ndim > 2):
-            continue
-        some = True
-        if not np.isfinite(values).all():
-            continue
-        column = None
-        looked_at = values
-        if values.ndim == 2 and values.shape[1] <= MAX_FEATURES and not _like_pixels(values):
-            column = int(np.square(values.astype(float)).mean(axis=0).argmax())
-            looked_at = values[:, column]
-        size = _root_mean_square(looked_at)
-        if size >= LARGE:
-            low, high = float(looked_at.min()), float(looked_at.max())
-            found.append(_Scale(name, column, size, low, high, _like_pixels(values)))
-    if not some:
-        raise NotApplicable("needs inputs that are floating-point numbers, or images")
-    return max(found, key=lambda scale: scale.size, default=None)
-
-
-def _like_pixels(values: Array) -> bool:
-    """Whether these are integers from 0 to 255 that use most of that range, many per example."""
-    many = values.ndim > 2 or (values.ndim == 2 and values.shape[1] >= 64)  # 8 by 8 pixels and up
-    return many and bool(values.min() >= 0 and 128 <= values.max() <= 255 and (values == np.round(values)).all())
-
-
-def _root_mean_square(values: Array) -> float:
-    return math.sqrt(float(np.square(values.astype(float)).mean()))
-
-
-def _called(name: str) -> str:
-    return f"input {name}" if name.isdigit() else name
 
 
 def _distance(value: float, kind: str) -> float:

@@ -12,13 +12,12 @@ import textwrap
 import pytest
 
 import diagnostics
-from diagnostics import InvalidInput
 from diagnostics.api.explain import facts_of_exception
 from diagnostics.collectors.crash.out_of_memory import GPU_ALLOCATOR_ON_CPU as BFC_ON_CPU
 from diagnostics.collectors.system import nvml
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
-from tests.support.crashes import facts_of_text
+from tests.support.crashes import facts_of_text, symptom_of_text
 
 MIB, GIB = 2**20, 2**30
 BEFORE_1_5 = (
@@ -60,12 +59,6 @@ Traceback (most recent call last):
     model.fit(x, y)
 tensorflow.python.framework.errors_impl.ResourceExhaustedError: failed to allocate memory [Op:AddV2]
 """
-
-
-def read(text):
-    _, *symptoms = facts_of_text(text)
-    (symptom,) = symptoms
-    return symptom
 
 
 def in_a_child(script, **environment):
@@ -174,11 +167,11 @@ class TestCard:
         ids=["before 1.5", "before 2.1", "since 2.1", "latest", "simulated", "driver", "mac"],
     )
     def test_is_read_from_every_wording(self, text, symptom):
-        assert read(text) == symptom
+        assert symptom_of_text(text) == symptom
 
     def test_of_which_the_driver_tells_nonsense_is_not_believed(self):
         text = SINCE_2_1.replace("has 14.00 GiB memory", "has 17179869184.00 GiB memory")
-        assert read(text).others == (Holder(1246069, None),)
+        assert symptom_of_text(text).others == (Holder(1246069, None),)
 
     @pytest.mark.parametrize(
         "text",
@@ -189,7 +182,7 @@ class TestCard:
         ],
     )
     def test_is_not_seen_in_other_errors(self, text):
-        assert not [fact for fact in facts_of_text(text)[1:] if isinstance(fact, type(read(SINCE_2_1)))]
+        assert not [fact for fact in facts_of_text(text)[1:] if isinstance(fact, type(symptom_of_text(SINCE_2_1)))]
 
 
 class TestHost:
@@ -286,18 +279,18 @@ class TestHost:
         ids=["windows", "linux", "python"],
     )
     def test_is_read_from_text(self, text, tried):
-        symptom = read(text)
+        symptom = symptom_of_text(text)
         assert (symptom.device, symptom.tried) == ("CPU", tried)
 
 
 class TestTensorFlow:
     def test_names_the_tensor_and_its_size(self):
-        symptom = read(TF_TENSOR)
+        symptom = symptom_of_text(TF_TENSOR)
         assert (symptom.framework, symptom.device) == ("TensorFlow", "GPU 1")
         assert (symptom.shape, symptom.dtype, symptom.tried) == ((256, 512, 512), "half", 256 * 512 * 512 * 2)
 
     def test_is_completed_from_the_allocators_own_report(self):
-        symptom = read(TF_REPORT)
+        symptom = symptom_of_text(TF_REPORT)
         assert (symptom.tried, symptom.capacity, symptom.free) == (152 * MIB, 300 * MIB, 28 * MIB)
         assert (symptom.allocated, symptom.reserved) == (272 * MIB, 290 * MIB)
 
@@ -306,14 +299,14 @@ class TestTensorFlow:
             "Total size in pool: 290.00MiB memory_limit_: 300.00MiB available size: 10.00MiB",
             "total_region_allocated_bytes_: 304087040 memory_limit_: 314572800 available bytes: 10485760",
         )
-        assert read(text) == read(TF_REPORT)
+        assert symptom_of_text(text) == symptom_of_text(TF_REPORT)
 
     def test_is_read_from_the_last_of_several_reports(self):
         earlier = "".join(TF_REPORT.splitlines(keepends=True)[:3]).replace("272.00", "52.00")
-        assert read(earlier + TF_REPORT) == read(TF_REPORT)
+        assert symptom_of_text(earlier + TF_REPORT) == symptom_of_text(TF_REPORT)
 
     def test_has_no_more_than_its_pool_where_that_was_not_let_grow(self):
-        symptom = read(
+        symptom = symptom_of_text(
             TF_REPORT.replace(
                 "limit_: 300.00MiB available size: 10.00", "limit_: 790.00MiB available size: 500.00"
             )
@@ -330,7 +323,7 @@ class TestTensorFlow:
             held.append(tf.zeros(2**24))
             """
         pool = {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "300"}
-        symptom = read(in_a_child(script, TF_CPP_MIN_LOG_LEVEL="0", **pool).stderr)
+        symptom = symptom_of_text(in_a_child(script, TF_CPP_MIN_LOG_LEVEL="0", **pool).stderr)
         assert (symptom.tried, symptom.capacity, symptom.reserved) == (64 * MIB, 300 * MIB, 300 * MIB)
         assert 64 * MIB < symptom.free == 300 * MIB - symptom.allocated
 
@@ -338,43 +331,7 @@ class TestTensorFlow:
         text = (
             "jaxlib.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes."
         )
-        assert read(text).tried == 16 * GIB
-
-
-class TestKilled:
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "Killed",
-            "epoch 1: loss 0.69\nKilled\n",
-            "run.sh: line 3:  4711 Killed                  python train.py",
-            "zsh: killed     python train.py",
-            "[1]    4711 killed     python train.py\nzsh: killed     python train.py",
-            "[ 1234.5] Out of memory: Killed process 4711 (python) total-vm:68719476kB",
-            "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=4711.0",
-            "  exitcode  : -9 (pid: 4711)",
-            "  traceback : Signal 9 (SIGKILL) received by PID 4711",
-            "subprocess.CalledProcessError: Command 'python' died with <Signals.SIGKILL: 9>.",
-        ],
-    )
-    def test_is_known_by_what_is_left_of_it(self, text):
-        assert read(text) == OutOfMemoryCrash(None, "CPU", killed=True)
-
-    def test_may_be_a_worker(self):
-        text = "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. "
-        assert read(text) == OutOfMemoryCrash(None, "CPU", killed=True, worker=True)
-
-    def test_may_be_for_shared_memory(self):
-        text = (
-            "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is possible that "
-            "dataloader's workers are out of shared memory. Please try to raise your shared memory limit."
-        )
-        assert read(text) == OutOfMemoryCrash("PyTorch", "shared memory", worker=True)
-
-    @pytest.mark.parametrize("text", ["nothing was Killed off here, only saved", "the process ended", "signal 15"])
-    def test_is_not_seen_in_a_log_that_happens_to_say_so(self, text):
-        with pytest.raises(InvalidInput, match="1 line without a traceback"):
-            facts_of_text(text)
+        assert symptom_of_text(text).tried == 16 * GIB
 
 
 class TestHolders:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pytorch.run.started import run, run_forked
+
 # A classifier that learns; what a test needs broken is put in place of a line.
 HEALTHY = """
     import sys, time
@@ -33,39 +35,6 @@ HEALTHY = """
     """
 NEVER_ZEROED = HEALTHY.replace("optimizer.zero_grad()", "pass").replace("lr=1e-2", "lr=3e-2")
 TOO_FEW_OUTPUTS = HEALTHY.replace("LABELS = 3", "LABELS = 2")
-
-
-DIAGNOSE = "import sys; from diagnostics.cli.main import main; sys.exit(main())"
-
-
-def run(folder, text, *options):
-    (folder / "train.py").write_text(textwrap.dedent(text))
-    return subprocess.run(
-        [sys.executable, "-m", "diagnostics", "run", *options, "train.py"],
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-
-
-def run_forked(forks, folder, text, *options):
-    (folder / "train.py").write_text(textwrap.dedent(text))
-    return forks.run(DIAGNOSE, "diagnose", "run", *options, "train.py", folder=folder, COLUMNS="100")
-
-
-@pytest.fixture
-def diagnose(tmp_path):
-    """Run `diagnose run OPTIONS train.py` on a text; return the process that ended."""
-    return functools.partial(run, tmp_path)
-
-
-@pytest.fixture
-def forked(torch_forks, tmp_path):
-    """Do the same in a process in which PyTorch is imported before the script's first line."""
-    return functools.partial(run_forked, torch_forks, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -151,82 +120,6 @@ class TestReport:
         assert ended.stdout.endswith("watched 128 steps of Sequential\n")
 
 
-TRAINER = """
-    import torch
-    from transformers import Trainer, TrainingArguments
-
-
-    class Classifier(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(4, OUTPUTS)
-
-        def forward(self, features, labels):
-            logits = self.layer(features)
-            return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
-
-
-    torch.manual_seed(0)
-    features = torch.randn(96, 4)
-    rows = [{"features": row, "labels": row[:3].argmax()} for row in features]
-    arguments = TrainingArguments("out", max_steps=2, report_to=[], save_strategy="no", disable_tqdm=True)
-    trainer = Trainer(Classifier(), arguments, train_dataset=rows)
-    trainer.train()
-    print("trained")
-    """
-KERAS = """
-    import keras
-    import numpy as np
-
-    keras.utils.set_random_seed(0)
-    features = np.random.default_rng(0).normal(size=(96, 4)).astype("float32")
-    labels = features[:, :3].argmax(axis=1)
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(OUTPUTS)])
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=loss)
-    model.fit(features, labels, epochs=2, verbose=0)
-    print("trained")
-    """
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive  # tests/keras/run/test_handed_batches.py fits as often in its own process
-def test_a_model_that_is_fitted_again_and_again_is_examined_once_and_watched_a_few_times(diagnose, tmp_path):
-    text = KERAS.replace("OUTPUTS", "3").replace(
-        "model.fit(features, labels, epochs=2", "for _ in range(20):\n        model.fit(features, labels, epochs=1"
-    )
-    assert diagnose(text, "--output", "r.json").returncode == 0
-    report = json.loads((tmp_path / "r.json").read_text())
-    watched = "watched 3 steps of Sequential"
-    first, *others = [stage["detail"] for stage in report["stages"] if stage["name"] != "second look"]
-    assert first == f"examined Sequential with arrays; {watched}"
-    assert others == [watched] * 3
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive  # `nox -s verify` does it with exhibits 01, 02, 04, 09 and 17
-@pytest.mark.parametrize("text", [TRAINER, KERAS], ids=["Trainer", "Keras"])
-class TestFrameworks:
-    def test_a_training_is_examined_and_watched(self, diagnose, tmp_path, text):
-        ended = diagnose(text.replace("OUTPUTS", "3"), "--output", "r.json", "--quiet")
-        report = json.loads((tmp_path / "r.json").read_text())
-        assert (ended.returncode, ended.stdout.endswith("trained\n")) == (0, True)
-        assert [finding for finding in report["findings"] if finding["severity"] != "note"] == []
-        assert report["faults"] == []
-        names = [stage["name"] for stage in report["stages"]]
-        assert ("one-batch overfit" in names, "updates" in names) == (True, True)
-
-    def test_the_exception_of_a_broken_one_is_explained_at_its_own_line(self, diagnose, tmp_path, text):
-        ended = diagnose(text.replace("OUTPUTS", "2"), "--output", "r.json", "--quiet")
-        report = json.loads((tmp_path / "r.json").read_text())
-        assert ended.returncode == 1
-        # No frame of ours stands between the script's and the framework's. TensorFlow's message lists all callers.
-        assert "diagnostics/" not in ended.stderr.split("Detected at node")[0]
-        (finding,) = [finding for finding in report["findings"] if finding["severity"] != "note"]
-        assert (finding["rule"], finding["where"]["file"]) == ("labels-out-of-range", "train.py")
-        assert report["faults"] == []
-
-
 @pytest.mark.slow
 def test_a_device_that_fails_in_the_first_step_is_no_fault_of_the_library(forked, tmp_path):
     ended = forked(
@@ -253,22 +146,6 @@ def test_a_device_that_fails_in_the_first_step_is_no_fault_of_the_library(forked
     report = json.loads((tmp_path / "r.json").read_text())
     assert "line 14, in <module>\n    loss.backward()" in ended.stderr
     assert ([finding["rule"] for finding in report["findings"]], report["faults"]) == (["asynchronous-error"], [])
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive  # tests/keras/run/test_data.py fits on generators in its own process
-def test_a_training_on_a_generator_is_examined_by_a_batch_that_it_draws(diagnose, tmp_path):
-    text = KERAS.replace("OUTPUTS", "3").replace(
-        "model.fit(features, labels, epochs=2, verbose=0)",
-        "model.fit(((features, labels) for _ in range(4)), verbose=0)",
-    )
-    ended = diagnose(text, "--output", "r.json", "--quiet")
-    report = json.loads((tmp_path / "r.json").read_text())
-    assert (ended.returncode, ended.stdout.endswith("trained\n")) == (0, True)
-    assert (report["findings"], report["faults"]) == ([], [])
-    stages = {stage["name"]: stage for stage in report["stages"]}
-    for name in ("dataset", "batch", "forward and loss", "backward", "updates"):
-        assert stages[name]["status"] == "passed", stages[name]
 
 
 class TestFormat:

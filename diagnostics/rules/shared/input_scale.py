@@ -1,0 +1,114 @@
+"""Inputs whose values are too large for initial weights and usual learning rates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from diagnostics.engine.rule import Fix, NotApplicable
+from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts
+from diagnostics.text.join import capitalized
+
+LARGE = 30.0  # root mean square; 1 after standardisation, 78 for the pixels of MNIST
+MAX_FEATURES = 1000  # of a table, whose columns each have their own scale
+
+
+@dataclass(frozen=True)
+class InputScale:
+    """The scale of an input, or of one column of it.
+
+    Attributes:
+        name: of the input.
+        column: its number where the input is a table, else None.
+        size: root mean square, in the input's own unit.
+        low: smallest value.
+        high: largest value.
+        pixels: whether the values are integers from 0 to 255.
+    """
+
+    name: str
+    column: int | None
+    size: float
+    low: float
+    high: float
+    pixels: bool
+
+    def message(self) -> str:
+        """Return a clause that says which input, or column, has which range."""
+        name = called(self.name)
+        what = name if self.column is None else f"column {self.column} of {name}"
+        return f"{capitalized(what)} runs from {self.low:,.6g} to {self.high:,.6g}"
+
+    def fixes(self) -> dict[str, Fix]:
+        """Return what scales it, by framework."""
+        if self.pixels:
+            return {"torch": "images / 255", "keras": "keras.layers.Rescaling(1 / 255) as the first layer"}
+        return {
+            "torch": "(x - mean) / std, with mean and std of each feature over the training set",
+            "keras": "normalize = keras.layers.Normalization(); normalize.adapt(inputs); make it the first layer",
+        }
+
+    def evidence(self) -> dict[str, str | int | float | list[float] | None]:
+        """Return the evidence for a finding, as JSON values."""
+        return {
+            "input": self.name,
+            "column": self.column,
+            "root_mean_square": round(self.size, 4),
+            "range": [self.low, self.high],
+        }
+
+
+def largest_input(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | None) -> InputScale | None:
+    """Return the input, or column of a table, with the largest values, if they are large.
+
+    Integers count where they look like pixels and not like bytes of a text: rows of bytes are looked up in an
+    embedding, or have an output at each position.
+
+    Raises:
+        NotApplicable: no input holds floating-point numbers or pixels, or a layer of the model scales them.
+    """
+    if model is not None and model.scales_inputs:
+        raise NotApplicable("needs a model without a layer that scales its inputs")
+    found = []
+    some = False
+    for name, values in batch.inputs.items():
+        if not values.size or "mask" in name or "bias" in name:
+            continue
+        looked_up = model is not None and model.embedding_rows is not None
+        text = looked_up or (values.ndim == 2 and len(outputs.shape) > 2)
+        image = values.dtype.kind in "iu" and not text and _like_pixels(values)
+        if values.dtype.kind != "f" and not image and not (values.dtype == np.uint8 and values.ndim > 2):
+            continue
+        some = True
+        if not np.isfinite(values).all():
+            continue
+        column = None
+        looked_at = values
+        if values.ndim == 2 and values.shape[1] <= MAX_FEATURES and not _like_pixels(values):
+            column = int(np.square(values.astype(float)).mean(axis=0).argmax())
+            looked_at = values[:, column]
+        size = root_mean_square(looked_at)
+        if size >= LARGE:
+            low, high = float(looked_at.min()), float(looked_at.max())
+            found.append(InputScale(name, column, size, low, high, _like_pixels(values)))
+    if not some:
+        raise NotApplicable("needs inputs that are floating-point numbers, or images")
+    return max(found, key=lambda scale: scale.size, default=None)
+
+
+def _like_pixels(values: Array) -> bool:
+    """Whether these are integers from 0 to 255 that use most of that range, many per example."""
+    many = values.ndim > 2 or (values.ndim == 2 and values.shape[1] >= 64)  # 8 by 8 pixels and up
+    return many and bool(values.min() >= 0 and 128 <= values.max() <= 255 and (values == np.round(values)).all())
+
+
+def root_mean_square(values: Array) -> float:
+    """Return the root mean square of an array of any shape and of any dtype of numbers, in its unit."""
+    return math.sqrt(float(np.square(values.astype(float)).mean()))
+
+
+def called(name: str) -> str:
+    """Return what a message calls an input: the name of a positional one is its number."""
+    return f"input {name}" if name.isdigit() else name
