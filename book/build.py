@@ -16,11 +16,11 @@ if __name__ == "__main__":
 
 from rich.console import Console  # noqa: E402
 
-from book.assembly import AssemblyError, assemble, chapter_jobs, jobs, write_rules  # noqa: E402
-from book.execution import Shelf, execute  # noqa: E402
-from book.outline import OutlineError, homes, load  # noqa: E402
-from book.rendering import RenderingFailed, render  # noqa: E402
-from book.teaching import TeachingError  # noqa: E402
+from book.builder.assembly import AssemblyError, assemble, chapter_jobs, jobs, write_rules  # noqa: E402
+from book.builder.execution import Shelf, execute  # noqa: E402
+from book.builder.outline import OutlineError, homes, load  # noqa: E402
+from book.builder.rendering import RenderingFailed, render  # noqa: E402
+from book.generated.teaching import TeachingError  # noqa: E402
 from bugs.keeper.catalogue import CatalogueError, load_catalogue  # noqa: E402
 from bugs.lab.preparation import prepare  # noqa: E402
 

@@ -21,3 +21,11 @@ def pytest_collection_finish(session):
     """Leave what is imported by now out of each garbage collection: one takes 0.4 s with all frameworks."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_collections():
+    """Leave out, too, what the tests of a module have imported or kept: some collect garbage, dozens of times."""
+    yield
+    gc.collect()
+    gc.freeze()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from book.outline import homes, load
+from book.builder.outline import homes, load
 from bugs.keeper.catalogue import load_catalogue
 from tests.pages.site import PHONE, ROOT, SITE
 

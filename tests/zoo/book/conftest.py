@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from book.execution import Job, Shelf, execute
+from book.builder.execution import Job, Shelf, execute
 
 HEADER = """\
 ---

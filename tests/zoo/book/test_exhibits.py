@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from book.notebooks import read_source
+from book.builder.notebooks import read_source
 from bugs.keeper.catalogue import Exhibit, load_catalogue
 
 ROOT = Path(__file__).parents[3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from book.outline import load
+from book.builder.outline import load
 from bugs.keeper.catalogue import load_catalogue
 from bugs.learner.path import ORDER, in_order, next_step
 from bugs.learner.progress import Cage, Progress

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from book.pages import seen
+from book.generated.pages import seen
+from book.generated.symptoms import Symptom, load, symptoms_page
+from book.generated.thumbnails import Curve, curve_in
 from book.panels import CURVE
-from book.symptoms import Symptom, load, symptoms_page
-from book.thumbnails import Curve, curve_in
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.rules.registry import all_rules
 
-EXHIBITS = list(load_catalogue(Path(__file__).resolve().parents[3]).values())
+EXHIBITS = list(load_catalogue(Path(__file__).resolve().parents[4]).values())
 PAGE = symptoms_page(load(), EXHIBITS, all_rules())
 
 

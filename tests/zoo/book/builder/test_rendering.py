@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from book.rendering import RenderingFailed, fetched_from_elsewhere, render
+from book.builder.rendering import RenderingFailed, fetched_from_elsewhere, render
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 class TestFetchedFromElsewhere:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from book import pages
+from book.generated import pages
 from bugs.keeper.catalogue import Exhibit, load_catalogue, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import SECTIONS, Rule
 from diagnostics.rules.registry import all_rules
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 EXHIBITS = list(load_catalogue(ROOT).values())
 
 

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from rich.console import Console
 
-from book.execution import Job, execute
+from book.builder.execution import Job, execute
 
 
 class TestExecute:

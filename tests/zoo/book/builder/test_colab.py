@@ -9,12 +9,12 @@ from pathlib import Path
 
 from nbformat import v4
 
-from book.chapter_pages import exhibit_notebook
-from book.colab import Published, install_cell, published
-from book.outline import homes, load
+from book.builder.chapter_pages import exhibit_notebook
+from book.builder.colab import Published, install_cell, published
+from book.builder.outline import homes, load
 from bugs.keeper.catalogue import load_catalogue
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 EXHIBITS = load_catalogue(ROOT)
 EXHIBIT = EXHIBITS["04"]
 CHAPTER = homes(load(ROOT / "book" / "chapters"), list(EXHIBITS.values()))["04"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from nbformat import v4
 
-from book.fair_copy import fair_copy, shorten
+from book.builder.fair_copy import fair_copy, shorten
 
 ZOO = Path("/home/keeper/zoo")
 PACKAGES = "/home/keeper/zoo/.nox/env/lib/python3.11/site-packages"

@@ -13,13 +13,13 @@ import pytest
 import yaml
 from nbformat import NotebookNode, v4
 
-from book.assembly import AssemblyError, assemble, chapter_jobs, jobs, report_in, write_rules
-from book.outline import load
+from book.builder.assembly import AssemblyError, assemble, chapter_jobs, jobs, report_in, write_rules
+from book.builder.outline import load
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 EXHIBITS = list(load_catalogue(ROOT).values())
 CHAPTERS = load(ROOT / "book" / "chapters")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from book.chapter_pages import CHAPTER_OF
-from book.outline import STATIONS, OutlineError, homes, load, ordered, table_of_contents
+from book.builder.chapter_pages import CHAPTER_OF
+from book.builder.outline import STATIONS, OutlineError, homes, load, ordered, table_of_contents
 from bugs.keeper.catalogue import load_catalogue
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 EXHIBITS = list(load_catalogue(ROOT).values())
 CHAPTERS = load(ROOT / "book" / "chapters")
 

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from nbformat import NotebookNode, v4
 
-from book.colab import Published, install_cell
-from book.outline import Chapter
-from book.pages import FRAMEWORKS, seen
-from book.pipeline_map import pipeline_map
+from book.builder.colab import Published, install_cell
+from book.builder.outline import Chapter
+from book.generated.pages import FRAMEWORKS, seen
+from book.generated.pipeline_map import pipeline_map
 from bugs.keeper.catalogue import Exhibit
 
 ANSWER, EXERCISE = "answer", "exercise"  # tags of an exercise's two cells

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from book.recall_page import recall_page
+from book.generated.recall import recall_page
 
 MEASURED = {
     "date": "2026-11-22",

@@ -19,7 +19,7 @@ from diagnostics.facts.gpu import CardFacts
 from diagnostics.facts.notebook import NotebookFacts
 from diagnostics.facts.training import WATCHED
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 SEVERITIES = {
     "error": "error: training cannot be right",

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from book.pages import messages_script
+from book.generated.pages import messages_script
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.api.message_table import message_table
 from diagnostics.collectors.crash.messages.table import all_messages
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 EXHIBITS = list(load_catalogue(ROOT).values())
 MESSAGES = [row for row in all_messages() if not row.needs]
 TRACEBACK = """\

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from book.pages import seen
-from book.thumbnails import Curve, thumbnail
+from book.generated.pages import seen
+from book.generated.thumbnails import Curve, thumbnail
 from bugs.keeper.catalogue import ExceptionSignature, Exhibit
 from diagnostics.engine.rule import Rule
 
-FILE = Path(__file__).with_suffix(".toml")
+FILE = Path(__file__).parents[1] / "symptoms.toml"
 OPENING = """\
 # From symptom to cause
 

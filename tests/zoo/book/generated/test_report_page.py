@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from book.pages import rules_script
+from book.generated.pages import rules_script
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics import Finding, Report
 from diagnostics.facts.crash import CrashFacts, FrameFacts
@@ -19,7 +19,7 @@ from diagnostics.report.report import StageResult
 from diagnostics.rules.registry import all_rules
 from diagnostics.text.visible import visible
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 SCHEMA = json.loads((ROOT / "diagnostics" / "report" / "report.schema.json").read_text("utf-8"))
 FOLLOWS = Finding("loss-plateau", "note", "optimizer", "seen", "change")
 FINDING = Finding(

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from book.notebooks import SourceError, problems, read_source, run
+from book.builder.notebooks import SourceError, problems, read_source, run
 
 AT_A_TIME = 2  # each trains on one core; more would also need more memory than a laptop has to spare
 

@@ -11,15 +11,16 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
-from book import chapter_pages, habits, outline, pages, symptoms, teaching
-from book.colab import Published, published
-from book.execution import Job
-from book.fair_copy import fair_copy
-from book.llms import FOLDER, NAME, llms_txt
-from book.outline import Chapter
-from book.recall_page import recall_page
-from book.scoreboard_page import scoreboard_page
-from book.thumbnails import curve_in
+from book.builder import chapter_pages, outline
+from book.builder.colab import Published, published
+from book.builder.execution import Job
+from book.builder.fair_copy import fair_copy
+from book.builder.outline import Chapter
+from book.generated import habits, pages, symptoms, teaching
+from book.generated.llms import FOLDER, NAME, llms_txt
+from book.generated.recall import recall_page
+from book.generated.scoreboard import scoreboard_page
+from book.generated.thumbnails import curve_in
 from bugs.keeper.catalogue import Exhibit
 from bugs.scoreboard.record import Record, load_tools
 from diagnostics.api.message_table import message_table
@@ -28,7 +29,8 @@ from diagnostics.rules.registry import all_rules
 WRITTEN = ("_config.yml", "index.md", "paste.md", "report.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on
     *("bugs/lab", "diagnostics", "constraints.txt"),
-    *(f"book/{name}.py" for name in ("kernels", "notebooks", "panels", "pictures", "recordings")),
+    *("book/builder/notebooks.py", "book/kernels.py", "book/panels.py", "book/pictures.py"),
+    *("book/rank_recorder.py", "book/ranks.py", "book/recordings.py"),
     *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
 )
 SHOWS_REPORT = "report-page"  # tag of the cell whose output is the report on the landing page

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from book.scoreboard_page import scoreboard_page
+from book.generated.scoreboard import scoreboard_page
 from bugs.keeper.catalogue import load_catalogue
 from bugs.scoreboard.record import OURS, Record, Tool, load_tools
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 EXHIBITS = load_catalogue(ROOT)
 RECALL = {
     "rules": {"clip-after-step": {"programs": 5, "first": 3}},

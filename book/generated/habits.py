@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from book.teaching import Place, Point, links
+from book.generated.teaching import Place, Point, links
 
 AREA = "The practitioner's list"
 

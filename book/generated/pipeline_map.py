@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Mapping
 
-from book.outline import STATIONS
+from book.builder.outline import STATIONS
 
 LIT = "#0072B2"  # Okabe and Ito's blue: white on it can be read in a light and in a dark page
 WIDTH, HEIGHT, GAP = 94, 40, 14  # of a box, in units of the drawing; the labels are 14 high

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import diagnostics
-from book.habits import AREA, Habit, habits, habits_page
-from book.teaching import Place, points
+from book.generated.habits import AREA, Habit, habits, habits_page
+from book.generated.teaching import Place, points
 from tests.support.notebooks import numbered, write
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 POINTS = points(ROOT / "book" / "teaching_points.toml")
 HABITS = habits(ROOT / "book" / "habits.toml")
 each = pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.point)
