@@ -17,7 +17,7 @@ from .data import DataFact
 from .dependence import DependenceFacts
 from .inputs import InputFacts, TargetSides
 from .layers import LayerFacts, NeverInTraining
-from .leaves import LeafFacts
+from .loss import LeafFacts, LossArguments
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
 
@@ -246,25 +246,6 @@ class RawOverlap:
 
 
 @dataclass(frozen=True)
-class SignedTargets:
-    """The targets of one batch under a loss that reads 1 and -1.
-
-    Attributes:
-        function: its name: ``cosine_embedding_loss``, ….
-        size: numbers in them.
-        ones: how many are 1.
-        zeros: how many are 0.
-    """
-
-    described: ClassVar[str] = "a loss whose targets are 1 and -1"
-
-    function: str
-    size: int
-    ones: int
-    zeros: int
-
-
-@dataclass(frozen=True)
 class LossInputFacts:
     """What a loss of a library was given; only where it is all of the loss that is differentiated.
 
@@ -377,7 +358,7 @@ Fact = (
     | LossInputFacts
     | RawOverlap
     | ScrambledView
-    | SignedTargets
+    | LossArguments
     | SeveralOutputs
     | TracedDifference
     | GradientFacts

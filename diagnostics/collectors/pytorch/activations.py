@@ -55,6 +55,7 @@ _FUNCTIONS = {
     "Tanh": "tanh",
     "Relu": "relu",
     "Softplus": "softplus",
+    "Exp": "exp",
     "Addmm": "linear",
     "Mm": "linear",
 }

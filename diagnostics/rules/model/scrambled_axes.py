@@ -5,6 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.loss import FlattenedPair
 from diagnostics.facts.pipeline import ScrambledView
 
 
@@ -14,7 +15,8 @@ class ScrambledAxes(Rule):
     ## What it does
     Looks in the graph of the first loss for views of two kinds: one that makes rows of C numbers out of the C
     channels of a convolution, without moving the channels last; and one that turns (batch, a, b) into
-    (batch, b, a). Only where a softmax, a layer with weights or a product of matrices then reads the rows.
+    (batch, b, a). Only where a softmax, a layer with weights or a product of matrices then reads the rows. Also
+    compares the shapes that scores and labels of sequences had before both were flattened for the loss.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory, and give them other axes. A row of C numbers then
@@ -41,8 +43,9 @@ class ScrambledAxes(Rule):
     it.
 
     ## Sources
-    Public reports of attention over feature maps, and of pixel-wise losses, whose `view` lacked a `permute`; the
-    documentation of `torch.Tensor.view`.
+    Public reports of taggers whose scores are (length, batch, tags) and labels (batch, length), of attention over
+    feature maps, and of pixel-wise losses, whose `view` lacked a `permute`; the documentation of
+    `torch.Tensor.view`.
     """
 
     severity = "error"
@@ -65,4 +68,21 @@ class ScrambledAxes(Rule):
             f"A view makes {made} of a tensor of shape {shape}. {what}: a view moves no axes.",
             fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
             evidence={"shape": list(shape), "view": list(made)},
+        )
+
+    @check
+    def from_flattened(self, pair: FlattenedPair) -> Finding | None:
+        """Report scores (a, b, classes) that meet labels (b, a)."""
+        first, second, classes = pair.scores
+        if first == second or pair.labels != (second, first):
+            return None
+        return self.found(
+            f"The scores have the shape {pair.scores}, the labels {pair.labels}, and both were flattened for the "
+            f"loss. The {first * second:,} numbers fit, but the order of the axes differs: a score meets the "
+            "label of another place, often of another example.",
+            fix=(
+                f"loss_fn(scores.transpose(0, 1).reshape(-1, {classes}), labels.reshape(-1))",
+                "batch_first=True in each recurrent layer",
+            ),
+            evidence={"scores": list(pair.scores), "labels": list(pair.labels)},
         )

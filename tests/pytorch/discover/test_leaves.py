@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
-from diagnostics.facts.leaves import LeafFacts
+from diagnostics.facts.loss import LeafFacts
 
 INPUTS = torch.randn(16, 6, generator=torch.Generator().manual_seed(0))
 LABELS = torch.arange(16) % 3

@@ -19,7 +19,7 @@ from diagnostics.collectors.keras.dependence.subject import KerasSubject
 from diagnostics.collectors.keras.discover.tape_pass import TapePass
 from diagnostics.collectors.keras.model import describe_model, optimizer_facts
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
-from diagnostics.facts.leaves import LeafFacts
+from diagnostics.facts.loss import LeafFacts
 from diagnostics.facts.pipeline import Fact, GradientFacts
 
 from .tf_step import HandedBatch

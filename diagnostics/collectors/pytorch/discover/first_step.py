@@ -22,6 +22,7 @@ from .batch_source import BatchSource, RememberedLoader
 from .first_step_pipeline import FirstPass
 from .graph_shapes import chosen_against_row, overlap_of_raw_outputs, scrambled_views, stretched_operands
 from .inner_calls import InnerCalls
+from .loss_arguments import flattened
 from .loss_calls import LossCall, LossCalls
 
 MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
@@ -142,7 +143,7 @@ class FirstStepRecorder:
         self._age()
         if not self._calls or not self._is_mine():
             return
-        calls, heard, signed = list(self._calls.values()), self._losses.heard, self._losses.signed
+        calls, heard, other = list(self._calls.values()), self._losses.heard, self._losses.other
         self.end()
         if not any(call.wanted for call in calls):
             return
@@ -162,7 +163,7 @@ class FirstStepRecorder:
                 seen.chosen = chosen_against_row(nodes) if call is trained[-1] else None
                 seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None
                 seen.views = scrambled_views(nodes) if call is trained[-1] else ()
-                seen.signed = signed if call is trained[-1] else None
+                seen.other = other if call is trained[-1] else None
                 if seen.loader is not None:
                     self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)
@@ -248,6 +249,8 @@ class FirstStepRecorder:
         if value is not None:
             chosen = _chosen(heard, loss)
             seen.call, seen.prediction = chosen, None if heard else call.prediction
+            if chosen is not None and chosen.indexed:
+                seen.flattened = flattened(call.prediction, chosen.prediction, chosen.target, chosen.whole)
             seen.is_output = not heard or (chosen is not None and call.gave(chosen.source()))
             seen.loss = float(value if chosen is None or chosen.value is None else chosen.value)
             seen.exact = chosen is not None and _is_scaled(chosen, loss)

@@ -28,6 +28,7 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.loss import FlattenedPair
 from diagnostics.facts.pipeline import (
     Array,
     BatchFacts,
@@ -35,12 +36,12 @@ from diagnostics.facts.pipeline import (
     LossFacts,
     RawOverlap,
     ScrambledView,
-    SignedTargets,
     TracedDifference,
 )
 
 from .graph_shapes import difference_of
 from .leaves import leaf_facts
+from .loss_arguments import OtherCall, shares
 from .loss_calls import LossCall
 
 SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits
@@ -70,7 +71,8 @@ class FirstPass:
         chosen: a difference in the loss of chosen answers, a column, and a row of constants; None: none.
         overlap: of outputs that may be negative, in the loss; None if there is none.
         views: in the graph of the loss, that scramble axes.
-        signed: the name of a loss whose targets are 1 and -1, and its targets; None if there is none.
+        other: a loss that is of none of the common kinds; None if there is none.
+        flattened: the shapes of scores and labels that were flattened for the loss; None if they were not.
         made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
@@ -94,7 +96,8 @@ class FirstPass:
     chosen: TracedDifference | None = None
     overlap: RawOverlap | None = None
     views: tuple[ScrambledView, ...] = ()
-    signed: tuple[str, Tensor] | None = None
+    other: OtherCall | None = None
+    flattened: FlattenedPair | None = None
     made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
@@ -204,9 +207,12 @@ class FirstStepPipeline(Pipeline):
                 activation = seen.call.made_by
             facts = output_facts(part, target, found.num_classes, activation)
             yield dataclasses.replace(facts, shape=tuple(prediction.shape))
-        if seen.signed is not None:
-            name, targets = seen.signed
-            yield SignedTargets(name, targets.numel(), int((targets == 1).sum()), int((targets == 0).sum()))
+        if seen.other is not None:
+            yield from seen.other.facts()
+        if seen.call is not None and seen.call.name == "cross_entropy":
+            yield from shares(seen.call.prediction, seen.call.target)
+        if seen.flattened is not None:
+            yield seen.flattened
         yield from seen.views[:1]
         if seen.overlap is not None:
             yield seen.overlap

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from diagnostics.facts.leaves import LeafFacts
+from diagnostics.facts.loss import LeafFacts
 
 DEPTH = 2  # of lists in lists
 ENTRIES = 256  # of one list

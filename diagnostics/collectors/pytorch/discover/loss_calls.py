@@ -34,6 +34,8 @@ from diagnostics.collectors.shared.loss_match import (
 )
 from diagnostics.facts.pipeline import LossInputFacts, LossKind, Reads
 
+from .loss_arguments import HEARD, OtherCall
+
 INDEXED = ("cross_entropy", "nll_loss")
 KINDS: dict[str, tuple[LossKind, Reads | None]] = {
     "cross_entropy": ("cross_entropy", "logits"),
@@ -48,12 +50,9 @@ KINDS: dict[str, tuple[LossKind, Reads | None]] = {
 }
 """By the function's name: the kind of loss, and how it interprets the prediction."""
 
-SIGNED = ("cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss")
-"""Losses whose targets are 1 and -1."""
-
 MOST_CALLS = 64  # of losses, recorded at a time
 _FUNCTIONS = {name: getattr(F, name) for name in KINDS}  # a script may replace them
-_SIGNED = [getattr(F, name) for name in SIGNED]
+_OTHERS = [getattr(F, name) for name in HEARD]
 _PARAMETERS = {name: tuple(inspect.signature(function).parameters) for name, function in _FUNCTIONS.items()}
 FLOORS = {
     "mean_squared_error": squared_floor,
@@ -75,6 +74,7 @@ class LossCall:
         made_by: the function that computed it: ``sigmoid``, ``linear``, …; None if not known.
         result: what it returned; None until then.
         value: the result, detached, if it is one number.
+        whole: the tensor that the target is a view of; None if it is none.
     """
 
     name: str
@@ -85,6 +85,7 @@ class LossCall:
     made_by: str | None = None
     result: weakref.ref[Tensor] | None = None
     value: Tensor | None = None
+    whole: Tensor | None = None
 
     @property
     def reduction(self) -> str:
@@ -189,7 +190,7 @@ class LossCalls:
 
     Attributes:
         heard: the calls since `open` whose result may be differentiated, in order.
-        signed: the first call since then of a loss whose targets are 1 and -1: its name, and the targets.
+        other: the first call since then of a loss that is of none of the common kinds; None if there is none.
     """
 
     def __init__(self, before: Callable[[LossCall], None], guard: FaultGuard) -> None:
@@ -202,26 +203,24 @@ class LossCalls:
         self._before, self._guard = before, guard
         self._open: list[Callable[[], None]] = []
         self.heard: list[LossCall] = []
-        self.signed: tuple[str, Tensor] | None = None
+        self.other: OtherCall | None = None
 
     def open(self, is_mine: Callable[[], bool]) -> None:
         """Record the calls for which `is_mine` returns true."""
         evaluation_calls.close()
         if not self._open:
             self._open = [_listen(function, self._hear, is_mine, self._guard) for function in _FUNCTIONS.values()]
-            self._open += [_listen(function, self._hear_signed, is_mine, self._guard) for function in _SIGNED]
+            self._open += [_listen(function, self._hear_other, is_mine, self._guard) for function in _OTHERS]
 
     def close(self) -> None:
         """Restore the functions' code, and drop the records."""
         while self._open:
             self._open.pop()()
-        self.heard, self.signed = [], None
+        self.heard, self.other = [], None
 
-    def _hear_signed(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        given = dict(zip(inspect.signature(getattr(F, name)).parameters, arguments, strict=False)) | options
-        target: Any = given.get("target")
-        if self.signed is None and torch.is_grad_enabled() and type(target) is Tensor:
-            self.signed = name, target.detach()
+    def _hear_other(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        if self.other is None and torch.is_grad_enabled():
+            self.other = OtherCall.of(name, arguments, options)
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
         if not torch.is_grad_enabled() or len(self.heard) >= MOST_CALLS:
@@ -305,7 +304,8 @@ def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Los
     if given.get("size_average") is not None or given.get("reduce") is not None:
         given["reduction"] = "other"
     made_by = last_function(prediction)
-    return LossCall(name, prediction.detach(), target.detach(), given, weakref.ref(prediction), made_by)
+    source = weakref.ref(prediction)
+    return LossCall(name, prediction.detach(), target.detach(), given, source, made_by, whole=target._base)
 
 
 def _mass(prediction: Tensor) -> float | None:

@@ -10,7 +10,8 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts, SeveralOutputs, SignedTargets
+from diagnostics.facts.loss import AlignedTargets, LogRates, ShareTargets, SignedTargets
+from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.output_parts import first_found
 
 RANGES: Final = {
@@ -34,6 +35,8 @@ _OF_ZEROS: Final = {
 MARGIN = 0.1  # of the range, or of the largest target where it has no end: labels may be noisy, or smoothed
 SHARE = 0.1  # of the targets of a batch
 CLASSES = 100  # whole numbers below are taken for class indices; above, for counts or pixels
+TOO_SHORT = 0.5  # of the examples under CTC: a few are dropped knowingly
+MANY = 50  # classes; of more, rows of several ones are the items of a recommender, say, and a likelihood of counts
 ROUNDING = 1e-3  # as half precision rounds numbers near 1
 
 
@@ -43,8 +46,10 @@ class TargetsOutOfReach(Rule):
     ## What it does
     Compares the targets of one batch with the range of the model's last activation, under a squared or absolute
     error, and with what the loss is made for: 0 to 1 under binary cross entropy, class indices or one-hot rows
-    for several outputs under categorical cross entropy, 1 and -1 under embedding and ranking losses. A softmax
-    over several outputs also has a fixed sum: 1.
+    for several outputs under categorical cross entropy, 1 and -1 under embedding and ranking losses, labels other
+    than the blank and no more than there are frames under CTC, counts whose rate exp(output) can be under
+    `PoissonNLLLoss`. A softmax over several outputs also has a fixed sum: 1; in PyTorch it goes over the second
+    axis, where the targets must be shares of the classes.
     A Keras model with several heads is judged head by head, each with its own loss and target.
 
     ## Why it is bad
@@ -69,7 +74,9 @@ class TargetsOutOfReach(Rule):
     At least 10% of the targets of the batch must lie outside by 10% of the range (of the largest target where the
     range has no end); under binary cross entropy by 0.001, which is rounding. Under categorical cross entropy, at
     least 10% of the rows must have several numbers that do not add up to 1 by 0.1, and a metric must be an
-    accuracy: counts of words, for which the same formula is a likelihood, have none. The shares are ours.
+    accuracy: counts of words, for which the same formula is a likelihood, have none. In PyTorch such rows must
+    hold nothing but 0 and 1, of at most 50 classes, and not be those of pairs within the batch. Under CTC one
+    blank in a target is enough, and half of the examples must have too few frames. The shares are ours.
 
     ## Known problems
     Judged on one batch, and only where the last function is known: of a PyTorch model, from the graph of its
@@ -120,6 +127,72 @@ class TargetsOutOfReach(Rule):
             f"and -1. {_OF_ZEROS[targets.function]}",
             fix="targets = 2 * targets - 1  # 0 and 1 become -1 and 1",
             evidence={"function": targets.function, "targets": targets.size, "zeros": targets.zeros},
+        )
+
+    @check
+    def from_aligned(self, targets: AlignedTargets) -> Finding | None:
+        """Look for blanks in the targets of CTC, and for examples with fewer frames than labels."""
+        if targets.with_blank:
+            return self.found(
+                f"The targets of {targets.with_blank:,} of {targets.examples:,} examples hold the index "
+                f"{targets.blank}, which ctc_loss takes for the blank between labels. When an output is decoded, "
+                "blanks are taken out: this label can never be answered.",
+                fix=(
+                    "number the labels from 1, and give the last layer one output more",
+                    f"CTCLoss(blank=num_labels)  # an index that no label has, not {targets.blank}",
+                    "if it is padding: leave it out of target_lengths",
+                ),
+                evidence=vars(targets),
+            )
+        if targets.too_short < TOO_SHORT * targets.examples:
+            return None
+        return self.found(
+            f"{targets.too_short:,} of {targets.examples:,} examples have fewer frames than their labels need: "
+            f"the shortest has {targets.frames}, the longest target {targets.labels} labels. No alignment exists, "
+            "so their loss is infinite; with zero_infinity=True it is 0, and so is its gradient.",
+            fix="more frames for each label: a smaller stride between input and loss",
+            evidence=vars(targets),
+        )
+
+    @check
+    def from_rates(self, rates: LogRates) -> Finding | None:
+        """Look for a rate where a Poisson loss reads the logarithm of the rate."""
+        twice = rates.made_by == "exp"
+        if not twice and (rates.made_by not in ("softplus", "relu", "sigmoid") or rates.mean_target >= 1):
+            return None
+        low = f"The rate is then at least 1, and the targets have a mean of {rates.mean_target:.3g}"
+        effect = "The exponential is taken twice" if twice else f"{low}: the answers go to 0, and stay there"
+        return self.found(
+            f"The output is made by {rates.made_by}, as a rate, and poisson_nll_loss takes it for the logarithm "
+            f"of the rate (log_input=True). {effect}.",
+            fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"leave out the last {rates.made_by}"),
+            evidence=vars(rates),
+        )
+
+    @check
+    def from_shares(self, targets: ShareTargets) -> Finding | None:
+        """Look for targets of cross entropy that are no shares of the classes of the second axis."""
+        shape, width = targets.shape, targets.shape[-1]
+        if len(shape) > 2 and targets.one_by_last > 1 - SHARE and targets.one_by_class < 1 / 2:
+            return self.found(
+                f"Scores and targets have the shape {shape}, and the targets add up to 1 over the last axis, as "
+                f"over {width} classes. cross_entropy takes its softmax over the second axis, of {shape[1]}: it "
+                "compares places with each other, not classes.",
+                fix=(
+                    f"loss_fn(scores.flatten(0, -2), targets.flatten(0, -2))  # (n, {width})",
+                    "loss_fn(scores.movedim(-1, 1), targets.movedim(-1, 1))",
+                ),
+                evidence=vars(targets),
+            )
+        if len(shape) > 2 or width > MANY or targets.symmetric or targets.several < SHARE:
+            return None
+        return self.found(
+            f"The targets of {targets.several:.0%} of the examples hold several ones: several labels of {width}. "
+            "cross_entropy compares the outputs of an example with each other and has its minimum where they "
+            "share a probability of 1, so no output says whether its own label is there.",
+            fix=("torch.nn.BCEWithLogitsLoss()", "one class an example: its index as the target"),
+            evidence=vars(targets),
+            severity="warning",
         )
 
     @check

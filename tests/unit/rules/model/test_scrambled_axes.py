@@ -1,5 +1,6 @@
 """Unit tests of `ScrambledAxes`."""
 
+from diagnostics.facts.loss import FlattenedPair
 from diagnostics.facts.pipeline import ScrambledView
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
 
@@ -20,3 +21,18 @@ def test_names_two_axes_that_were_to_be_exchanged():
         "A view makes (8, 3, 10) of a tensor of shape (8, 10, 3). It was to exchange"
     )
     assert finding.fix == "x.permute(0, 2, 1)"
+
+
+def test_names_labels_of_other_places_than_the_scores():
+    finding = ScrambledAxes().from_flattened(FlattenedPair((9, 32, 4), (32, 9)))
+    assert finding.message == (
+        "The scores have the shape (9, 32, 4), the labels (32, 9), and both were flattened for the loss. The 288 "
+        "numbers fit, but the order of the axes differs: a score meets the label of another place, often of "
+        "another example."
+    )
+    assert finding.fix == "loss_fn(scores.transpose(0, 1).reshape(-1, 4), labels.reshape(-1))"
+
+
+def test_silent_where_both_have_one_order():
+    assert ScrambledAxes().from_flattened(FlattenedPair((9, 32, 4), (9, 32))) is None
+    assert ScrambledAxes().from_flattened(FlattenedPair((9, 9, 4), (9, 9))) is None

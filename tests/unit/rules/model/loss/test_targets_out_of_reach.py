@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, SignedTargets
+from diagnostics.facts.loss import AlignedTargets, LogRates, ShareTargets, SignedTargets
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.model.loss.targets_out_of_reach import TargetsOutOfReach
 
 RULE = TargetsOutOfReach()
@@ -188,3 +189,75 @@ class TestSignedTargets:
     def test_silent_on_one_and_minus_one_and_on_ties_among_them(self):
         assert TargetsOutOfReach().from_signed(SignedTargets("margin_ranking_loss", 40, 22, 0)) is None
         assert TargetsOutOfReach().from_signed(SignedTargets("margin_ranking_loss", 40, 12, 8)) is None
+
+
+class TestAlignedTargets:
+    def test_the_blank_among_the_labels(self):
+        finding = RULE.from_aligned(AlignedTargets(20, 0, with_blank=11, too_short=0, frames=12, labels=4))
+        assert finding.severity == "error"
+        assert finding.message == (
+            "The targets of 11 of 20 examples hold the index 0, which ctc_loss takes for the blank between "
+            "labels. When an output is decoded, blanks are taken out: this label can never be answered."
+        )
+
+    def test_fewer_frames_than_labels(self):
+        finding = RULE.from_aligned(AlignedTargets(20, 0, with_blank=0, too_short=20, frames=4, labels=8))
+        assert finding.message == (
+            "20 of 20 examples have fewer frames than their labels need: the shortest has 4, the longest target 8 "
+            "labels. No alignment exists, so their loss is infinite; with zero_infinity=True it is 0, and so is "
+            "its gradient."
+        )
+
+    def test_silent_on_a_few_short_examples(self):
+        assert RULE.from_aligned(AlignedTargets(20, 0, with_blank=0, too_short=3, frames=4, labels=8)) is None
+
+
+class TestLogRates:
+    def test_a_rate_that_is_taken_for_a_logarithm(self):
+        finding = RULE.from_rates(LogRates("softplus", 0.4))
+        assert finding.message == (
+            "The output is made by softplus, as a rate, and poisson_nll_loss takes it for the logarithm of the "
+            "rate (log_input=True). The rate is then at least 1, and the targets have a mean of 0.4: the answers "
+            "go to 0, and stay there."
+        )
+        assert finding.fix == "torch.nn.PoissonNLLLoss(log_input=False)"
+
+    def test_an_exponential_of_an_exponential(self):
+        assert "The exponential is taken twice" in RULE.from_rates(LogRates("exp", 7.0)).message
+
+    @pytest.mark.parametrize("rates", [LogRates("linear", 0.4), LogRates(None, 0.4), LogRates("softplus", 6.0)])
+    def test_silent_on_logarithms_and_on_rates_within_reach(self, rates):
+        assert RULE.from_rates(rates) is None
+
+
+class TestShareTargets:
+    def test_classes_on_another_axis_than_the_second(self):
+        finding = RULE.from_shares(ShareTargets((32, 10, 5), 0.1, 1.0, several=0.3, symmetric=False))
+        assert finding.severity == "error"
+        assert finding.message == (
+            "Scores and targets have the shape (32, 10, 5), and the targets add up to 1 over the last axis, as "
+            "over 5 classes. cross_entropy takes its softmax over the second axis, of 10: it compares places with "
+            "each other, not classes."
+        )
+
+    def test_several_labels_an_example(self):
+        finding = RULE.from_shares(ShareTargets((50, 6), 0.1, 0.1, several=0.88, symmetric=False))
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The targets of 88% of the examples hold several ones: several labels of 6. cross_entropy compares "
+            "the outputs of an example with each other and has its minimum where they share a probability of 1, "
+            "so no output says whether its own label is there."
+        )
+
+    @pytest.mark.parametrize(
+        "targets",
+        [
+            ShareTargets((32, 5, 10), 1.0, 0.1, several=0.0, symmetric=False),
+            ShareTargets((64, 10), 1.0, 1.0, several=0.0, symmetric=False),
+            ShareTargets((64, 64), 0.2, 0.2, several=0.8, symmetric=True),
+            ShareTargets((64, 3000), 0.0, 0.0, several=1.0, symmetric=False),
+        ],
+        ids=["over the second axis", "soft labels", "pairs of a batch", "items of a recommender"],
+    )
+    def test_silent(self, targets):
+        assert RULE.from_shares(targets) is None
