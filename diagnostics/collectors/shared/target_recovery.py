@@ -143,3 +143,22 @@ def recovered(output: Array, gradient: Array, of_classes: bool = True) -> dict[s
             if one is not None and np.isfinite(one.loss):
                 found[name] = one
     return found
+
+
+def recovered_classes(output: Array, gradient: Array) -> dict[str, Recovered]:
+    """Return, by name, what each formula of classes makes of a pass with several answers an example.
+
+    Places without any gradient are left out, as padding is, or the nodes of a graph that are kept for a test.
+
+    Args:
+        output: float64 (n, classes), (n, length, classes) or (n, classes, ...), finite.
+        gradient: of the same shape.
+    """
+    for axis in (-1, 1) if output.ndim > 2 else (1,):
+        scores, of_loss = (np.moveaxis(one, axis, -1).reshape(-1, one.shape[axis]) for one in (output, gradient))
+        counted = of_loss.any(axis=1)
+        found = recovered(scores[counted], of_loss[counted]) if counted.any() else {}
+        of_classes = {name: one for name, one in found.items() if FORMULAS[name].kind == "cross_entropy"}
+        if of_classes:
+            return of_classes
+    return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from diagnostics.text.join import listed
 
 LATE = 0.5  # of the run, whose sampled steps are compared with the constant answer
 SAMPLES = 3  # of those steps
+CHANCE = 2.0  # standard errors of the constant answer's loss, by which sampled batches may be harder
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
 
@@ -86,7 +88,8 @@ class NotLearning(Rule):
     ## Thresholds
     At least 100 steps, a learning rate that has stopped rising, a script that ended by itself, and a model that
     is not trained in turn with another. The losses of the last third, and those of the sampled steps of the second
-    half, must be at least 97% of the constant answer's. A warning needs proof that there is something to learn: a
+    half, must be at least 97% of the constant answer's; the former may be lower by two standard errors of what the
+    sampled batches give. A warning needs proof that there is something to learn: a
     fit to half of the sampled rows has at most 70% of the constant answer's error on the other half (of classes,
     also less by five standard errors). Otherwise it is a note, as is a loss that was still falling. The numbers
     are ours.
@@ -128,7 +131,10 @@ class NotLearning(Rule):
             raise NotApplicable(f"needs {SAMPLES} sampled steps and finite losses in the second half of the run")
         constant, ended = float(targets.constant_losses[late].mean()), float(last.mean())
         overall = float(targets.constant_losses.mean())
-        if constant <= 0 or targets.losses[late].mean() < NO_BETTER * constant or ended < NO_BETTER * overall:
+        sampling = CHANCE * float(targets.constant_losses.std()) / math.sqrt(len(targets.steps))
+        if constant <= 0 or targets.losses[late].mean() < NO_BETTER * constant:
+            return None  # of the same batches
+        if ended < NO_BETTER * overall - sampling:
             return None
         before = last_third(losses, steps.total_steps, further=1)
         falling = bool(before.size) and float(before.mean()) - ended > FALLING * overall

@@ -1,5 +1,7 @@
 """The targets of a loop are read off the gradient of the output, however the loss was written."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -29,9 +31,9 @@ LOSSES = {
 }
 
 
-def watched(loss_of, outputs, steps=120, rate=0.0):
+def watched(loss_of, outputs, steps=120, rate=0.0, end=None):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, outputs))
+    model = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, outputs), end or nn.Identity())
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     with diagnostics.watch(model, optimizer) as watch:
         for _ in range(steps):
@@ -51,6 +53,34 @@ def test_a_plain_loss_is_recognised(name):
     expected = NUMBERS.var(unbiased=False).item() if kind == "mean_squared_error" else 0.6863
     assert targets.constant_losses.mean() == pytest.approx(expected, abs=2e-3)
     assert targets.fit.error < 0.4 * targets.fit.constant_error
+
+
+TAGS = torch.randint(0, 3, (256, 4), generator=torch.Generator().manual_seed(1))
+PADDED = TAGS.masked_fill(TAGS == 2, -100)
+
+
+@pytest.mark.parametrize(
+    ("loss_of", "counted"),
+    [
+        (lambda out: nn.functional.cross_entropy(out.flatten(0, 1), TAGS.flatten()), TAGS.flatten()),
+        (lambda out: nn.functional.cross_entropy(out.transpose(1, 2), TAGS), TAGS.flatten()),
+        (lambda out: nn.functional.cross_entropy(out.flatten(0, 1), PADDED.flatten()), PADDED[PADDED >= 0]),
+    ],
+    ids=["flattened", "classes second", "padded"],
+)
+def test_classes_of_each_place_of_a_sequence_are_recognised(loss_of, counted):
+    targets = watched(loss_of, 12, end=nn.Unflatten(1, (4, 3)))
+    shares = torch.bincount(counted).double() / len(counted)
+    assert (targets.kind, targets.outputs, targets.fit) == ("cross_entropy", 3, None)
+    assert targets.constant_losses[0] == pytest.approx(-torch.special.xlogy(shares, shares).sum().item(), abs=1e-3)
+
+
+def test_rows_that_are_kept_for_a_test_do_not_hide_the_targets_of_others():
+    trained = torch.arange(256) % 3 > 0
+    targets = watched(lambda out: nn.functional.cross_entropy(out[trained], CLASSES[trained]), 2)
+    share = CLASSES[trained].float().mean().item()
+    entropy = -(share * math.log(share) + (1 - share) * math.log(1 - share))
+    assert targets.constant_losses[0] == pytest.approx(entropy, abs=1e-3)
 
 
 @pytest.mark.parametrize(

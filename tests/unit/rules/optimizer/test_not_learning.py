@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,11 @@ class TestFires:
 
     def test_as_a_note_where_inputs_are_not_known(self):
         assert course(fit=None).severity == "note"
+
+    def test_although_the_sampled_batches_were_harder_than_the_others(self):
+        harder = targets(np.full(200, 1.06), constant=1.05)
+        spread = replace(harder, constant_losses=np.tile([0.95, 1.15], 5), losses=np.tile([0.96, 1.16], 5))
+        assert judge(RULE.from_course, history(np.full(200, 0.99), rates=0.01, update=1e-3), spread, VERDICTS)
 
     def test_as_a_note_while_the_loss_still_falls(self):
         finding = course(np.linspace(3, 1.1, 200))

@@ -20,7 +20,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
-from diagnostics.collectors.shared.target_recovery import FORMULAS, recovered
+from diagnostics.collectors.shared.target_recovery import FORMULAS, Recovered, recovered, recovered_classes
 from diagnostics.collectors.shared.target_rows import blank_rows, copied_target, only_target
 from diagnostics.facts.course import DrawnRows, RepeatedRows, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
@@ -93,17 +93,19 @@ class _Seen:
         return len(self.output)
 
     def readings(self) -> dict[str, _Moments]:
-        output = self.output.reshape(len(self.output), -1).astype(np.float64)
-        gradient = self.gradient.reshape(output.shape).astype(np.float64)
-        return {
-            name: _Moments(
-                found.loss,
-                found.targets.mean(axis=0),
-                float(np.square(found.targets).mean()),
-                found.targets[self.chosen][:ROWS],
-            )
-            for name, found in recovered(output, gradient, self.of_classes).items()
-        }
+        """Return what each formula makes of the pass; rows of targets only where each belongs to one of inputs."""
+        output, gradient = self.output.astype(np.float64), self.gradient.astype(np.float64)
+        flat = output.reshape(len(output), -1)
+        by_row = recovered(flat, gradient.reshape(flat.shape), self.of_classes)
+        found = {name: _moments(one, self.chosen) for name, one in by_row.items()}
+        if output.ndim > 2 or (self.of_classes and not gradient.any(axis=1).all()):
+            found |= {name: _moments(one) for name, one in recovered_classes(output, gradient).items()}
+        return found
+
+
+def _moments(found: Recovered, chosen: slice = slice(0)) -> _Moments:
+    targets = found.targets
+    return _Moments(found.loss, targets.mean(axis=0), float(np.square(targets).mean()), targets[chosen][:ROWS])
 
 
 class Targets:
