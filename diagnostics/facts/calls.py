@@ -114,6 +114,21 @@ class StepOrderFacts:
 
 
 @dataclass(frozen=True)
+class RemadeOptimizer:
+    """An optimizer that is made anew for each step of one model, and keeps a state.
+
+    Attributes:
+        name: its class.
+        times: steps in a row, each by another one of that kind.
+    """
+
+    described: ClassVar[str] = "optimizers that made one step each"
+
+    name: str
+    times: int
+
+
+@dataclass(frozen=True)
 class RestoredWeights:
     """Weights that were taken from the trained model by reference, changed with it, and were used later.
 

@@ -327,7 +327,8 @@ class OptimizerFacts:
         default_rate: the learning rate that this class has when none is given; None if it has none.
         frozen: number of this model's parameters that it holds and that require no gradient.
         unfrozen: how many of `missing` were frozen at the start, and have been given gradients since.
-        full_rate: the largest rate that a schedule is attached to, as before any factor of it; None without one.
+        full_rate: the largest rate of the schedule, as the peak of a cycle, or before any factor of it; None
+        without one.
     """
 
     described: ClassVar[str] = "the optimizer"

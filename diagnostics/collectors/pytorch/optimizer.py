@@ -45,7 +45,7 @@ def optimizer_facts(optimizer: Any, model: nn.Module) -> OptimizerFacts:
         foreign=len(held - set(own)),
         default_rate=_default_rate(type(optimizer)),
         frozen=sum(key in held for key in own if key not in trainable),
-        full_rate=full_rate(optimizer) if any("initial_lr" in group for group in optimizer.param_groups) else None,
+        full_rate=_scheduled_rate(optimizer),
     )
 
 
@@ -97,6 +97,15 @@ def full_rate(optimizer: Any) -> float | None:
     """Return the largest learning rate of the groups; where a schedule is attached, the one it starts from."""
     rates = [float(group.get("initial_lr", group.get("lr", 0.0))) for group in optimizer.param_groups]
     return max(rates, default=0.0) or None
+
+
+def _scheduled_rate(optimizer: Any) -> float | None:
+    """Return the rate that a schedule leads up to, or starts from; None without one."""
+    groups = optimizer.param_groups
+    peaks = [float(group["max_lr"]) for group in groups if isinstance(group.get("max_lr"), int | float)]
+    if peaks:
+        return max(peaks)  # of OneCycleLR, whose first rate is a fraction of it
+    return full_rate(optimizer) if any("initial_lr" in group for group in groups) else None
 
 
 def warms_up(optimizer: Any) -> bool | None:

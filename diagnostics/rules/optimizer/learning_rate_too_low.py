@@ -16,6 +16,8 @@ from diagnostics.rules.shared.learnable import is_learnable
 
 STEPS = 100  # of a watched run
 REACHED = 0.5  # of the full rate, at the end of a run that was over before its warm-up
+STARTED = 0.1  # of the full rate, at the end of a run whose schedule counts batches and is stepped once an epoch
+TREAD = 5  # steps at one rate, at least, before the schedule is stepped again
 WARM_UP_STEPS = 50  # of a run that is judged though its rate still rises: fewer are a test of the script
 
 
@@ -57,6 +59,10 @@ class LearningRateTooLow(Rule):
     A run of at least 50 steps whose rate never fell and still rose at its end, by 5% or more in its last third, is
     reported if it got to half of the schedule's full rate at most, ended no better than a constant answer, within
     3%, and even steps as large as its largest could together move the weights by less than 10% of their norm.
+
+    Such a run is also reported, whatever its loss, if its rate rose only now and then, two times or more and with
+    at least 5 steps in between, and ended at a tenth of the full rate at most: the schedule counts batches, and is
+    stepped once an epoch.
 
     The same two limits apply to a watched run, after 100 steps, if its rate has stopped rising. Even the largest
     update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 raises no alarm. So
@@ -193,6 +199,41 @@ class LearningRateTooLow(Rule):
                 "moved": moved,
                 "ended": ended,
                 "constant_loss": constant,
+            },
+        )
+
+    @check
+    def from_staircase(
+        self, steps: StepHistory, verdicts: Verdicts, optimizer: OptimizerFacts | None = None
+    ) -> Finding | None:
+        """Look for a schedule that counts batches, and is stepped so seldom that the run ends in its warm-up."""
+        if steps.total_steps < WARM_UP_STEPS or not verdicts.complete:
+            raise NotApplicable(f"needs a whole run of {WARM_UP_STEPS} steps")
+        full = None if optimizer is None else optimizer.full_rate
+        if full is None:
+            raise NotApplicable("needs a schedule whose full rate is known")
+        rates = update_size.top_rates(steps)
+        rises = steps.steps[1:][np.diff(rates) > 0]
+        if len(rises) < 2 or (np.diff(rates) < 0).any() or np.diff(rises).min() < TREAD:
+            return None
+        if rates[-1] > STARTED * full:
+            return None
+        tread = int(np.median(np.diff(rises)))
+        return self.found(
+            f"The schedule was stepped once in {tread:,} steps, and the run was over at the beginning of its "
+            f"warm-up: in {steps.total_steps:,} steps the learning rate rose from {rates[0]:.3g} to "
+            f"{rates[-1]:.3g}, {rates[-1] / full:.1%} of its full {full:.3g}. Its lengths are given in batches, "
+            "and it is stepped once an epoch.",
+            fix=(
+                "scheduler.step() after each optimizer.step(), inside of the loop over the batches",
+                "give the schedule its lengths in epochs: OneCycleLR(optimizer, max_lr=..., total_steps=epochs)",
+            ),
+            evidence={
+                "first_rate": float(rates[0]),
+                "last_rate": float(rates[-1]),
+                "full_rate": full,
+                "steps": steps.total_steps,
+                "steps_at_one_rate": tread,
             },
         )
 

@@ -26,13 +26,13 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
-from diagnostics.facts.calls import RestoreFacts
+from diagnostics.facts.calls import RemadeOptimizer, RestoreFacts
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline, evaluation_facts
 from .joined_modules import joined
-from .optimizers import ScriptOptimizers, held_by
+from .optimizers import RemadeOptimizers, ScriptOptimizers, held_by
 
 MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
@@ -74,7 +74,9 @@ class LoopFinder(Generic[W]):
         fault: Callable[[Exception], None],
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
         over: Callable[[W], None] = lambda watching: None,
-        compare: Callable[[W, tuple[Fact | RestoreFacts, ...]], None] = lambda watching, facts: None,
+        compare: Callable[[W, tuple[Fact | RestoreFacts | RemadeOptimizer, ...]], None] = lambda watching, facts: (
+            None
+        ),
         in_turn: Callable[[W], None] = lambda watching: None,
     ):
         """Start observing, until `close`.
@@ -92,7 +94,8 @@ class LoopFinder(Generic[W]):
         """
         self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
         self._in_turn = in_turn
-        self._stepped: IdentityMap[W, None] = IdentityMap()
+        self._stepped: IdentityMap[W, int] = IdentityMap()
+        self._remade = RemadeOptimizers()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self.on_call: Callable[[nn.Module], object] | None = None
@@ -163,6 +166,8 @@ class LoopFinder(Generic[W]):
         ]
         self._patches.before(Optimizer, "__init__", partial(self._safely, self._made))
         self._patches.before(torch.autograd, "backward", partial(self._safely, self._backward))
+        for kind in (nn.Module, Optimizer):
+            self._patches.before(kind, "load_state_dict", partial(self._safely, self._remade.restored))
         self._patches.after(torch.amp.GradScaler, "scale", partial(self._safely, self._scaled))
         self._patches.after(DataLoader, "__iter__", partial(self._safely, self._first.loaders.begins))
         self._patches.after(_BaseDataLoaderIter, "__next__", partial(self._safely, self._first.loaders.gives))
@@ -286,11 +291,14 @@ class LoopFinder(Generic[W]):
                     self._in_turn(self.watches[-1])
                 self.watches.remove(watched)
                 self.watches.append(watched)
-            if watched not in self._stepped:
-                self._stepped[watched] = None
+            self._stepped[watched] = self._stepped.get(watched, 0) + 1
+            self._remade.stepped(watched, optimizer, self._stepped[watched])
 
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> None:
         called = [model] if called is None else called
+        before = self._watched_by.get(model)
+        if before is not None and (fact := self._remade.again(model, before)) is not None:
+            self._compare(before, (fact,))
         self._watched.update((module, None) for module in called)
         watched = self._watch(model, optimizers)
         self.watches.append(watched)
@@ -327,7 +335,7 @@ class LoopFinder(Generic[W]):
         if watched not in self._watch_of.values():
             self._end(watched)
             for reference in modules:
-                if (module := reference()) is not None:
+                if (module := reference()) is not None and not self._remade.is_known(module):
                     self._watched.pop(module, None)
 
     def _end(self, watched: W) -> None:

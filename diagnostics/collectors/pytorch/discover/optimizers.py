@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from typing import Any
 
-from torch import nn
-from torch.optim import Optimizer
+from torch import Tensor, nn
+from torch.optim import LBFGS, Optimizer
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.facts.calls import RemadeOptimizer
+
+REMADE = 20  # steps in a row, each by another optimizer: no test, and no phase of a training
 
 
 class ScriptOptimizers:
@@ -45,6 +51,51 @@ class ScriptOptimizers:
             and any(parameter.grad is not None for parameter in trainable)
             and {(p.shape, p.dtype) for group in optimizer.param_groups for p in group["params"]} == kinds
         )
+
+
+class RemadeOptimizers:
+    """Counts optimizers that made one step of a model each, and had kept something of it for the next."""
+
+    def __init__(self) -> None:
+        self._forgetful: IdentityMap[Any, str] = IdentityMap()  # by what watched it: the optimizer's class
+        self._times: IdentityMap[nn.Module, int] = IdentityMap()
+
+    def stepped(self, watching: Any, optimizer: Optimizer, steps: int) -> None:
+        """Record a step of a loop, the first of which counts from 1."""
+        if steps == 1 and _keeps_state(optimizer):
+            self._forgetful[watching] = type(optimizer).__name__
+        elif steps == 2:
+            self._forgetful.pop(watching, None)
+
+    def again(self, model: nn.Module, before: Any) -> RemadeOptimizer | None:
+        """Record a new loop of a model.
+
+        Args:
+            model: that it trains.
+            before: what watched its loop before.
+
+        Returns:
+            What was counted, once it is enough.
+        """
+        name = self._forgetful.pop(before, None)
+        self._times[model] = 0 if name is None else self._times.get(model, 0) + 1
+        return RemadeOptimizer(name, REMADE) if name is not None and self._times[model] == REMADE else None
+
+    def is_known(self, model: nn.Module) -> bool:
+        """Whether it was counted for a model, so that further loops of it tell no more."""
+        return self._times.get(model, 0) >= REMADE
+
+    def restored(self, *_arguments: Any, **_options: Any) -> None:
+        """Begin anew: the script loads weights, or the state of an optimizer."""
+        self._times.clear()
+        self._forgetful.clear()
+
+
+def _keeps_state(optimizer: Optimizer) -> bool:
+    """Whether a step left tensors for the next; LBFGS makes many steps in one call."""
+    return not isinstance(optimizer, LBFGS) and any(
+        isinstance(value, Tensor) for state in optimizer.state.values() for value in state.values()
+    )
 
 
 def held_by(optimizer: Optimizer) -> set[int]:

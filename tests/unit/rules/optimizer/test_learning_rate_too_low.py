@@ -213,3 +213,38 @@ class TestWhileTraining:
     def test_is_not_applicable_to_a_short_run(self):
         with pytest.raises(NotApplicable, match="needs 100 steps"):
             judge(RULE.from_history, history([0.7] * 99, update=1e-7))
+
+
+def climbing(rates, full=0.1, complete=True):
+    adam = OptimizerFacts("SGD", (0.004,), {}, 4, 0, full_rate=full)
+    verdicts = Verdicts(frozenset(), frozenset(), complete)
+    return judge(RULE.from_staircase, history(np.ones(len(rates)), rates=rates), verdicts, adam)
+
+
+class TestFiresOnAScheduleOfBatchesThatIsSteppedOnceAnEpoch:
+    def test_whatever_the_loss(self):
+        finding = climbing(np.repeat(np.linspace(0.004, 0.0047, 8), 60))
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The schedule was stepped once in 60 steps, and the run was over at the beginning of its warm-up: in "
+            "480 steps the learning rate rose from 0.004 to 0.0047, 4.7% of its full 0.1. Its lengths are given "
+            "in batches, and it is stepped once an epoch."
+        )
+        assert finding.fix.startswith("scheduler.step() after each optimizer.step()")
+
+    @pytest.mark.parametrize(
+        "rates",
+        [
+            np.linspace(0.004, 0.0047, 480),
+            np.repeat(np.linspace(0.01, 0.08, 8), 60),
+            np.repeat([0.004, 0.008, 0.004, 0.002], 60),
+            np.repeat([0.001, 0.002], 60),
+        ],
+        ids=["stepped after each batch", "nearly there", "rises and falls", "changed by hand once"],
+    )
+    def test_but_not_on_another_schedule(self, rates):
+        assert climbing(rates) is None
+
+    def test_nor_on_a_run_that_was_cut_off(self):
+        with pytest.raises(NotApplicable):
+            climbing(np.repeat(np.linspace(0.004, 0.0047, 8), 60), complete=False)
