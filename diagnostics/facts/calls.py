@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import ClassVar
+
+import numpy as np
 
 from .pipeline import Array
 from .where import Where
@@ -25,6 +28,8 @@ class ClipFacts:
             were no gradients.
         cleared: whether the useless calls found no gradients, as before the backward pass.
         where: the line of the first useless call; None if it is not known.
+        cut_to: the limit of the latest call of ``clip_grad_norm_`` in time; NaN if there was none.
+        cut_from: float64 (k,), norms that such calls found, the latest ones.
     """
 
     described: ClassVar[str] = "calls that clip the gradients"
@@ -36,6 +41,8 @@ class ClipFacts:
     norms: Array
     cleared: bool
     where: Where | None = None
+    cut_to: float = math.nan
+    cut_from: Array = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)

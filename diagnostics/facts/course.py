@@ -69,6 +69,23 @@ class CopiedTarget:
 
 
 @dataclass(frozen=True)
+class Sentinel:
+    """A number that stands for a missing one in a column of inputs, far from all others.
+
+    Attributes:
+        column: its place in the row, counted from 0.
+        value: as the model gets it.
+        share: of the rows.
+        apart: how far it is from the mean of the others, in their standard deviations.
+    """
+
+    column: int
+    value: float
+    share: float
+    apart: float
+
+
+@dataclass(frozen=True)
 class TargetHistory:
     """The targets of m sampled steps, and what one constant answer would have cost on them.
 
@@ -87,6 +104,8 @@ class TargetHistory:
             None otherwise.
         blank: the blank rows among the inputs; None if there are none, or the inputs are not known.
         copied: the number in the inputs that tells the target; None if there is none, or several.
+        rows_standardised: whether each row of inputs has a mean of 0 and a standard deviation of 1 by itself.
+        sentinel: a number in the inputs that stands for missing ones; None if there is none.
     """
 
     described: ClassVar[str] = "the targets of the sampled steps"
@@ -101,6 +120,8 @@ class TargetHistory:
     only_target: float | None = None
     blank: BlankRows | None = None
     copied: CopiedTarget | None = None
+    rows_standardised: bool = False
+    sentinel: Sentinel | None = None
 
 
 @dataclass(frozen=True)

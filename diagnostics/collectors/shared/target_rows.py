@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts.course import BlankRows, CopiedTarget
+from diagnostics.facts.course import BlankRows, CopiedTarget, Sentinel
 from diagnostics.facts.pipeline import Array, LossKind
 
 WIDE = 16  # numbers in a row that may be blank; fewer may well be equal
@@ -12,6 +12,11 @@ ROWS = 100  # from which one number tells the target without exception
 OTHERS = 2  # further numbers in a row that vary from row to row: data whose rows are nothing but a code has none
 VARIED = 20  # different values of such a number, and of a target that is no class
 RARE = 0.05  # of the rows: a class with fewer may be told by chance
+COLUMNS = 3, 64  # of a table: two numbers have nothing but a sign left, and more may be a signal, or a picture
+FLAT = 1e-3  # how far the mean of a standardised row may be from 0, and its standard deviation from 1
+SEVERAL = 3  # rows with the number that stands for a missing one: fewer are outliers
+OFTEN = 0.005, 0.5  # of the rows that have a number in place of a missing one
+FAR = 100.0  # standard deviations of the other numbers; then these are next to equal for the model
 EXACT = 1e-5  # of the spread of the targets: what rounding leaves; the value before it is further off
 
 
@@ -81,3 +86,35 @@ def _coded(inputs: Array, labels: Array, distinct: Array) -> CopiedTarget | None
     if len(found) != 1:
         return None
     return CopiedTarget(found[0], inputs.shape[1], len(inputs), len(classes), False)
+
+
+def are_standardised(inputs: Array) -> bool:
+    """Whether each row (n, features) has a mean of 0 and a standard deviation of 1, and the columns have not."""
+    columns = inputs.shape[1]
+    if len(inputs) < ROWS or not COLUMNS[0] <= columns <= COLUMNS[1]:
+        return False
+    if np.abs(inputs.mean(axis=1)).max() > FLAT:
+        return False
+    spread = inputs.std(axis=1) * np.array([[1.0], [np.sqrt(columns / (columns - 1))]])
+    return bool((np.abs(spread - 1).max(axis=1) <= FLAT).any())
+
+
+def sentinel(inputs: Array) -> Sentinel | None:
+    """Find a column in which a part of the rows has one number, far from all others, which differ.
+
+    Args:
+        inputs: float (n, features).
+    """
+    if len(inputs) < ROWS or inputs.shape[1] > COLUMNS[1]:
+        return None
+    for place, column in enumerate(inputs.T.astype(np.float64)):
+        for value in (column.min(), column.max()):
+            others = column[column != value]
+            share = 1 - len(others) / len(column)
+            again = len(column) - len(others) >= SEVERAL
+            if not again or not OFTEN[0] <= share <= OFTEN[1] or len(np.unique(others)) < VARIED:
+                continue
+            apart = abs(value - others.mean()) / others.std()
+            if apart >= FAR:
+                return Sentinel(place, float(value), share, float(apart))
+    return None

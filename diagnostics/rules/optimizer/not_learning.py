@@ -9,6 +9,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
 from diagnostics.rules.shared.learnable import is_learnable
@@ -24,6 +25,8 @@ SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate i
 
 FAR = 2.0  # of the constant answer's squared error: the output has not even come to the mean of its targets
 STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics, with Keras' momentum of 0.99, are right
+
+CUT_DOWN = 100.0  # times the limit of a clipping: 1 is usual, for gradients of a norm of 0.1 to 10
 
 CUT, EARLY = 1e-3, 0.5  # a rate of less than this share of the highest, before this share of the run
 
@@ -91,8 +94,9 @@ class NotLearning(Rule):
     half, must be at least 97% of the constant answer's; the former may be lower by two standard errors of what the
     sampled batches give. A warning needs proof that there is something to learn: a
     fit to half of the sampled rows has at most 70% of the constant answer's error on the other half (of classes,
-    also less by five standard errors). Otherwise it is a note, as is a loss that was still falling. The numbers
-    are ours.
+    also less by five standard errors). Otherwise it is a note, as is a loss that was still falling, unless the
+    inputs show what they have lost: each row of 3 to 64 columns was standardised by itself, or a number for
+    missing ones is 100 standard deviations from all others. The numbers are ours.
 
     ## Known problems
     Labels of pure noise, as in a control experiment, end here rightly and get the note. What only a deep model can
@@ -115,6 +119,7 @@ class NotLearning(Rule):
         targets: TargetHistory,
         verdicts: Verdicts,
         updates: UpdateHistory | None = None,
+        clips: ClipFacts | None = None,
     ) -> Finding | None:
         """Compare the end of the run with the constant answer."""
         if steps.total_steps < STEPS:
@@ -143,13 +148,15 @@ class NotLearning(Rule):
             size = None  # large first, then small: the rate is not too low
         cut = _cut(steps)
         experiments = _experiments(size if cut is None else None, falling, targets.fit)
+        seen, repair = _lost(targets) if not is_learnable(targets.fit) else _clipped(clips, size)
+        learnable = is_learnable(targets.fit) or bool(seen)
         return self.found(
             f"The run ended no better than a constant prediction, which would score {overall:.4g} "
             f"({targets.examples:,} sampled targets): over the last third of its steps the {_NAMES[targets.kind]} "
             f"is {ended:.4g}. {_evidence(targets.fit, falling)} "
-            f"{_differential(verdicts, cut)}",
-            fix=experiments if cut is None else (_PATIENCE, *experiments),
-            severity=None if is_learnable(targets.fit) and not falling else "note",
+            f"{seen}{_differential(verdicts, cut)}",
+            fix=(*repair, *experiments) if cut is None else (_PATIENCE, *experiments),
+            severity=None if learnable and not falling else "note",
             evidence={
                 "ended": ended,
                 "constant_loss": overall,
@@ -228,6 +235,38 @@ _NAMES: Final = {
     "mean_squared_error": "mean squared error",
     "mean_absolute_error": "mean absolute error",
 }
+
+
+def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
+    """Say what the inputs have lost, as far as they show it, and how to keep it."""
+    if targets.rows_standardised:
+        return (
+            "Each row of the inputs has a mean of 0 and a standard deviation of 1: rows were standardised, each "
+            "by itself, and have lost their level and their scale. ",
+            ("standardise columns: (x - x.mean(axis=0)) / x.std(axis=0), of the training rows",),
+        )
+    if (one := targets.sentinel) is not None:
+        return (
+            f"In column {one.column} of the inputs {one.share:.1%} of the rows have the number {one.value:.4g}, "
+            f"{one.apart:,.0f} standard deviations from all others, as one that stands for a missing number. "
+            "Beside it the others are next to equal. ",
+            ("put the column's median in its place, or leave out these rows, before the columns are scaled",),
+        )
+    return "", ()
+
+
+def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[str, ...]]:
+    """Say how much of each gradient was cut away, where the steps are small."""
+    if clips is None or not clips.cut_from.size or size is None or size >= SMALL:
+        return "", ()
+    found = float(np.median(clips.cut_from))
+    if not found >= CUT_DOWN * clips.cut_to:
+        return "", ()
+    return (
+        f"clip_grad_norm_ cuts each gradient to a norm of {clips.cut_to:.3g}, from {found:.3g} (the median): "
+        f"the steps are 1/{found / clips.cut_to:,.0f} of what they would be. ",
+        (f"clip_grad_norm_(parameters, {10 ** math.ceil(math.log10(found)):g})  # for outliers only",),
+    )
 
 
 def _evidence(fit: SimpleFit | None, falling: bool) -> str:

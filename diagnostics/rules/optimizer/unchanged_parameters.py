@@ -91,6 +91,9 @@ class UnchangedParameters(Rule):
         shown = gradients is not None or model is None or model.library != "keras"
         got_gradient = gradients is not None and bool((gradients.norms > 0).any()) if shown else None
         why, fix = _why(optimizer, zero_rate, got_gradient)
+        if got_gradient is False and not zero_rate and _is_zero(gradients, order):
+            flat = losses is not None and not losses.values.any()
+            why, fix = ZERO.format(also=" It is 0 in every step." if flat else ""), OF_ZERO
         return self.found(
             f"The weights were compared before and after {len(ratios)} of the {steps.total_steps:,} steps, and "
             f"not a single number changed. {why}",
@@ -128,6 +131,23 @@ class UnchangedParameters(Rule):
             },
             evidence={"passes": passes, "steps": 0},
         )
+
+
+ZERO = (
+    "The parameters get a gradient, and it is exactly 0 in all of these steps: the loss stays the same, whichever "
+    "way a weight is moved.{also}"
+)
+OF_ZERO = (
+    "let one of two factors start at random: a product of two matrices of zeros passes no gradient to either",
+    "look for units that are all dead, and for a loss that is 0 or constant whatever the answer",
+)
+
+
+def _is_zero(gradients: GradientHistory | None, order: StepOrderFacts | None) -> bool:
+    """Whether the backward passes gave gradients of 0, which no call of `zero_grad` had cleared."""
+    if gradients is None or gradients.reached is None or not gradients.reached.any():
+        return False
+    return order is None or not (order.cleared or order.without_backward)
 
 
 def _moved_between(norms: Array) -> bool:

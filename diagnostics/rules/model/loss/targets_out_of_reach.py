@@ -93,6 +93,7 @@ class TargetsOutOfReach(Rule):
         "initial-loss-off",
         "loss-out-of-range",
         "saturated-activations",
+        "unchanged-parameters",
         "unscaled-inputs",
         "vanishing-gradients",
         *NO_LEARNING,

@@ -54,6 +54,11 @@ def clips(model, limit=0.1):
 
 
 class TestClips:
+    def test_in_time_are_kept_with_the_norms_that_they_found(self):
+        facts = watched(before_step=clips)[ClipFacts]
+        assert (facts.in_time, facts.useless, facts.cut_to, len(facts.cut_from)) == (6, 0, 0.1, 6)
+        assert (facts.cut_from > 0.1).all()
+
     @pytest.mark.parametrize("clip", [clips, lambda model: clip_grad_norm_(list(model.parameters()), 0.1)])
     def test_after_the_step_are_useless(self, clip):
         facts = watched(after_step=clip)[ClipFacts]

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.shared.target_rows import blank_rows, copied_target, only_target
+from diagnostics.collectors.shared.target_rows import (
+    are_standardised,
+    blank_rows,
+    copied_target,
+    only_target,
+    sentinel,
+)
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(200, 20))
@@ -72,3 +78,36 @@ class TestCopiedTarget:
         rows = with_column(4, code)
         rows[:, 5] = -code
         assert copied_target(rows, CLASSES, "cross_entropy") is None
+
+
+class TestRowsStandardised:
+    @pytest.mark.parametrize("ddof", [0, 1])
+    def test_each_by_itself(self, ddof):
+        rows = ROWS * 3 + RNG.normal(size=(200, 1))
+        assert are_standardised((rows - rows.mean(1, keepdims=True)) / rows.std(1, ddof=ddof, keepdims=True))
+
+    def test_not_by_their_columns(self):
+        assert not are_standardised((ROWS - ROWS.mean(0)) / ROWS.std(0))
+
+    def test_not_of_a_long_signal(self):
+        signal = RNG.normal(size=(200, 128))
+        assert not are_standardised((signal - signal.mean(1, keepdims=True)) / signal.std(1, keepdims=True))
+
+
+class TestSentinel:
+    def test_is_far_from_all_others_also_once_scaled(self):
+        column = np.where(np.arange(200) % 20 == 3, -9999, RNG.normal(size=200))
+        found = sentinel(with_column(4, (column - column.mean()) / column.std()))
+        assert (found.column, found.share, found.apart > 5000) == (4, pytest.approx(0.05), True)
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            RNG.integers(2, size=200) * 50.0,
+            np.where(RNG.random(200) < 0.4, 0.0, RNG.gamma(5, 10, 200)),
+            np.where(np.arange(200) == 3, 1e6, RNG.normal(size=200)),
+        ],
+        ids=["a flag", "many zeros", "a single outlier"],
+    )
+    def test_is_not_in_a_column_of_another_kind(self, column):
+        assert sentinel(with_column(4, column)) is None

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -5,7 +6,8 @@ import pytest
 
 from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.calls import ClipFacts
+from diagnostics.facts.course import FinalAnswers, OutputScore, Sentinel, SimpleFit, TargetHistory, Verdicts
 from diagnostics.rules.optimizer.not_learning import NotLearning
 from diagnostics.rules.shared.learnable import is_learnable
 from tests.support.courses import history, judge
@@ -26,6 +28,12 @@ def course(losses=STUCK, verdicts=VERDICTS, rates=0.01, update=1e-3, **of_target
     return judge(
         RULE.from_course, history(losses, rates=rates, update=update), targets(losses, **of_targets), verdicts
     )
+
+
+def cut(from_norm, update):
+    clips = ClipFacts("", math.nan, 200, 0, np.zeros(0), False, None, 1e-3, np.full(32, from_norm))
+    run = history(STUCK, rates=0.01, update=update)
+    return judge(RULE.from_course, run, targets(), VERDICTS, clips)
 
 
 class TestFires:
@@ -50,6 +58,30 @@ class TestFires:
 
     def test_as_a_note_where_inputs_are_not_known(self):
         assert course(fit=None).severity == "note"
+
+    def test_and_says_how_much_of_each_gradient_was_cut_away(self):
+        finding = cut(from_norm=0.8, update=1e-5)
+        assert (
+            "clip_grad_norm_ cuts each gradient to a norm of 0.001, from 0.8 (the median): the steps are 1/800"
+            in (finding.message)
+        )
+        assert finding.fix == "clip_grad_norm_(parameters, 1)  # for outliers only"
+
+    @pytest.mark.parametrize(("from_norm", "update"), [(0.05, 1e-5), (0.8, 1e-3)])
+    def test_and_leaves_out_a_clipping_that_explains_nothing(self, from_norm, update):
+        assert "clip" not in cut(from_norm, update).message
+
+    def test_as_a_warning_where_rows_were_standardised_by_themselves(self):
+        lost = replace(targets(fit=FAILS), rows_standardised=True)
+        finding = judge(RULE.from_course, history(STUCK, rates=0.01, update=1e-3), lost, VERDICTS)
+        assert finding.severity == "warning"
+        assert finding.fix.startswith("standardise columns")
+
+    def test_as_a_warning_where_a_number_stands_for_missing_ones(self):
+        lost = replace(targets(fit=FAILS), sentinel=Sentinel(2, -4.3, 0.05, 9000.0))
+        finding = judge(RULE.from_course, history(STUCK, rates=0.01, update=1e-3), lost, VERDICTS)
+        assert finding.severity == "warning"
+        assert "In column 2 of the inputs 5.0% of the rows have the number -4.3, 9,000 standard" in finding.message
 
     def test_although_the_sampled_batches_were_harder_than_the_others(self):
         harder = targets(np.full(200, 1.06), constant=1.05)

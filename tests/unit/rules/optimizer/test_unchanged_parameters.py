@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.calls import FrozenCalls
+from diagnostics.facts.calls import FrozenCalls, StepOrderFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
 from tests.support.courses import judge, recorded
@@ -62,6 +62,23 @@ class TestFires:
             "call loss.backward() before optimizer.step(), and optimizer.zero_grad() not between the two",
             "look for a detach, .data or no_grad between the weights and the loss",
         )
+
+    def test_on_gradients_of_exactly_zero(self):
+        zero = history(np.zeros((4, 2)), norm=0.0, losses=np.full(60, 1.4))
+        there = dataclasses.replace(zero.gradients, reached=np.array([True, True]))
+        finding = judge(UnchangedParameters().from_history, dataclasses.replace(zero, gradients=there))
+        assert finding.message == SEEN + (
+            "The parameters get a gradient, and it is exactly 0 in all of these steps: the loss stays the same, "
+            "whichever way a weight is moved."
+        )
+        assert finding.fix.startswith("let one of two factors start at random")
+
+    def test_on_gradients_that_were_cleared_before_the_step(self):
+        zero = history(np.zeros((4, 2)), norm=0.0)
+        there = dataclasses.replace(zero.gradients, reached=np.array([True, True]))
+        order = StepOrderFacts(60, 60, 0, 60, 60, moved=False)
+        finding = judge(UnchangedParameters().from_history, dataclasses.replace(zero, gradients=there), order)
+        assert finding.fix.startswith("call loss.backward() before optimizer.step()")
 
     def test_on_gradients_that_keras_does_not_show(self):
         facts = dataclasses.replace(STILL, gradients=None)

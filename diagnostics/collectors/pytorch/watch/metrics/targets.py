@@ -21,7 +21,13 @@ from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import FORMULAS, Recovered, recovered, recovered_classes
-from diagnostics.collectors.shared.target_rows import blank_rows, copied_target, only_target
+from diagnostics.collectors.shared.target_rows import (
+    are_standardised,
+    blank_rows,
+    copied_target,
+    only_target,
+    sentinel,
+)
 from diagnostics.facts.course import DrawnRows, RepeatedRows, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.pipeline import Array
@@ -284,6 +290,8 @@ def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> Ta
         only_target(rows),
         None if inputs is None else blank_rows(inputs, targets.round(TARGET_DIGITS)),
         None if inputs is None else copied_target(inputs, targets, formula.kind),
+        inputs is not None and are_standardised(inputs),
+        None if inputs is None else sentinel(inputs),
     )
 
 

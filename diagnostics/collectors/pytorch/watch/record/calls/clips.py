@@ -17,6 +17,7 @@ from .scaled_clips import ScaledClips
 from .script_line import script_line
 
 NORMS = 256  # of useless calls, remembered
+KEPT = 32  # of the others
 
 
 class _Clip(NamedTuple):
@@ -40,7 +41,10 @@ class Clips:
         self._in_time = self._useless = self._empty = 0
         self._function, self._limit = "", math.nan
         self._norms: deque[float | Tensor] = deque(maxlen=NORMS)
+        self._cut_to = math.nan
+        self._cut: deque[float | Tensor] = deque(maxlen=KEPT)
         self._read: list[float] = []
+        self._cut_from: list[float] = []
         self._where: Where | None = None
 
     def in_time(self, number: int, function: str, limit: float, norm: float | Tensor | None) -> None:
@@ -48,6 +52,9 @@ class Clips:
         if not self._in_time:
             self._scaled.where = script_line()
         self._in_time += 1
+        if norm is not None:
+            self._cut_to = limit
+            self._cut.append(norm)
         self._scaled.clipped(number, function, limit, norm)
 
     def out_of_time(self, function: str, limit: float, norm: float | Tensor | None, empty: bool) -> None:
@@ -89,11 +96,12 @@ class Clips:
 
     def read(self) -> None:
         """Read the norms from the device."""
-        norms = list(self._norms)
+        norms = [*self._norms, *self._cut]
         host = to_host({place: norm for place, norm in enumerate(norms) if isinstance(norm, Tensor)})
-        self._read = [
+        read = [
             float(host[place].mean()) if isinstance(norm, Tensor) else norm for place, norm in enumerate(norms)
         ]
+        self._read, self._cut_from = read[: len(self._norms)], read[len(self._norms) :]
 
     def facts(self) -> ClipFacts | None:
         """Return what was counted, with the norms that were read; None if nothing was clipped."""
@@ -102,7 +110,8 @@ class Clips:
         norms = np.array(self._read)
         cleared = self._empty == self._useless > 0 or (len(norms) > 0 and not norms.any())
         counts = self._in_time, self._useless
-        return ClipFacts(self._function, self._limit, *counts, norms, cleared, self._where)
+        cut = self._cut_to, np.array(self._cut_from)
+        return ClipFacts(self._function, self._limit, *counts, norms, cleared, self._where, *cut)
 
     def scaled(self) -> ScaledClipFacts | None:
         """Return the calls that a loss scaler's step followed; None if there were none."""
