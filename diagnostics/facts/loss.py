@@ -91,6 +91,21 @@ class LogRates:
 
 
 @dataclass(frozen=True)
+class TripletMargin:
+    """The margin of a loss of triplets, by which a negative is to be further away than a positive.
+
+    Attributes:
+        function: its name.
+        margin: which it returns, as a mean, where both are equally far away.
+    """
+
+    described: ClassVar[str] = "a loss of triplets"
+
+    function: str
+    margin: float
+
+
+@dataclass(frozen=True)
 class ShareTargets:
     """Targets of cross entropy that are shares of the classes, shaped as the scores: (n, classes, ...).
 
@@ -127,5 +142,5 @@ class FlattenedPair:
     labels: tuple[int, ...]
 
 
-LossArguments = SignedTargets | AlignedTargets | LogRates | ShareTargets | FlattenedPair
+LossArguments = SignedTargets | AlignedTargets | LogRates | TripletMargin | ShareTargets | FlattenedPair
 """What a call of a loss shows."""

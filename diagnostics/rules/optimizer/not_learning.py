@@ -11,10 +11,11 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.loss import TripletMargin
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import largest_update, update_size, warms_up
-from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, last_third
+from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third
 from diagnostics.text.join import listed
 
 LATE = 0.5  # of the run, whose sampled steps are compared with the constant answer
@@ -25,6 +26,8 @@ SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate i
 
 FAR = 2.0  # of the constant answer's squared error: the output has not even come to the mean of its targets
 STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics, with Keras' momentum of 0.99, are right
+
+NEAR_MARGIN = 0.2  # of the margin, in each step: triplets that still differ scatter more
 
 CUT_DOWN = 100.0  # times the limit of a clipping: 1 is usual, for gradients of a norm of 0.1 to 10
 
@@ -66,6 +69,8 @@ class NotLearning(Rule):
     batches. The targets are recovered from the gradient of the output, and only where the loss that follows is the
     one that the script differentiated. If the run is no better, a linear and a radial fit are made to some of its
     rows: do these learn what the model did not?
+
+    A loss of triplets (`triplet_margin_loss`) is compared with its margin, which it is for equal embeddings.
 
     Where a loss has several outputs, or penalties on the weights, its value does not tell. Then the trained model
     is asked again about training rows, and each output's answers are compared with a constant one.
@@ -203,6 +208,29 @@ class NotLearning(Rule):
                 "target_mean": worst.target_mean,
                 "steps": answers.steps,
             },
+        )
+
+    @check
+    def from_triplets(
+        self, triplets: TripletMargin, steps: StepHistory, losses: LossHistory, verdicts: Verdicts
+    ) -> Finding | None:
+        """Look for a loss of triplets that ends at its margin, as where all embeddings are the same."""
+        check_whole(steps, verdicts)
+        last, margin = last_third(losses, steps.total_steps), triplets.margin
+        if not last.size or not np.abs(last - margin).max() <= NEAR_MARGIN * margin:
+            return None
+        if abs(float(last.mean()) - margin) > (1 - NO_BETTER) * margin:
+            return None
+        return self.found(
+            f"Over the last third of the run {triplets.function} is {last.mean():.4g}, which is its margin, "
+            f"{margin:.4g}: to the model a negative is no further away than a positive. If all embeddings come "
+            "together in one point, the loss is exactly that.",
+            fix=(
+                f"{triplets.function}(anchor, positive, negative): check that the data comes in this order",
+                "begin with random negatives, not with the nearest ones, and at a lower learning rate",
+            ),
+            evidence={"ended": float(last.mean()), "margin": margin, "steps": steps.total_steps},
+            step=steps.total_steps - 1,
         )
 
 

@@ -20,13 +20,15 @@ from diagnostics.facts.loss import (
     LossArguments,
     ShareTargets,
     SignedTargets,
+    TripletMargin,
 )
 from diagnostics.facts.pipeline import Array
 
 SIGNED = ("cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss")
 """Losses whose targets are 1 and -1."""
 
-HEARD = (*SIGNED, "ctc_loss", "poisson_nll_loss")
+TRIPLETS = ("triplet_margin_loss", "triplet_margin_with_distance_loss")
+HEARD = (*SIGNED, *TRIPLETS, "ctc_loss", "poisson_nll_loss")
 """The losses that are read here and are of none of the common kinds."""
 
 _PARAMETERS = {name: tuple(inspect.signature(getattr(F, name)).parameters) for name in HEARD}
@@ -64,6 +66,10 @@ class OtherCall:
             target = _numbers(self.given.get("target"))
             if target is not None and self.given.get("log_input", True) is True:
                 yield LogRates(self.made_by, float(target.mean()))
+        elif self.name in TRIPLETS:
+            margin = self.given.get("margin", 1.0)
+            if isinstance(margin, int | float) and margin > 0 and self.given.get("reduction", "mean") == "mean":
+                yield TripletMargin(self.name, float(margin))
         else:
             target = _numbers(self.given.get("target"))
             if target is not None:

@@ -8,6 +8,7 @@ from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, Sentinel, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.loss import TripletMargin
 from diagnostics.rules.optimizer.not_learning import NotLearning
 from diagnostics.rules.shared.learnable import is_learnable
 from tests.support.courses import history, judge
@@ -185,3 +186,18 @@ class TestFromAnswers:
     def test_needs_enough_steps(self, steps, statistics):
         with pytest.raises(NotApplicable, match="needs"):
             RULE.from_answers(FinalAnswers((score(),), steps, statistics))
+
+
+class TestTriplets:
+    def test_that_end_at_their_margin(self):
+        finding = judge(RULE.from_triplets, TripletMargin("triplet_margin_loss", 1.0), history(STUCK), VERDICTS)
+        assert (finding.severity, finding.evidence["margin"]) == ("warning", 1.0)
+        assert finding.message == (
+            "Over the last third of the run triplet_margin_loss is 1.01, which is its margin, 1: to the model a "
+            "negative is no further away than a positive. If all embeddings come together in one point, the loss "
+            "is exactly that."
+        )
+
+    @pytest.mark.parametrize("losses", [np.linspace(1, 0.4, 200), np.tile([0.7, 1.3], 100)])
+    def test_silent_where_they_come_apart_or_scatter(self, losses):
+        assert judge(RULE.from_triplets, TripletMargin("x", 1.0), history(losses), VERDICTS) is None
