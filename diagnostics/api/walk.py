@@ -104,6 +104,7 @@ class Walk:
 
     def _report(self) -> Report:
         from diagnostics.facts.data import DatasetFacts
+        from diagnostics.facts.loss import TripletMargin
         from diagnostics.facts.pipeline import LossFacts, LossInputFacts, ModelFacts, OptimizerFacts, OutputFacts
         from diagnostics.facts.trials import TrialFacts
         from diagnostics.report.build import evaluated
@@ -116,7 +117,14 @@ class Walk:
             stages=tuple(self._results.values()),
             crash=self._crash,
             facts=self.evaluator.known(
-                DatasetFacts, OutputFacts, LossFacts, LossInputFacts, TrialFacts, ModelFacts, OptimizerFacts
+                DatasetFacts,
+                OutputFacts,
+                LossFacts,
+                LossInputFacts,
+                TripletMargin,
+                TrialFacts,
+                ModelFacts,
+                OptimizerFacts,
             ),
         )
 
