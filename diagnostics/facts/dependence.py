@@ -220,8 +220,8 @@ class DependenceFacts:
             is on, None if not known.
         padding: of a model that gives one answer for a row that may be padded.
         copy: of a model whose targets are one of its inputs.
-        why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``padding``, ``copy``,
-            ``linear``, ``dropout`` and ``order``.
+        why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``steps``, ``padding``,
+            ``copy``, ``linear``, ``dropout`` and ``order``.
         trained: whether the model was the one at the run's end.
         moved: the largest change of the answer to an example when all come in reverse order; None if not known.
         sameness: of a model whose target is its input; None otherwise.
@@ -229,6 +229,8 @@ class DependenceFacts:
         dropped: the least share of answers that are exactly 0 in training mode, where none is in evaluation mode;
             None if not known, as where some are.
         order: of a model with attention over tokens; None otherwise.
+        first_step_of: steps in a sequence of which the first alone changes the answer; None if that is not so, or
+            not known.
     """
 
     described: ClassVar[str] = "what the answers depend on"
@@ -255,3 +257,4 @@ class DependenceFacts:
     linear: LinearFacts | None = None
     dropped: float | None = None
     order: OrderFacts | None = None
+    first_step_of: int | None = None

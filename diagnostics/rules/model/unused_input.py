@@ -35,7 +35,9 @@ class UnusedInput(Rule):
 
     ## Thresholds
     None: not one bit may change, and at least one other input must matter. An input of which the first example
-    alone is used must change no bit either, where that of all others is replaced.
+    alone is used must change no bit either, where that of all others is replaced. Of a recurrent net that reads
+    forward, and gives one answer for a sequence of 4 steps or more, the same is tried with all steps but the
+    first.
 
     ## Known problems
     An input that a model takes and leaves out on purpose, as in an ablation, is reported; ignore the rule there.
@@ -71,6 +73,23 @@ class UnusedInput(Rule):
             f"changes them by {used[most]:.2g}. Look for a variable that is used twice, or never.",
             fix=f"use {names} in the model, or take {'it' if len(unused) == 1 else 'them'} out of its arguments",
             evidence={"unused": unused, "changes": dict(changes)},
+        )
+
+    @check
+    def from_steps(self, dependence: DependenceFacts) -> Finding | None:
+        """Look for a model that reads a sequence and answers by its first step."""
+        steps = dependence.first_step_of
+        if steps is None:
+            return None
+        return self.found(
+            f"The model reads sequences of {steps} steps with a layer that goes forward, and its answers depend "
+            "on the first step alone: replacing all later ones changes no bit of any answer. The output at the "
+            "first step is taken, before the layer has seen the others.",
+            fix=(
+                "out[:, -1] with batch_first=True, out[-1] without, or the layer's last hidden state: h[-1]",
+                "of padded sequences the output at the last step of each: pack_padded_sequence, and h[-1]",
+            ),
+            evidence={"steps": steps},
         )
 
     def _of_first(self, names: tuple[str, ...]) -> Finding:

@@ -12,6 +12,7 @@ from .examples import Axis, Unclear, counts_examples, cut, replaced
 from .subject import Inputs, Subject, largest_change
 
 NOISE = 0.05  # added to each weight, times its size: opens a gate that starts at zero
+LEAST_STEPS = 4  # of a sequence
 SEEDS = (0, 1, 2)  # of runs in training mode, where an input may be used now and then, as in teacher forcing
 
 
@@ -55,6 +56,46 @@ def compare_inputs(subject: Subject, axis: Axis) -> tuple[dict[str, float], tupl
         and largest_change(before, subject.ask({**first, name: but_first[name]})) == 0
     ]
     return changes, tuple(of_first)
+
+
+def compare_steps(subject: Subject, axis: Axis) -> int | None:
+    """Replace all steps of a sequence but the first, of a model with recurrent layers that read forward only.
+
+    Returns:
+        The number of steps, where those after the first change no answer; None where they do.
+
+    Raises:
+        Unclear: this cannot be tested.
+        OutOfTime: the time is over.
+    """
+    layers = [module for module in subject.model.modules() if isinstance(module, nn.RNNBase)]
+    if not layers or any(layer.bidirectional for layer in layers):
+        raise Unclear("needs recurrent layers that read forward only")
+    time = 1 - axis.of_inputs
+    first = cut(subject.inputs, axis, torch.arange(axis.sizes[0]), axis.whole)
+    named = [
+        name
+        for name, tensor in first.items()
+        if tensor.ndim > 1 and counts_examples(tensor, axis.of_inputs, axis.sizes[0])
+    ]
+    length = {first[name].shape[time] for name in named}
+    if len(named) != 1 or len(first) != 1 or min(length) < LEAST_STEPS:
+        raise Unclear(f"needs a single input of {LEAST_STEPS} steps or more")
+    if axis.answers[0].main.numel() >= axis.sizes[0] * min(length):
+        raise Unclear("needs one answer for a sequence")
+    (name,), (steps,) = named, length
+    others = cut(subject.inputs, axis, replaced(axis), axis.whole)[name]
+    later, begun = first[name].clone(), others.clone()
+    later.narrow(time, 1, steps - 1).copy_(others.narrow(time, 1, steps - 1))
+    begun.narrow(time, 1, steps - 1).copy_(first[name].narrow(time, 1, steps - 1))
+    if any(torch.equal(one, first[name]) for one in (later, begun)):
+        raise Unclear("needs sequences that differ")
+    before = subject.ask(first)
+    if largest_change(before, subject.ask({name: begun})) == 0 or largest_change(
+        before, subject.ask({name: later})
+    ):
+        return None
+    return None if _change_at_all(subject, first, {name: later}) else int(steps)
 
 
 def _change_at_all(subject: Subject, first: Inputs, other: Inputs) -> float:

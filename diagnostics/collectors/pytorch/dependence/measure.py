@@ -14,14 +14,14 @@ from .copied import compare_copy
 from .dropout import active_dropout, dropped_answers
 from .examples import Unclear, axes, compare_examples
 from .future import compare_future
-from .inputs import compare_inputs
+from .inputs import compare_inputs, compare_steps
 from .kept_pass import KeptPass, objection, subject_of
 from .linear import find_linear
 from .order import compare_order
 from .padding import compare_padding
 from .subject import OutOfTime, Subject
 
-PARTS = ("examples", "inputs", "future", "padding", "copy", "linear", "dropout", "order")
+PARTS = ("examples", "inputs", "steps", "future", "padding", "copy", "linear", "dropout", "order")
 NO_TIME = "the time for it was over"
 
 
@@ -56,12 +56,13 @@ def measure(subject: Subject) -> DependenceFacts:
             return replace(facts, why_not=dict.fromkeys(PARTS, "the model was called with no tensor"))
         found = _part(why_not, "examples", axes, subject)
         if found is None:
-            why_not |= dict.fromkeys(("inputs", "linear"), why_not["examples"])
+            why_not |= dict.fromkeys(("inputs", "steps", "linear"), why_not["examples"])
         else:
             facts = _part(why_not, "examples", compare_examples, subject, found) or facts
             inputs, of_first = _part(why_not, "inputs", compare_inputs, subject, found[0]) or ({}, ())
             linear = _part(why_not, "linear", find_linear, subject, found[0])
-            facts = replace(facts, inputs=inputs, of_first=of_first, linear=linear)
+            steps = _part(why_not, "steps", compare_steps, subject, found[0]) if len(found) == 1 else None
+            facts = replace(facts, inputs=inputs, of_first=of_first, linear=linear, first_step_of=steps)
         future = _part(why_not, "future", compare_future, subject)
         padding = _part(why_not, "padding", compare_padding, subject)
         order = _part(why_not, "order", compare_order, subject)

@@ -51,3 +51,13 @@ def test_fires_on_an_input_of_the_first_example():
         "changes "
         "no bit of any answer. It is broadcast against the batch, and each example is given that of another."
     )
+
+
+def test_fires_on_a_sequence_of_which_the_first_step_is_used():
+    finding = RULE.from_steps(DependenceFacts(first_step_of=12))
+    assert finding.message == (
+        "The model reads sequences of 12 steps with a layer that goes forward, and its answers depend on the "
+        "first step alone: replacing all later ones changes no bit of any answer. The output at the first step is "
+        "taken, before the layer has seen the others."
+    )
+    assert RULE.from_steps(DependenceFacts()) is None

@@ -1,0 +1,57 @@
+"""Sequences of which a recurrent net uses the first step alone, as people take it by mistake."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from tests.pytorch.dependence.test_measure import Lambda, measure, subject
+
+TARGET = torch.zeros(32, dtype=torch.long)
+SERIES = torch.randn(32, 9, 6, generator=torch.Generator().manual_seed(0))
+WORDS = torch.randint(0, 20, (32, 9), generator=torch.Generator().manual_seed(0))
+
+
+def first_step_of(function, rnn, inputs=SERIES, *layers):
+    torch.manual_seed(0)
+    width = rnn.hidden_size * (2 if rnn.bidirectional else 1)
+    model = Lambda(function, rnn, nn.Linear(width, 3), *layers)
+    return measure(subject(model, inputs, target=TARGET)).first_step_of
+
+
+def words(x, rnn, head, embedding):
+    return head(rnn(embedding(x))[0].select(1, 0))
+
+
+@pytest.mark.parametrize(
+    ("function", "rnn", "inputs"),
+    [
+        (lambda x, rnn, head: head(rnn(x)[0][:, 0]), nn.LSTM(6, 8, batch_first=True), SERIES),
+        (lambda x, rnn, head: head(rnn(x)[0][0]), nn.GRU(6, 8, num_layers=2), SERIES.transpose(0, 1)),
+        (lambda x, rnn, head: head(rnn(x)[0].transpose(0, 1)[0]), nn.RNN(6, 8, batch_first=True), SERIES),
+    ],
+    ids=["batch first", "time first", "transposed"],
+)
+def test_the_first_step_alone_is_seen(function, rnn, inputs):
+    assert first_step_of(function, rnn, inputs) == 9
+
+
+def test_the_first_word_alone_is_seen():
+    assert first_step_of(words, nn.GRU(4, 8, batch_first=True), WORDS, nn.Embedding(20, 4)) == 9
+
+
+@pytest.mark.parametrize(
+    ("function", "rnn"),
+    [
+        (lambda x, rnn, head: head(rnn(x)[0][:, -1]), nn.LSTM(6, 8, batch_first=True)),
+        (lambda x, rnn, head: head(rnn(x)[1][-1]), nn.GRU(6, 8, batch_first=True)),
+        (lambda x, rnn, head: head(rnn(x)[0].mean(1)), nn.RNN(6, 8, batch_first=True)),
+        (lambda x, rnn, head: head(rnn(x.flip(1))[0][:, -1]), nn.GRU(6, 8, batch_first=True)),
+        (lambda x, rnn, head: head(rnn(x)[0][:, 0]), nn.GRU(6, 8, batch_first=True, bidirectional=True)),
+        (lambda x, rnn, head: head(rnn(x)[0]), nn.GRU(6, 8, batch_first=True)),
+    ],
+    ids=["last", "hidden state", "mean", "read backwards", "both directions", "an answer for each step"],
+)
+def test_nothing_where_later_steps_are_used(function, rnn):
+    assert first_step_of(function, rnn) is None
