@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from diagnostics.collectors.pytorch.discover.first_step import _graph
 from diagnostics.collectors.pytorch.discover.graph_shapes import (
     chosen_against_row,
     difference_of,
+    graph_nodes,
     overlap_of_raw_outputs,
     scrambled_views,
     stretched_operands,
@@ -23,15 +23,18 @@ LOSSES = {
     "root": lambda p, y: torch.sqrt(torch.mean(torch.pow(p - y, 2))),
     "other way round": lambda p, y: (y - p).abs().mean(),
     "log-cosh": lambda p, y: torch.log(torch.cosh(p - y + 1e-12)).mean(),
+    "root of a library's": lambda p, y: torch.sqrt(torch.nn.functional.mse_loss(p, y)),
+    "weighted": lambda p, y: (torch.nn.functional.smooth_l1_loss(p, y, reduction="none") * 2).mean(),
     "by hand": lambda p, y: torch.where((p - y).abs() < 1, (p - y) ** 2, (p - y).abs()).sum(),
 }
 
 
+@pytest.mark.filterwarnings("ignore:Using a target size")
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("column", [True, False])
 def test_finds_a_column_less_a_row(loss, column):
     prediction, target = answers(column), ROW if column else COLUMN
-    operands = stretched_operands(_graph(loss(prediction, target)))
+    operands = stretched_operands(graph_nodes(loss(prediction, target)))
     assert operands == (tuple(prediction.shape),)
     found = difference_of(operands, prediction.detach(), target)
     assert (found.prediction, found.target, found.traced) == (tuple(prediction.shape), tuple(target.shape), False)
@@ -40,19 +43,19 @@ def test_finds_a_column_less_a_row(loss, column):
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("column", [True, False])
 def test_silent_on_equal_shapes(loss, column):
-    assert stretched_operands(_graph(loss(answers(column), COLUMN if column else ROW))) == ()
+    assert stretched_operands(graph_nodes(loss(answers(column), COLUMN if column else ROW))) == ()
 
 
 def test_silent_on_pairs_of_answers_and_on_other_squares():
     scores = answers(True)
     pairs = torch.relu(1 - (scores - scores.T)).mean()
-    assert stretched_operands(_graph(pairs)) == ()
+    assert stretched_operands(graph_nodes(pairs)) == ()
     quantiles = (answers(True) - torch.linspace(0, 1, 5)).abs().mean()
-    assert stretched_operands(_graph(quantiles)) == ()
+    assert stretched_operands(graph_nodes(quantiles)) == ()
     kernel = torch.exp(
         -((answers(True) - ROW) ** 2)
     ).mean()  # with samples that the loader did not give as targets
-    operands = stretched_operands(_graph(kernel))
+    operands = stretched_operands(graph_nodes(kernel))
     assert difference_of(operands, answers(True).detach(), None) is None
     assert difference_of(operands, answers(True).detach(), COLUMN) is None
     assert difference_of(operands, torch.zeros(8, 2), ROW) is None
@@ -61,19 +64,21 @@ def test_silent_on_pairs_of_answers_and_on_other_squares():
 def test_finds_a_chosen_value_less_a_row_of_targets():
     values = torch.nn.Linear(3, 2)(torch.randn(8, 3))
     chosen = values.gather(1, torch.zeros(8, 1, dtype=torch.long))
-    found = chosen_against_row(_graph((chosen - ROW).pow(2).mean()))
+    found = chosen_against_row(graph_nodes((chosen - ROW).pow(2).mean()))
     assert (found.prediction, found.target) == ((8, 1), (8,))
-    assert chosen_against_row(_graph((chosen - COLUMN).pow(2).mean())) is None
-    assert chosen_against_row(_graph((answers(True) - ROW).pow(2).mean())) is None  # may be all pairs, on purpose
+    assert chosen_against_row(graph_nodes((chosen - COLUMN).pow(2).mean())) is None
+    assert (
+        chosen_against_row(graph_nodes((answers(True) - ROW).pow(2).mean())) is None
+    )  # may be all pairs, on purpose
 
 
 def test_finds_the_squares_of_a_value_less_a_row_of_returns():
     value = torch.nn.Linear(3, 1)(torch.randn(8, 3))
     advantage = ROW - value
-    found = chosen_against_row(_graph(0.5 * advantage.pow(2).mean() + 1))
+    found = chosen_against_row(graph_nodes(0.5 * advantage.pow(2).mean() + 1))
     assert (found.prediction, found.target) == ((8, 1), (8,))
-    assert chosen_against_row(_graph((ROW - value.squeeze(1)).pow(2).mean())) is None
-    assert chosen_against_row(_graph(torch.sigmoid(value - value.detach().T).mean())) is None  # a ranking
+    assert chosen_against_row(graph_nodes((ROW - value.squeeze(1)).pow(2).mean())) is None
+    assert chosen_against_row(graph_nodes(torch.sigmoid(value - value.detach().T).mean())) is None  # a ranking
 
 
 IMAGES = torch.randn(4, 3, 8, 10)
@@ -101,26 +106,28 @@ IN_ORDER = {
 
 @pytest.mark.parametrize("made", SCRAMBLED.values(), ids=SCRAMBLED)
 def test_finds_a_view_in_place_of_a_permute(made):
-    (view,) = scrambled_views(_graph(made().log_softmax(-1).mean()))
+    (view,) = scrambled_views(graph_nodes(made().log_softmax(-1).mean()))
     assert view.made == tuple(made().shape)
 
 
 def test_finds_a_scrambled_view_before_a_layer():
     for layer in (torch.nn.Linear(5, 2), torch.nn.LSTM(5, 2), torch.nn.LSTM(5, 2, batch_first=True)):
         read = layer(torch.relu(CONV(IMAGES)).view(4, 80, 5))
-        (view,) = scrambled_views(_graph((read if isinstance(read, torch.Tensor) else read[0]).sum()))
+        (view,) = scrambled_views(graph_nodes((read if isinstance(read, torch.Tensor) else read[0]).sum()))
         assert view.made == (4, 80, 5)
 
 
 @pytest.mark.parametrize("made", IN_ORDER.values(), ids=IN_ORDER)
 def test_silent_on_views_that_keep_places_together(made):
-    assert scrambled_views(_graph(made().log_softmax(-1).mean())) == ()
+    assert scrambled_views(graph_nodes(made().log_softmax(-1).mean())) == ()
 
 
 def test_silent_on_views_whose_rows_are_not_read_as_rows():
     flow, wanted = CONV(IMAGES).view(-1, 5), torch.randn(4, 5, 8, 10).view(-1, 5)
-    assert scrambled_views(_graph(torch.nn.functional.smooth_l1_loss(flow, wanted))) == ()
-    assert scrambled_views(_graph(torch.nn.Linear(400, 2)(CONV(IMAGES).view(4, 80, 5).flatten(1)).sum())) == ()
+    assert scrambled_views(graph_nodes(torch.nn.functional.smooth_l1_loss(flow, wanted))) == ()
+    assert (
+        scrambled_views(graph_nodes(torch.nn.Linear(400, 2)(CONV(IMAGES).view(4, 80, 5).flatten(1)).sum())) == ()
+    )
 
 
 MASKS = (torch.rand(4, 1, 8, 10) > 0.5).float()
@@ -133,20 +140,20 @@ def overlap(outputs, masks):
 
 def test_finds_an_overlap_of_raw_outputs():
     outputs = torch.nn.Conv2d(3, 1, 1)(IMAGES)
-    assert overlap_of_raw_outputs(_graph(overlap(outputs, MASKS))).shape == (4, 1, 8, 10)
+    assert overlap_of_raw_outputs(graph_nodes(overlap(outputs, MASKS))).shape == (4, 1, 8, 10)
     each = 1 - ((outputs * MASKS).sum((1, 2, 3)) + 1) / (outputs.sum((1, 2, 3)) + MASKS.sum((1, 2, 3)) + 1)
-    assert overlap_of_raw_outputs(_graph(each.mean())) is not None
+    assert overlap_of_raw_outputs(graph_nodes(each.mean())) is not None
 
 
 def test_silent_on_an_overlap_of_probabilities_and_on_other_ratios():
     outputs = torch.nn.Conv2d(3, 1, 1)(IMAGES)
     for bounded in (outputs.sigmoid(), outputs.clamp(0, 1), CONV(IMAGES).softmax(1)[:, :1]):
-        assert overlap_of_raw_outputs(_graph(overlap(bounded.contiguous(), MASKS))) is None
+        assert overlap_of_raw_outputs(graph_nodes(overlap(bounded.contiguous(), MASKS))) is None
         resized = torch.nn.functional.interpolate(bounded[..., ::2], size=(8, 10), mode="bilinear")
-        assert overlap_of_raw_outputs(_graph(overlap(resized, MASKS))) is None
+        assert overlap_of_raw_outputs(graph_nodes(overlap(resized, MASKS))) is None
         blurred = torch.nn.functional.conv2d(bounded, torch.full((1, 1, 3, 3), 1 / 9), padding=1)
-        assert overlap_of_raw_outputs(_graph(overlap(blurred, MASKS))) is None
+        assert overlap_of_raw_outputs(graph_nodes(overlap(blurred, MASKS))) is None
     masked = ((outputs - MASKS).square() * MASKS).sum() / MASKS.sum()  # a mean over some places
-    assert overlap_of_raw_outputs(_graph(masked)) is None
+    assert overlap_of_raw_outputs(graph_nodes(masked)) is None
     cosine = (outputs * MASKS).sum() / (outputs.norm() * MASKS.norm())
-    assert overlap_of_raw_outputs(_graph(cosine)) is None
+    assert overlap_of_raw_outputs(graph_nodes(cosine)) is None

@@ -20,12 +20,17 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tens
 
 from .batch_source import BatchSource, RememberedLoader
 from .first_step_pipeline import FirstPass
-from .graph_shapes import chosen_against_row, overlap_of_raw_outputs, scrambled_views, stretched_operands
+from .graph_shapes import (
+    chosen_against_row,
+    graph_nodes,
+    overlap_of_raw_outputs,
+    scrambled_views,
+    stretched_operands,
+)
 from .inner_calls import InnerCalls
 from .loss_arguments import flattened
 from .loss_calls import LossCall, LossCalls
 
-MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
 MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on
 MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
@@ -147,7 +152,7 @@ class FirstStepRecorder:
         self.end()
         if not any(call.wanted for call in calls):
             return
-        nodes = _graph(loss)
+        nodes = graph_nodes(loss)
         leaves = [variable for node in nodes if (variable := getattr(node, "variable", None)) is not None]
         reached = {id(leaf): leaf for leaf in leaves}
         heard = [call for call in heard if _is_part(call, nodes)]
@@ -327,17 +332,6 @@ def _was_given(call: _Call, loss: LossCall) -> bool:
     target = loss.target.data_ptr(), loss.target.numel()
     dense = [given for given in call.inputs.values() if given.layout == torch.strided]
     return any((given.data_ptr(), given.numel()) == target for given in dense)
-
-
-def _graph(loss: Tensor) -> set[Any]:
-    """Return the nodes of the graph of a loss; those of parameters have a ``variable``."""
-    waiting, seen = [loss.grad_fn], set[Any]()
-    while waiting and len(seen) < MOST_NODES:
-        node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            waiting += [following for following, _ in node.next_functions]
-    return seen
 
 
 def _is_part(call: LossCall, nodes: set[Any]) -> bool:

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from diagnostics.facts.pipeline import RawOverlap, ScrambledView, TracedDifference
 
+LOSSES = ("MseLossBackward0", "SmoothL1LossBackward0", "HuberLossBackward0")
 DIFFERENCES = ("SubBackward0", "RsubBackward0", "RsubBackward1")
+MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
 LONGEST = 32  # operations of an expression
 LEAST = 3  # rows: of a single one, or a pair, shapes may agree by chance
 WITHIN = ("AddBackward0", "SubBackward0", "RsubBackward1", "MulBackward0", "MeanBackward0", "MeanBackward1")
@@ -40,6 +42,17 @@ BY_ROWS = (
 """Operations to which the last axis is one thing; a squared error of two views, both scrambled, is what it was."""
 
 Shape = tuple[int, ...]
+
+
+def graph_nodes(loss: Tensor) -> set[Any]:
+    """Return the nodes of the graph of a loss; those of parameters have a ``variable``."""
+    waiting, seen = [loss.grad_fn], set[Any]()
+    while waiting and len(seen) < MOST_NODES:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    return seen
 
 
 def stretched_operands(nodes: Iterable[Any]) -> tuple[Shape, ...]:
@@ -213,6 +226,15 @@ def _stretched(nodes: Iterable[Any]) -> Iterator[Shape]:
 def _stretches(nodes: Iterable[Any]) -> Iterator[tuple[Any, Any, Shape]]:
     """Yield each difference with a constant that makes a square, its operand, and the shape of that."""
     for node in nodes:
+        if (
+            type(node).__name__ in LOSSES
+            and type(expanded := node.next_functions[0][0]).__name__ == "ExpandBackward0"
+        ):
+            ((given, place),) = expanded.next_functions
+            before, after = _shape(given, place), _shape(expanded, 0)
+            if before is not None and before in ((before[0], 1), (before[0],)) and after == (before[0], before[0]):
+                yield node, given, before
+            continue
         if type(node).__name__ not in DIFFERENCES:
             continue
         own = [(given, place) for given, place in node.next_functions if given is not None]
