@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
@@ -49,7 +50,7 @@ class UnusedInput(Rule):
     """
 
     severity = "warning"
-    causes = ("unreached-parameters", "examples-mixed")
+    causes = ("unreached-parameters", "examples-mixed", *NO_LEARNING)
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
