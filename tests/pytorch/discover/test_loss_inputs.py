@@ -63,3 +63,14 @@ def test_a_constant_factor_changes_nothing():
 )
 def test_of_other_losses_nothing_is_said(loss_of):
     assert seen(loss_of)[0] is None
+
+
+def test_nor_do_two_of_them_as_the_square_of_a_temperature():
+    def squared(out):
+        kept.append(F.kl_div((out / 4).softmax(1), TARGET, reduction="batchmean"))
+        return kept[-1] * 4 * 4
+
+    kept = []
+    given, found = seen(squared)
+    assert given.function == "kl_div"
+    assert "loss-out-of-range" in found

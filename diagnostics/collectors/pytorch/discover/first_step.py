@@ -33,6 +33,7 @@ from .loss_calls import LossCall, LossCalls
 
 MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on
+FACTORS = 4  # of a loss, one after the other, as the square of a temperature is written
 MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
 MOST_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
 WAITING = 64  # backward passes without a step, after which a pass is dropped
@@ -312,17 +313,19 @@ def _following(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
 
 
 def _is_scaled(call: LossCall, loss: Tensor) -> bool:
-    """Whether the differentiated loss is the result of a call and nothing else, or that times a constant."""
+    """Whether the differentiated loss is the result of a call and nothing else, or that times constants."""
     result = None if call.result is None else call.result()
     if result is None or result is loss:
         return result is loss and result is not None
-    if loss.grad_fn is None or type(loss.grad_fn).__name__ not in (
-        "DivBackward0",
-        "MulBackward0",
-        "MeanBackward0",
-    ):
-        return False
-    return [node for node, _ in loss.grad_fn.next_functions if node is not None] == [result.grad_fn]
+    node = loss.grad_fn
+    for _ in range(FACTORS):
+        if node is None or type(node).__name__ not in ("DivBackward0", "MulBackward0", "MeanBackward0"):
+            return False
+        given = [other for other, _ in node.next_functions if other is not None]
+        if given == [result.grad_fn]:
+            return True
+        node = given[0] if len(given) == 1 else None
+    return False
 
 
 def _was_given(call: _Call, loss: LossCall) -> bool:

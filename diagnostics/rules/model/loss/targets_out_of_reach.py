@@ -32,6 +32,8 @@ _OF_ZEROS: Final = {
     "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the answer: it has no gradient.",
 }
 
+DISTANCES = ("smooth_l1_loss", "huber_loss", "SmoothL1Loss", "HuberLoss")
+
 MARGIN = 0.1  # of the range, or of the largest target where it has no end: labels may be noisy, or smoothed
 SHARE = 0.1  # of the targets of a batch
 CLASSES = 100  # whole numbers below are taken for class indices; above, for counts or pixels
@@ -111,7 +113,7 @@ class TargetsOutOfReach(Rule):
         if loss.kind == "binary_cross_entropy":
             found = self._beyond_probabilities(targets, outputs, loss)
             return found or self._several_labels(batch, outputs, loss)
-        if loss.kind not in ("mean_squared_error", "mean_absolute_error"):
+        if loss.kind not in ("mean_squared_error", "mean_absolute_error") and loss.name not in DISTANCES:
             raise NotApplicable("needs a squared or absolute error, or a cross entropy")
         if outputs.last_activation is None:
             raise NotApplicable("needs to know the function that the model ends in")

@@ -56,6 +56,14 @@ class TestFires:
             'keras.layers.Dense(9, activation="softmax") with loss="sparse_categorical_crossentropy"'
         )
 
+    def test_on_boxes_in_pixels_behind_a_sigmoid(self):
+        boxes = BatchFacts(8, {"0": np.zeros((8, 3))}, np.full((8, 4), 320.0), "1")
+        loss = LossFacts(300.0, "other", name="smooth_l1_loss")
+        finding = RULE.from_batch(boxes, OutputFacts((8, 4), None, last_activation="sigmoid"), loss)
+        assert finding.message.startswith(
+            "The model ends in sigmoid, which gives 0 to 1, and the targets run from"
+        )
+
 
 class TestFiresOnClasses:
     def test_of_which_there_is_only_one(self):
