@@ -218,7 +218,8 @@ class RepeatedRows:
         chance: share that would have changed if the targets were dealt out to the rows anew.
         apart: mean square of the changes, as a share of what it would be if they were dealt out anew.
         nearby: mean square of the difference between the targets of a row and of its nearest one in the batch,
-            as a share of that between any two rows; about 1 where targets have nothing to do with their rows.
+            as a share of that between any two rows; about 1 where targets have nothing to do with their rows, 0
+            if no batch had three rows.
     """
 
     described: ClassVar[str] = "the targets of rows that came again"

@@ -136,7 +136,7 @@ class RowMemory:
         others = sum(self._known.get(name, key) != key for key, name in changed)
         square, chance = self._dealt_anew(np.stack([self._first[key] for key in kept]))
         apart = float(np.mean([change for _, change, _, _ in seen])) / square if square else 0.0
-        near, far = np.sum(self._near, axis=0).tolist()
+        near, far = np.sum(self._near, axis=0).tolist() if self._near else (0.0, 0.0)
         return RepeatedRows(len(kept), len(seen), len(changed), others, chance, apart, near / far if far else 0.0)
 
     def _dealt_anew(self, targets: Array) -> tuple[float, float]:

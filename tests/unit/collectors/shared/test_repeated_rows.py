@@ -36,6 +36,11 @@ def test_labels_that_follow_their_rows_stay():
     assert (seen.rows, seen.changed) == (200, 0)
 
 
+def test_batches_of_one_row_have_no_neighbours():
+    seen = run(X, lambda order: Y[order], size=1)
+    assert (seen.rows, seen.changed, seen.nearby) == (200, 0, 0.0)
+
+
 def test_quantities_of_other_rows_are_recognised_and_new_ones_are_not():
     values = RNG.normal(size=200)
     dealt = run(X, lambda order: values, orders=lambda: RNG.permutation(200))
