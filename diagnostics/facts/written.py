@@ -96,6 +96,21 @@ class SharedSetting:
 
 
 @dataclass(frozen=True)
+class ShuffledApart:
+    """Two lists that are shuffled one after the other, so in two orders, and are then inputs and targets.
+
+    Attributes:
+        first: the list that is shuffled first: ``images``.
+        second: the other: ``labels``.
+        where: the line that shuffles the second.
+    """
+
+    first: str
+    second: str
+    where: Where
+
+
+@dataclass(frozen=True)
 class WrittenFacts:
     """What stands in the script and the modules beside it that it has imported.
 
@@ -105,6 +120,7 @@ class WrittenFacts:
         argmaxes: those that are always 0.
         seeds: those that are the same for every row.
         shared: settings of one part of a data set that another part overwrites.
+        apart: inputs and targets in two orders.
     """
 
     described: ClassVar[str] = "the source of the script"
@@ -114,6 +130,7 @@ class WrittenFacts:
     argmaxes: tuple[ConstantArgmax, ...] = ()
     seeds: tuple[ConstantSeed, ...] = ()
     shared: tuple[SharedSetting, ...] = ()
+    apart: tuple[ShuffledApart, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from diagnostics.facts.written import (
     ConstantSeed,
     KeptModel,
     SharedSetting,
+    ShuffledApart,
     UnreadSplit,
     WrittenFacts,
 )
@@ -22,6 +23,7 @@ from .constant_argmax import argmaxes_of_answers
 from .constant_seeds import constant_seeds
 from .kept_models import kept_models
 from .shared_settings import shared_settings
+from .shuffled_apart import shuffled_apart
 from .unread_splits import unread_splits
 
 MOST_FILES = 32
@@ -40,6 +42,7 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
     argmaxes: list[ConstantArgmax] = []
     seeds: list[ConstantSeed] = []
     shared: list[SharedSetting] = []
+    apart: list[ShuffledApart] = []
     for file in files:
         tree = _parsed(file)
         if tree is None:
@@ -53,10 +56,12 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
             seeds.append(ConstantSeed(generator, seed, draw, Where(shown, line, function)))
         for one, other, name, early, late, line, function in shared_settings(tree):
             shared.append(SharedSetting(one, other, name, early, late, Where(shown, line, function)))
+        for first, second, line, function in shuffled_apart(tree):
+            apart.append(ShuffledApart(first, second, Where(shown, line, function)))
         if answers is not None and len(answers) == 2 and answers[1] == 1:
             for of, line, function in argmaxes_of_answers(tree):
                 argmaxes.append(ConstantArgmax(of, answers, Where(shown, line, function)))
-    return WrittenFacts(tuple(kept), tuple(unread), tuple(argmaxes), tuple(seeds), tuple(shared))
+    return WrittenFacts(tuple(kept), tuple(unread), tuple(argmaxes), tuple(seeds), tuple(shared), tuple(apart))
 
 
 def files_of(script: str, folder: str | None) -> list[str]:

@@ -8,6 +8,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import RepeatedRows, TargetHistory
+from diagnostics.facts.written import WrittenFacts
 
 ROWS = 32  # different ones that came again
 DEVIATIONS = 2.0  # above the share of targets that stay where all are dealt out anew: noisy labels stay more often
@@ -18,13 +19,15 @@ LEARNED = 0.95  # of a constant answer's loss
 
 
 class LabelsUnrelated(Rule):
-    """The same row of inputs has another target each time that it comes.
+    """Inputs and targets are brought together in different orders.
 
     ## What it does
     Follows some rows of the training inputs through the run, recognised by what they hold, and compares the
     target that each has when it comes again with that of its first time. Rows that repeat by nature, such as those
     of a few categories, are left out. If the targets change about as often as if they were dealt out anew, and are
-    those of other rows, then inputs and targets are brought together wrongly.
+    those of other rows, then inputs and targets are brought together wrongly. Under `diagnose run` it also reads
+    the script for inputs and targets that are shuffled one after the other, each in place, with one generator
+    that is not seeded again in between.
 
     ## Why it is bad
     Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant answer is.
@@ -56,8 +59,8 @@ class LabelsUnrelated(Rule):
     ## Known problems
     Rows that are augmented differ each time and cannot be followed, and rows drawn with replacement are taken for
     some that repeat by nature. A Keras model with a train_step of its own is not judged: it may want two unpaired
-    data sets, as CycleGAN does. Lists that were put into other orders once,
-    before the training, look like labels of noise: see not-learning.
+    data sets, as CycleGAN does. Lists that were put into other orders once, before the training, and not by two
+    shuffles in the script, look like labels of noise: see not-learning.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose parts were shuffled
@@ -104,6 +107,24 @@ class LabelsUnrelated(Rule):
                 "apart_of_neighbours": rows.nearby,
                 "targets_of_other_rows": rows.of_others,
             },
+        )
+
+    @check
+    def from_source(self, written: WrittenFacts, targets: TargetHistory | None = None) -> Finding | None:
+        """Look for two shuffles in a row, of the inputs and of their targets."""
+        if not written.apart or (targets is not None and _has_learned(targets)):
+            return None
+        pair = written.apart[0]
+        return self.found(
+            f"`{pair.first}` and `{pair.second}` are shuffled one after the other, each in an order of its own: "
+            "the generator has moved on in between. They are inputs and targets of a training, and no target is "
+            "where its row is.",
+            fix=(
+                f"order = np.random.permutation(len({pair.first}))  # one order for both",
+                f"{pair.first}, {pair.second} = {pair.first}[order], {pair.second}[order]",
+            ),
+            evidence={"first": pair.first, "second": pair.second},
+            where=pair.where,
         )
 
 

@@ -9,10 +9,14 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RepeatedRows, TargetHistory
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import ShuffledApart, WrittenFacts
 from diagnostics.rules.data.labels_unrelated import LabelsUnrelated
 
 RULE = LabelsUnrelated()
 DEALT = RepeatedRows(rows=80, compared=200, changed=130, of_others=130, chance=0.66, apart=0.99, nearby=1.0)
+
+APART = WrittenFacts(apart=(ShuffledApart("images", "labels", Where("train.py", 8, "<module>")),))
 
 
 def course(loss):
@@ -32,6 +36,15 @@ class TestFires:
 
     def test_in_a_loop_that_ends_at_a_constant_answer(self):
         assert RULE.from_rows(DEALT, course(1.1)) is not None
+
+    def test_on_two_shuffles_in_a_row(self):
+        finding = RULE.from_source(APART, course(1.1))
+        assert finding.message == (
+            "`images` and `labels` are shuffled one after the other, each in an order of its own: the generator "
+            "has moved on in between. They are inputs and targets of a training, and no target is where its row "
+            "is."
+        )
+        assert finding.where == Where("train.py", 8, "<module>")
 
 
 class TestSilent:
@@ -55,6 +68,12 @@ class TestSilent:
 
     def test_on_episodes_that_number_their_classes_anew_and_learn(self):
         assert RULE.from_rows(DEALT, course(0.95)) is None
+
+    def test_on_two_shuffles_after_which_the_run_learned(self):
+        assert RULE.from_source(APART, course(0.95)) is None
+
+    def test_on_a_source_without_them(self):
+        assert RULE.from_source(WrittenFacts()) is None
 
     def test_on_tasks_that_each_have_targets_of_their_own(self):
         assert RULE.from_rows(dataclasses.replace(DEALT, nearby=0.5)) is None

@@ -1,0 +1,140 @@
+"""Finds inputs and targets of a training that are shuffled one after the other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .scopes import FUNCTIONS, Function, calls, dotted, own_nodes, scope_name, scopes, targets
+
+SEEDING = re.compile(r"seed|state|reset|restore", re.IGNORECASE)
+PAIRING = ("fit", "train_on_batch", "train_test_split")
+"""Calls that take inputs, and then their targets."""
+JOINING = ("from_tensor_slices", "TensorDataset")
+"""Calls that take rows of several lists; two sets of inputs may stand there, unpaired on purpose."""
+TARGETS = re.compile(r"(?:^|_|\.)(?:y|ys|labels?|targets?|masks?|classes)(?:_|\d|$)", re.IGNORECASE)
+IN_PLACE, COPYING = "shuffle", "permutation"
+
+
+def shuffled_apart(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
+    """Yield both lists, and the line and function that shuffles the second.
+
+    Between the two no generator is seeded or put back, and after them neither list is made anew. Generators made
+    for one shuffle, ``Random(4).shuffle(x)``, may be alike and count for nothing.
+    """
+    for scope in scopes(tree):
+        for block in _blocks(scope):
+            for first, second, line in _pairs_of(block):
+                if _are_paired(scope, first, second, line):
+                    yield first, second, line, scope_name(scope)
+
+
+def _blocks(scope: ast.Module | Function) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements that run one after the other."""
+    yield scope.body
+    for node in own_nodes(scope):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                yield block
+
+
+def _pairs_of(block: list[ast.stmt]) -> Iterator[tuple[str, str, int]]:
+    latest: tuple[str, str] | None = None  # the generator, and what it shuffled
+    for statement in block:
+        made = _shuffle(statement)
+        if made is None:
+            if latest is not None and _ends(statement, *latest):
+                latest = None
+            continue
+        generator, shuffled = made
+        if latest is not None and latest[0] == generator and latest[1] != shuffled:
+            yield latest[1], shuffled, statement.lineno
+            latest = None
+        else:
+            latest = generator, shuffled
+
+
+def _shuffle(statement: ast.stmt) -> tuple[str, str] | None:
+    """Return the generator and what it shuffles: ``rng.shuffle(x)`` or ``x = rng.permutation(x)``."""
+    call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+        return None
+    generator, _, what = dotted(call.func).rpartition(".")
+    shuffled = dotted(call.args[0])
+    if not generator or not shuffled:
+        return None
+    if isinstance(statement, ast.Assign):
+        return (generator, shuffled) if what == COPYING and list(targets(statement)) == [shuffled] else None
+    return (generator, shuffled) if what == IN_PLACE else None
+
+
+def _ends(statement: ast.stmt, generator: str, shuffled: str) -> bool:
+    """Whether a statement may bring the generator back to where it was, or change what was shuffled."""
+    return any(SEEDING.search(ast.unparse(call.func)) for call in calls(statement)) or any(
+        name in (generator, shuffled) for node in ast.walk(statement) for name in targets(node)
+    )
+
+
+def _are_paired(scope: ast.Module | Function, first: str, second: str, line: int) -> bool:
+    """Whether a call after the line takes a part of one list for inputs, and of the other for targets."""
+    ours, theirs = {first}, {second}
+    for node in own_nodes(scope):
+        if getattr(node, "lineno", 0) <= line:
+            continue
+        if isinstance(node, ast.Assign) and not _makes_loader(node):
+            for name, value in _assigned(node):
+                from_first, from_second = _mentions(value, ours), _mentions(value, theirs)
+                if name in (first, second) and not (from_first or from_second):
+                    return False  # made anew
+                for known, derived in ((ours, from_first), (theirs, from_second)):
+                    known.discard(name)
+                    if derived:
+                        known.add(name)
+        if isinstance(node, ast.Call):
+            for x, y in _pairing(node):
+                from_one = {(_mentions(part, ours), _mentions(part, theirs)) for part in (x, y)}
+                if from_one == {(True, False), (False, True)}:
+                    return True
+    return False
+
+
+def _makes_loader(node: ast.Assign) -> bool:
+    return isinstance(node.value, ast.Call) and bool(list(_pairing(node.value)))
+
+
+def _pairing(call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what a call takes for inputs, with what it takes for their targets."""
+    name = dotted(call.func).rpartition(".")[2] or getattr(call.func, "attr", "")
+    named = {word.arg: word.value for word in call.keywords}
+    if name in PAIRING:
+        given = [*call.args[:2], *(named[word] for word in ("x", "y") if word in named)]
+        if len(given) >= 2:
+            yield given[0], given[1]
+    elif name in JOINING:
+        only = call.args[0] if len(call.args) == 1 else None
+        given = list(only.elts) if isinstance(only, ast.Tuple | ast.List) else list(call.args)
+        if len(given) >= 2 and any(TARGETS.search(word) for word in _names(given[1])):
+            yield given[0], given[1]
+
+
+def _assigned(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each name with its value; of a call that returns several, with the whole call."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple | ast.List):
+            values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else None
+            for place, part in enumerate(target.elts):
+                if name := dotted(part):
+                    several = values is not None and len(values) == len(target.elts)
+                    yield name, values[place] if values is not None and several else node.value
+        elif name := dotted(target):
+            yield name, node.value
+
+
+def _mentions(node: ast.AST, names: set[str]) -> bool:
+    return bool(names.intersection(_names(node)))
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {dotted(inner) for inner in ast.walk(node) if isinstance(inner, ast.Name | ast.Attribute)}
