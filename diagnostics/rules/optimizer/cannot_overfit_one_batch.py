@@ -8,7 +8,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
+from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of, listed
 
@@ -44,8 +44,9 @@ class CannotOverfitOneBatch(Rule):
 
     ## Thresholds
     The lowest loss must stay above 0.9 of that of the best constant prediction: for cross entropy the entropy of
-    the batch's labels, for squared error their variance. The number is our choice: it requires an improvement of
-    a tenth, and a healthy copy improves by half and more. It is a warning, not an error, because the copy gets
+    the batch's labels, for squared error their variance. Of soft targets under binary cross entropy only what is
+    above their own entropy counts, which no answer can avoid. The number is our choice: it requires an improvement
+    of a tenth, and a healthy copy improves by half and more. It is a warning, not an error, because the copy gets
     only a few dozen steps at a few learning rates: a model that learns slowly can fail as well. A model of at
     most 500 trainable scalars gets 500 more steps at a learning rate of 0.1, because a few sigmoid units stay on
     their first plateau for hundreds of steps at smaller rates.
@@ -74,7 +75,8 @@ class CannotOverfitOneBatch(Rule):
         baseline = loss.constant_baseline_loss
         if loss.kind == "other" or baseline is None:
             raise NotApplicable("needs a loss whose best constant prediction is known")
-        if baseline <= _rounding(loss, batch):
+        least = _least(loss, batch) * baseline
+        if baseline - least <= _rounding(loss, batch):
             raise NotApplicable("needs a batch in which at least two labels differ")
         if overfit.distinct_inputs < max(2, DISTINCT_SHARE * batch.size):
             raise NotApplicable("needs a batch whose inputs differ from each other")
@@ -85,7 +87,7 @@ class CannotOverfitOneBatch(Rule):
         losses = [value for value in overfit.losses if math.isfinite(value)]
         if not losses:
             raise NotApplicable("needs a finite loss")
-        lowest, enough = min(losses), CLEARLY_BELOW * baseline
+        lowest, enough = min(losses), least + CLEARLY_BELOW * (baseline - least)
         if lowest <= enough:
             return None
         fallen_lately = min(losses[: max(1, len(losses) // 2)]) - lowest
@@ -114,6 +116,24 @@ def _num_labels(batch: BatchFacts) -> int:
     kept = batch.class_labels
     labels = batch.labels if kept is None else kept
     return batch.size if labels is None else labels.size
+
+
+def _least(loss: LossFacts, batch: BatchFacts) -> float:
+    """Return the loss of right answers as a share of the best constant one's: above 0 where targets are soft."""
+    targets = batch.labels
+    if loss.kind != "binary_cross_entropy" or targets is None or targets.dtype.kind != "f" or not targets.size:
+        return 0.0
+    if targets.min() < 0 or targets.max() > 1:
+        return 0.0
+    rows = targets.reshape(len(targets), -1)
+    constant = float(_entropy(rows.mean(axis=0, dtype=float)).mean())
+    return float(_entropy(rows).mean()) / constant if constant else 0.0
+
+
+def _entropy(shares: Array) -> Array:
+    """Return the entropy (nats) of each share of one of two classes."""
+    kept = np.clip(shares.astype(float), np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
+    return np.asarray(-(kept * np.log(kept) + (1 - kept) * np.log1p(-kept)))
 
 
 def _rounding(loss: LossFacts, batch: BatchFacts) -> float:

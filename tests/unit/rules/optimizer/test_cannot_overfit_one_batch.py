@@ -71,8 +71,20 @@ class TestStaysSilent:
     def test_when_it_gains_a_tenth_and_comes_back(self):
         assert CannotOverfitOneBatch().from_overfit(overfit([1.3, 0.9, 1.3, 1.3]), LOSS, BATCH) is None
 
+    def test_when_it_comes_near_the_entropy_of_soft_targets(self):
+        grey = BatchFacts(4, {}, np.array([[0.3], [0.6], [0.4], [0.7]], dtype=np.float32))
+        loss = LossFacts(0.72, "binary_cross_entropy", 0.6931)  # the targets' own entropy: 0.6420
+        assert CannotOverfitOneBatch().from_overfit(overfit([0.72, 0.66, 0.643], 4), loss, grey) is None
+        assert CannotOverfitOneBatch().from_overfit(overfit([0.72] + [0.693] * 29, 4), loss, grey) is not None
+
 
 class TestNotApplicable:
+    def test_where_all_soft_targets_are_the_same(self):
+        smoothed = BatchFacts(4, {}, np.full((4, 1), 0.9, dtype=np.float32))
+        loss = LossFacts(0.7, "binary_cross_entropy", 0.3251)
+        with pytest.raises(NotApplicable, match="needs a batch in which at least two labels differ"):
+            CannotOverfitOneBatch().from_overfit(overfit([0.7, 0.3251], 4), loss, smoothed)
+
     @pytest.mark.parametrize("loss", [LossFacts(3.0, "other", 1.0), LossFacts(3.0, "cross_entropy", None)])
     def test_where_the_best_constant_answer_is_not_known(self, loss):
         with pytest.raises(NotApplicable, match="needs a loss whose best constant prediction is known"):
