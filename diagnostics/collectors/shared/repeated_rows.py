@@ -26,6 +26,8 @@ FRACTIONS = 0.5  # of the numbers of a row; rows with fewer, as of categories, r
 TOKENS = 8  # in a row of ids, likewise
 EXPECTED = 3.0  # rows that came twice in an epoch, if rows repeated by nature: none at all is then no chance
 TWICE = 0.1  # of these may come all the same: a few rows of most collections are there twice
+PLACES, MEASURED = 4, 0.9  # of a row; different values there, as a share of the different rows: a measurement's
+COUNTED = 4096  # different rows of which these values are counted
 NEIGHBOURS, BATCHES = 32, 64  # rows of a batch among which neighbours are looked for, and batches
 ORDERS = 16  # random ones, to know how much changes if targets are dealt out anew
 
@@ -46,6 +48,8 @@ class RowMemory:
         # Of a batch: how far the targets of neighbours are apart, and of any two rows.
         self._near: list[tuple[float, float]] = []
         self._known: dict[int, int] = {}  # by target: the first row that had it
+        self._different: set[int] = set()  # rows, and the values that they have at a few places
+        self._values: list[set[float]] = [set() for _ in range(PLACES)]
         self._size = 1.0
         self._shape: tuple[int, ...] | None = None
 
@@ -86,6 +90,8 @@ class RowMemory:
             return
         if len(self._near) < BATCHES and n > 2:
             self._near.append(_apart([part[:NEIGHBOURS] for part in inputs], wanted[:NEIGHBOURS]))
+        if len(self._different) < COUNTED:
+            self._count_values(inputs, keys)
         steps = np.clip(np.round(wanted / self._size * GRID), -(2.0**62), 2.0**62)
         named = _keys(steps.astype(np.int64).view(np.uint32).reshape(n, -1))
         if len(self._known) < KNOWN:
@@ -101,6 +107,17 @@ class RowMemory:
             self._first = {key: one for key, one in self._first.items() if key % self._stride == 0}
             self._epoch = {key for key in self._epoch if key % self._stride == 0}
             self._earlier /= 2
+
+    def _count_values(self, inputs: Sequence[Array], keys: Array) -> None:
+        self._different.update(keys[:AT_ONCE].tolist())
+        measured = next((_spread(part) for part in inputs if part.dtype.kind == "f"), np.empty((0, 1)))
+        places = measured[:AT_ONCE, :: max(1, measured.shape[1] // PLACES)]
+        for known, values in zip(self._values, places.T.tolist(), strict=False):
+            known.update(values)
+
+    def _are_measured(self) -> bool:
+        """Whether at some place each row has a value of its own: equal rows are then the same, drawn again."""
+        return max(map(len, self._values)) >= MEASURED * len(self._different)
 
     def _see(self, key: int, name: int, target: Array) -> None:
         first = self._first.get(key)
@@ -126,11 +143,12 @@ class RowMemory:
         """Return what was seen of rows that came again; None if there were none, or if rows repeat by nature.
 
         Rows of a few categories come again in the same epoch as often as in another: the share of an epoch in the
-        run says how many should have.
+        run says how many should have. So do measurements that are drawn with replacement, which do not repeat.
         """
-        kept = [key for key in self._again if key in self._first and key not in self._twice]
+        drawn = self._are_measured()
+        kept = [key for key in self._again if key in self._first and (drawn or key not in self._twice)]
         seen = [(key, *again) for key in kept for again in self._again[key]]
-        if not seen or self._expected < EXPECTED or self._within > TWICE * self._expected:
+        if not seen or self._expected < EXPECTED or (self._within > TWICE * self._expected and not drawn):
             return None
         changed = [(key, name) for key, _, differs, name in seen if differs]
         others = sum(self._known.get(name, key) != key for key, name in changed)

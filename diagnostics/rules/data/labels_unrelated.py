@@ -57,8 +57,8 @@ class LabelsUnrelated(Rule):
     also a loss of at least 95% of a constant answer's. The numbers are ours.
 
     ## Known problems
-    Rows that are augmented differ each time and cannot be followed, and rows drawn with replacement are taken for
-    some that repeat by nature. A Keras model with a train_step of its own is not judged: it may want two unpaired
+    Rows that are augmented differ each time and cannot be followed, and pictures drawn with replacement are taken
+    for rows that repeat by nature; measurements, of which each row has values of its own, are not. A Keras model with a train_step of its own is not judged: it may want two unpaired
     data sets, as CycleGAN does. Lists that were put into other orders once, before the training, and not by two
     shuffles in the script, look like labels of noise: see not-learning.
 

@@ -54,8 +54,31 @@ def test_quantities_of_other_rows_are_recognised_and_new_ones_are_not():
 def test_rows_that_repeat_by_nature_are_left_out():
     assert run(RNG.integers(0, 3, (200, 4)).astype(np.float32), lambda order: Y) is None  # categories
     assert run(RNG.integers(0, 50, (200, 3)), lambda order: Y) is None  # a few ids
-    twice = np.concatenate([X[:100], X[:100]])
+    levels = np.round(np.abs(X) * 2) / 3  # of a scale
+    twice = np.concatenate([levels[:100], levels[:100]])
     assert run(twice, lambda order: Y) is None  # each of them twice in an epoch
+
+
+def drawn_with_replacement(inputs, targets_of):
+    memory = RowMemory()
+    for _ in range(4):
+        memory.epoch_begins()
+        for _ in range(20):
+            rows = RNG.integers(0, 200, 20)
+            memory.take([inputs[rows]], targets_of(rows))
+    return memory.facts()
+
+
+def test_measurements_drawn_with_replacement_are_the_same_rows_again():
+    seen = drawn_with_replacement(X, lambda rows: Y[RNG.integers(0, 200, 20)])
+    assert seen.rows > 190
+    assert abs(seen.changed / seen.compared - seen.chance) < 0.1
+    assert drawn_with_replacement(X, lambda rows: Y[rows]).changed == 0
+
+
+def test_levels_of_a_scale_repeat_by_nature():
+    levels = np.round(np.abs(X) * 2) / 3
+    assert drawn_with_replacement(levels, lambda rows: Y[RNG.integers(0, 200, 20)]) is None
 
 
 def test_rows_that_repeat_now_and_then_within_a_short_epoch_do_so_by_nature():
