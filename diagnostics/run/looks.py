@@ -112,9 +112,10 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         from diagnostics.collectors.keras.dependence.measure import measure
         from diagnostics.collectors.keras.dependence.perfect_answers import answer_losses
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
+        from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
         from diagnostics.collectors.keras.examine.final_answers import final_answers
         from diagnostics.collectors.keras.examine.unreached_modes import never_in_training
-        from diagnostics.collectors.keras.model import describe_model
+        from diagnostics.collectors.keras.model import describe_model, optimizer_facts
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         model = held()
@@ -127,7 +128,10 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             facts = measure(subject)
             answers = None if outputs is None else final_answers(model, outputs, deadline)
             modes = never_in_training(model, model.optimizer)
-            further = [fact for fact in (answers, answer_losses(subject), modes) if fact is not None]
+            made = vanishing_layers(subject)
+            held_by = None if made is None else optimizer_facts(model)
+            seen = (answers, answer_losses(subject), modes, made, held_by)
+            further = [fact for fact in seen if fact is not None]
         return replace(facts, trained=True), describe_model(model), *further
 
     return look

@@ -58,9 +58,10 @@ class LabelsUnrelated(Rule):
 
     ## Known problems
     Rows that are augmented differ each time and cannot be followed, and pictures drawn with replacement are taken
-    for rows that repeat by nature; measurements, of which each row has values of its own, are not. A Keras model with a train_step of its own is not judged: it may want two unpaired
-    data sets, as CycleGAN does. Lists that were put into other orders once, before the training, and not by two
-    shuffles in the script, look like labels of noise: see not-learning.
+    for rows that repeat by nature; measurements, of which each row has values of its own, are not. A Keras model
+    with a train_step of its own is not judged: it may want two unpaired data sets, as CycleGAN does. Lists that
+    were put into other orders once, before the training, and not by two shuffles in the script, look like labels
+    of noise: see not-learning.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose parts were shuffled

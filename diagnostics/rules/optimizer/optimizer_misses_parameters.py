@@ -172,10 +172,16 @@ class OptimizerMissesParameters(MessageRule):
                 f"layer is gone when the pass is over. The loss depends on its {sum(leaves.vanished.values()):,} "
                 f"weights, {100 * share:.3g} % of all scalars that it depends on. No optimizer holds them, and "
                 "the next pass has to draw new ones.",
-                fix=(
-                    "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
-                    "if it is meant to be random: layer.requires_grad_(False)",
-                ),
+                fix={
+                    "torch": (
+                        "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
+                        "if it is meant to be random: layer.requires_grad_(False)",
+                    ),
+                    "keras": (
+                        "self.hidden = layers.Dense(...)  # in __init__, and self.hidden(x) in call",
+                        "if it is meant to be random: layer.trainable = False",
+                    ),
+                },
                 evidence=evidence,
                 severity="warning",
             )
