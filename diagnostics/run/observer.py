@@ -115,11 +115,11 @@ class ScriptObserver:
         )
         if report is None:
             return None
-        from diagnostics.report.build import judged_as_a_whole
+        from diagnostics.report.build import extended, judged_as_a_whole
 
         if training.rows is not None and report.history is not None:
             targets = self._trainings.guard.attempt(training.rows.history, report.history.losses)
-            report = replace(report, facts=(*report.facts, *([] if targets is None else [targets])))
+            report = report if targets is None else extended(report, (targets,))
         judged: Report | None = self._trainings.guard.attempt(
             judged_as_a_whole, report, training.examined, complete=complete, alone=training.alone
         )

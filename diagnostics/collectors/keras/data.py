@@ -17,7 +17,7 @@ from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.collectors.shared.reread import Source, reread, seed_globals
 from diagnostics.collectors.shared.split_overlap import TRAINING_ROWS
 from diagnostics.facts.data import DatasetFacts, RereadFacts
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.pipeline import Array, LossKind
 
 from .batch import BATCHES_READ, SECONDS_READING, SeenRows, as_array, named, unpack
 from .replayable import can_be_read, shuffles
@@ -193,10 +193,17 @@ def rows_with_targets(data: KerasData, kind: LossKind, num_classes: int | None) 
             break
         if time.monotonic() - started > KEPT_SECONDS:
             break
-    rows, wanted = np.concatenate(inputs), np.concatenate(targets).astype(np.float64)
-    if num_classes is not None and wanted.shape[1] == 1:
-        wanted = np.eye(num_classes)[wanted[:, 0].astype(int)]
-    return KeptRows(kind, rows, wanted)
+    return rows_of_loss(kind, np.concatenate(inputs), np.concatenate(targets).astype(np.float64), num_classes)
+
+
+def rows_of_loss(kind: LossKind, rows: Array, targets: Array, num_classes: int | None) -> KeptRows | None:
+    """Pair rows with their targets (n, outputs), class numbers as a share of each; None for other numbers."""
+    if num_classes is not None and targets.shape[1] == 1:
+        labels = targets[:, 0].astype(int)
+        if not len(labels) or labels.min() < 0 or labels.max() >= num_classes:
+            return None
+        targets = np.eye(num_classes)[labels]
+    return KeptRows(kind, rows, targets)
 
 
 def reread_batch(sequence: keras.utils.PyDataset) -> RereadFacts:

@@ -23,6 +23,9 @@ from diagnostics.facts.pipeline import Array, LossInputFacts, LossKind, OutputFa
 
 from .batch import as_array, is_one_hot
 
+# A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
+# is no floor, for the penalty alone may keep the loss above it. Our choice.
+LARGE_PENALTY = 0.1
 # Name of the loss function, however it was given: as a string, a function or an object.
 _KINDS: dict[str, LossKind] = {
     "sparse_categorical_crossentropy": "cross_entropy",
@@ -212,6 +215,15 @@ def recognise_loss(
     if kind is not None and classifies(loss) and prediction.size == target.size:
         return Recognised(kind, reads=reads)  # targets that this loss is not made for
     return Recognised()
+
+
+def with_penalty(found: Recognised, penalty: float) -> Recognised:
+    """Add what the model adds to its loss by itself to the floor of the loss."""
+    if found.floor is None or penalty <= 0:
+        return found
+    if penalty > LARGE_PENALTY * found.floor:
+        return Recognised()
+    return replace(found, floor=found.floor + penalty)
 
 
 def _candidates(prediction: Array, target: Array, smoothing: float) -> Iterator[Candidate]:

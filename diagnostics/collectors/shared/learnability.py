@@ -11,6 +11,7 @@ from diagnostics.facts.pipeline import Array, LossKind
 from diagnostics.facts.training import LossHistory
 
 from .target_recovery import FORMULAS
+from .target_rows import blank_rows, copied_target, only_target
 
 FEWEST = 100  # distinct rows; half of them are predicted
 ROWS = 600  # at most: then a fit takes some 20 ms
@@ -84,6 +85,7 @@ class KeptRows:
                 return None
             constant = formula.constant(mean, mean, float(np.square(self.targets).mean()))
         of_classes = self.kind == "cross_entropy" or (self.kind == "binary_cross_entropy" and len(mean) == 1)
+        measured = self._measured()
         return TargetHistory(
             kind=self.kind,
             steps=losses.steps,
@@ -92,7 +94,19 @@ class KeptRows:
             examples=len(self.targets),
             outputs=len(mean),
             fit=simple_fit(self.inputs, self.targets, of_classes),
+            only_target=only_target(self.targets),
+            blank=None if measured is None else blank_rows(measured, self.targets),
+            copied=None if measured is None else copied_target(measured, self._single(), self.kind),
         )
+
+    def _single(self) -> Array:
+        """Return the targets, of yes and no as one number a row."""
+        pair = self.kind == "binary_cross_entropy" and self.targets.shape[1] == 2
+        return self.targets[:, 1:] if pair and bool((self.targets.sum(axis=1) == 1).all()) else self.targets
+
+    def _measured(self) -> Array | None:
+        """Return the inputs (n, features) that the fits are given, if they are floating-point numbers."""
+        return _features(self.inputs) if self.inputs.dtype.kind == "f" and self.inputs.ndim > 1 else None
 
 
 def _features(inputs: Array) -> Array:

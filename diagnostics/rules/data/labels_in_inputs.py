@@ -115,7 +115,12 @@ class LabelsInInputs(Rule):
                 "torch": (
                     "take the column of the target out of the inputs",
                     "end the window before the value to be predicted: x = series[i : i + n], y = series[i + n]",
-                )
+                ),
+                "keras": (
+                    'take the column of the target out of the inputs: y = table.pop("target")',
+                    "end the window before the value to be predicted: timeseries_dataset_from_array(series, "
+                    "targets=series[n:], sequence_length=n)",
+                ),
             },
             evidence={"column": copied.column, "columns": copied.columns, "rows": copied.rows},
             severity="warning",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
     from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
+    from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.course import AccuracyHistory
     from diagnostics.facts.data import RowOrder
@@ -78,10 +79,13 @@ class FitObserver:
         else:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
+        if training.rows is None and (training.awaits_batch or training.plain_loss is not None):
+            callback._drawn_rows = _drawn_rows()
         compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
 
         def end() -> None:
             compared()
+            self._trainings.guard.attempt(_keep_drawn, training, callback)
             self._trainings.guard.attempt(self._add_difference, training, arguments[0])
             self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
             self._trainings.guard.attempt(training.overfit_if_needed, lambda: _history(callback))
@@ -99,6 +103,7 @@ class FitObserver:
 
     def keep(self, training: Training, model: Any, pipeline: Any) -> None:
         """Keep what the second look needs, once there are weights."""
+        training.plain_loss = getattr(pipeline, "plain_loss", None)
         if not training.awaits_batch:
             self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
 
@@ -150,6 +155,7 @@ class FitObserver:
             later = Walk(pipeline).report()
             report = later if training.examined is None else _continued(training.examined, later)
             self._trainings.examined(training, report)
+            training.plain_loss = getattr(pipeline, "plain_loss", None)
             self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
 
         def unseen(why: str) -> None:
@@ -182,6 +188,22 @@ def _add_monitors(training: Training, model: Any, callbacks: Any) -> None:
     facts = monitor_facts(getattr(callbacks, "callbacks", callbacks), model)
     if facts is not None:
         training.extend((facts,))
+
+
+def _drawn_rows() -> DrawnRows | None:
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return None
+    from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
+
+    return DrawnRows()
+
+
+def _keep_drawn(training: Training, callback: KerasCallback) -> None:
+    """Keep rows that the training has drawn, where none could be read before it."""
+    if training.rows is None and callback._drawn_rows is not None and training.plain_loss is not None:
+        training.rows = callback._drawn_rows.rows(*training.plain_loss)
 
 
 def _history(callback: KerasCallback) -> TrainingHistory | None:

@@ -16,6 +16,7 @@ from diagnostics.run.second_look import Look, SecondLook
 if TYPE_CHECKING:
     from diagnostics.api.walk import Walk
     from diagnostics.collectors.shared.learnability import KeptRows
+    from diagnostics.facts.pipeline import LossKind
     from diagnostics.facts.training import TrainingHistory
 
 
@@ -29,6 +30,7 @@ class Training:
         awaits_batch: whether to examine it once it has drawn a batch.
         alone: whether no other training of the script steps in turn with this one.
         rows: some of its data, where its watcher does not see the targets.
+        plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
         model: of a plain PyTorch loop, another object than the script's, with the same attributes.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
     """
@@ -38,6 +40,7 @@ class Training:
     awaits_batch: bool = False
     alone: bool = True
     rows: KeptRows | None = None
+    plain_loss: tuple[LossKind, int | None] | None = None
     model: Any = None
     walk: Walk | None = None
     _came: list[tuple[tuple[Any, ...], str]] = field(default_factory=list)  # while `walk` waits

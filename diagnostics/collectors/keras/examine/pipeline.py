@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -32,6 +31,7 @@ from diagnostics.collectors.keras.losses import (
     output_facts,
     recognise_loss,
     weighs_classes,
+    with_penalty,
 )
 from diagnostics.collectors.keras.model import (
     NOT_OFFERED,
@@ -65,7 +65,7 @@ from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageF
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.layers import LayerFacts
-from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInputFacts
+from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInputFacts, LossKind
 
 from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs
@@ -73,11 +73,6 @@ from .output_parts import LayerCalls, several_outputs
 from .splits import compared_splits
 from .stateless_copy import KerasCopy
 from .subsets import KerasSubsets
-
-# A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
-# is no floor, for the penalty alone may keep the loss above it. Our choice.
-LARGE_PENALTY = 0.1
-_KEPT = ("cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error")
 
 
 class KerasPipeline(Pipeline):
@@ -301,15 +296,20 @@ class KerasPipeline(Pipeline):
 
     def kept_rows(self) -> KeptRows | None:
         """Copy rows of the data, to be compared with the run when it is over; None if the loss is not plain."""
-        found, given = self._recognised, self._given
-        plain = self._weights is None and self._class_weights is not True and not self._penalty
-        if self._data is None or isinstance(given, keras.utils.PyDataset):
+        if self._data is None or isinstance(self._given, keras.utils.PyDataset):
             return None
-        if not plain or found.kind not in _KEPT:
-            if self._copy is not None and self._weights is None and self._class_weights is not True:
-                self.outputs_kept = keep_outputs(self.model, self._data)
-            return None
-        return rows_with_targets(self._data, found.kind, found.num_classes)
+        if (plain := self.plain_loss) is not None:
+            return rows_with_targets(self._data, *plain)
+        if self._copy is not None and self._weights is None and self._class_weights is not True:
+            self.outputs_kept = keep_outputs(self.model, self._data)
+        return None
+
+    @property
+    def plain_loss(self) -> tuple[LossKind, int | None] | None:
+        """The kind of the loss, and how many classes it tells apart; None if weights or penalties count, too."""
+        weighted = self._weights is not None or self._class_weights is True or self._penalty
+        found = self._recognised
+        return None if weighted or found.kind == "other" else (found.kind, found.num_classes)
 
     # --- parts ----------------------------------------------------------------------------------------------
 
@@ -359,12 +359,9 @@ class KerasPipeline(Pipeline):
         target = self._single_target()
         if single is None or target is None:
             return Recognised()
-        found = recognise_loss(value, single, np.asarray(target), self.model.loss, self._last)
-        if found.floor is None or penalty <= 0:
-            return found
-        if penalty > LARGE_PENALTY * found.floor:
-            return Recognised()
-        return replace(found, floor=found.floor + penalty)
+        return with_penalty(
+            recognise_loss(value, single, np.asarray(target), self.model.loss, self._last), penalty
+        )
 
     def _loss_inputs(self, value: float, prediction: Any) -> LossInputFacts | None:
         """Say what the only loss was given; None if there are several."""

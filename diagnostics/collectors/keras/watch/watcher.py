@@ -30,6 +30,7 @@ from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
 from .batch_tap import BatchTap
+from .drawn_rows import DrawnRows
 from .drawn_weights import DrawnWeights
 from .history_fields import STEP_FIELDS, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
@@ -62,6 +63,7 @@ class KerasWatcher:
         example_weights: in batches from all over the run.
         over_time: looks before chosen steps; None for no looks.
         rows: remembers the targets of some rows.
+        drawn_rows: keeps some; None for none.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -106,6 +108,7 @@ class KerasWatcher:
         self.example_weights = DrawnWeights()
         self.over_time: KerasOverTime | None = None
         self.rows = RowMemory()
+        self.drawn_rows: DrawnRows | None = None
         self._closed = False
         self._tap = BatchTap(
             model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
@@ -184,6 +187,8 @@ class KerasWatcher:
             self._safely("sample weights", self.example_weights.take, batch)
             if self._compares:
                 self._safely("rows", take_rows, self.rows, batch)
+                if self.drawn_rows is not None:
+                    self._safely("drawn rows", self.drawn_rows.take, batch)
         if self._weights is None and has_weights(self._model):
             self._build()
         weights = self._weights

@@ -49,6 +49,20 @@ def test_kept_rows_give_each_step_the_constant_loss():
     assert kept.history(None) is None
 
 
+def test_kept_rows_tell_which_number_is_the_target():
+    inputs = RNG.normal(size=(200, 4, 1)).astype(np.float32)
+    losses = LossHistory(np.arange(5), np.linspace(1, 0.9, 5))
+    copied = KeptRows("mean_squared_error", inputs, inputs[:, 3].astype(float)).history(losses).copied
+    assert (copied.column, copied.columns, copied.rows, copied.equal) == (3, 4, 200, True)
+    labels = (inputs[:, 1, 0] > 0).astype(int)
+    table = np.concatenate([inputs[:, :, 0], labels[:, None] * 2.0 - 1], axis=1)
+    coded = KeptRows("binary_cross_entropy", table, labels[:, None].astype(float)).history(losses).copied
+    assert (coded.column, coded.values) == (4, 2)
+    assert KeptRows("binary_cross_entropy", table, np.eye(2)[labels]).history(losses).copied == coded
+    pixels = KeptRows("mean_squared_error", (inputs[:, :, 0] * 9).astype(int), inputs[:, 3].astype(float))
+    assert pixels.history(losses).copied is None
+
+
 def test_kept_rows_of_an_absolute_error_compare_with_the_median():
     inputs = RNG.normal(size=(200, 3))
     targets = np.exp(inputs[:, :1])
