@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 import statistics
 
+import numpy as np
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import PredictionFacts, StepHistory, UpdateHistory
+from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size
+from diagnostics.rules.shared.whole_run import check_whole, last_third
 
 AT_FLOOR = 0.05  # of the constant prediction's loss: the largest distance of the median of the last losses
 HOVERING = 0.2  # of the same: the largest range of the last losses
 STEPS = 400  # of a watched run; many healthy ones take some hundred steps to leave the chance level
+SAME = 1e-4  # of the loss: the range of the last third; those of other rows differ by percents
+FEWEST = 30  # losses in that third
+DISTINCT = 0.5  # of the rows read; a few rows over and over may well make equal batches
 MOVED = 1.0  # of the norm of the weights: the sum of all updates, if they had one direction
 
 
@@ -24,7 +32,9 @@ class LossPlateau(Rule):
     ## What it does
     Checks the last third of a trial at the user's own learning rate, on a copy of the model and one batch: is the
     loss that of a constant prediction, without a trend? And did another rate get well below it? In a watched run
-    it compares the cross entropy of the predictions at the sampled steps with the entropy of their labels.
+    it compares the cross entropy of the predictions at the sampled steps with the entropy of their labels. Of any
+    loss it asks whether it is one and the same number in the end, though each batch holds other rows: then the
+    answers have collapsed, as those of a triplet loss at its margin, and no gradient is left.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned the class frequencies, and nothing else. The first
@@ -55,6 +65,9 @@ class LossPlateau(Rule):
     the share of the most frequent class, and the cross entropy was never 10% lower in the whole run. The weights
     show that it is stuck and not slow: if all steps had one direction, they would have changed by their own norm,
     and the rate has stopped rising. If updates are larger than 1%, `learning-rate-too-high` reports it instead.
+
+    One and the same: at least 30 losses in the last third of the run, above 0, within a ten-thousandth of each
+    other, of a dataset that is larger than a batch and whose rows differ; and no other rule says why.
 
     ## Known problems
     Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past
@@ -133,4 +146,37 @@ class LossPlateau(Rule):
             ),
             evidence={"moved": moved, **vars(curve)},
             step=curve.since,
+        )
+
+    @check
+    def from_losses(
+        self, steps: StepHistory, losses: LossHistory, dataset: DatasetFacts, verdicts: Verdicts
+    ) -> Finding | None:
+        """Look for a loss that no longer depends on the batch."""
+        check_whole(steps, verdicts)
+        if dataset.size is None or dataset.size < 2 * int(steps.batch_sizes.max(initial=1)):
+            raise NotApplicable("needs a dataset of more than one batch")
+        if dataset.distinct_rows is not None and dataset.distinct_rows < DISTINCT * dataset.rows_read:
+            raise NotApplicable("needs rows that differ")
+        last = last_third(losses, steps.total_steps)
+        if len(last) < FEWEST or not np.isfinite(last).all():
+            raise NotApplicable(f"needs {FEWEST} finite losses in the last third of the run")
+        value = float(np.median(last))
+        if len(np.unique(steps.batch_fingerprints[-len(last) :])) < FEWEST or not np.ptp(last) <= SAME * abs(
+            value
+        ):
+            return None
+        if abs(value) <= SAME * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
+            return None
+        return self.found(
+            f"In the last {len(last)} steps that were kept the loss is {value:.5g}, and nothing else, although "
+            "each batch holds other rows. Neither inputs nor targets change it any more: the model gives the same "
+            "answer to all, and there is no gradient that could part them.",
+            fix=(
+                "look for the layer after which all rows are alike: a relu that is 0 for every row, a sigmoid at "
+                "its bound, a clip",
+                "divide the learning rate by 10, and scale the inputs to about unit size",
+                "for embeddings: bring them to length 1 before distances are taken; begin with easy triplets",
+            ),
+            evidence={"loss": value, "steps": len(last), "range": float(np.ptp(last))},
         )

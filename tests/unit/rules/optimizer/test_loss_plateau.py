@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
+from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
 from tests.support.courses import answers, history, judge
@@ -111,3 +114,49 @@ class TestWhileTraining:
     def test_is_not_applicable_to_a_loss_whose_chance_level_is_not_known(self):
         with pytest.raises(NotApplicable, match="seen to be unweighted cross entropy"):
             judge(RULE.from_answers, history(steps=400), answers([0.69] * 20, plain=False))
+
+
+class TestOneAndTheSame:
+    DATA = DatasetFacts(size=1200, rows_read=512, distinct_rows=512)
+
+    def judge(self, last, dataset=DATA, found=frozenset(), fingerprints=None):
+        """Judge 300 steps that fall from 1.2, the last half of which have the losses `last`."""
+        steps = np.arange(300)
+        losses = np.concatenate([np.linspace(1.2, 0.3, 150), np.broadcast_to(last, 150)])
+        seen = steps if fingerprints is None else np.broadcast_to(fingerprints, 300)
+        ones = np.ones(300, np.int8)
+        of_steps = StepHistory(
+            300, steps, np.full((300, 1), 0.01), ones, ones, ones, seen.astype(np.uint64), np.full(300, 32)
+        )
+        verdicts = Verdicts(found=frozenset(found), judged=frozenset())
+        return RULE.from_losses(of_steps, LossHistory(steps, losses), dataset, verdicts)
+
+    def test_a_triplet_loss_at_its_margin_is_named(self):
+        finding = self.judge(0.2)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "In the last 100 steps that were kept the loss is 0.2, and nothing else, although each batch holds "
+            "other rows. Neither inputs nor targets change it any more: the model gives the same answer to all, "
+            "and there is no gradient that could part them."
+        )
+
+    def test_a_margin_that_every_row_keeps_is_not(self):
+        assert self.judge(0.0) is None
+
+    def test_losses_of_different_batches_are_not(self):
+        assert self.judge(0.2 + 0.01 * np.random.default_rng(0).random(150)) is None
+
+    def test_the_same_batch_again_is_not(self):
+        assert self.judge(0.2, fingerprints=7) is None
+
+    def test_another_rule_says_why(self):
+        assert self.judge(0.2, found={"dead-units"}) is None
+
+    @pytest.mark.parametrize(
+        "dataset",
+        [DatasetFacts(size=32, rows_read=32), DatasetFacts(size=1200, rows_read=512, distinct_rows=4)],
+        ids=["one batch", "few rows"],
+    )
+    def test_needs_batches_of_different_rows(self, dataset):
+        with pytest.raises(NotApplicable):
+            self.judge(0.2, dataset)
