@@ -20,6 +20,7 @@ EXAMPLES = 100  # of an evaluation, and of the sampled training batches in the s
 LEARNED = 0.5  # agreement with the labels in training: half of what is above chance
 CHANCE = 0.2  # agreement that evaluations stay below, with two standard errors added
 ERRORS = 2.0  # standard errors
+BELOW = 5.0  # standard errors under chance, of three classes or more: then answers and labels disagree
 MIXED = 4.0  # standard deviations that passes lie apart: then they are of several evaluations
 BALANCED = 1.5  # of the share that each class would have: only then is chance known without the answers
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
@@ -41,6 +42,12 @@ CAUSES: Final = (
 SPLIT: Final = (
     "train_test_split(x, y, stratify=y)  # each class on both sides",
     "shuffle the indices before they are cut: np.random.shuffle(indices)",
+)
+
+ONE_LIST: Final = "number the classes of both datasets by one list, such as train.classes or class_to_idx"
+CONTRARY: Final = (
+    "The answers are wrong more often than by chance: the classes are numbered otherwise in the evaluation, or "
+    "the rows were split in their order, and training never saw these classes."
 )
 
 EXCLUDES: Final = {
@@ -89,6 +96,8 @@ class EvaluationAtChance(Rule):
     most 70% of the constant answer's error on the other half. Otherwise a note. Of Keras' `fit` the accuracy that
     it logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
     of the labels; a note where layers differ between training and evaluation, as batch norm in its first epochs.
+    There it is a warning, too, if of three or more classes fewer are right than by chance, by five standard
+    errors.
     The numbers are ours.
 
     ## Known problems
@@ -202,12 +211,13 @@ class EvaluationAtChance(Rule):
         last, step = evaluations[-1], int(accuracy.steps[-1])
         fit, alike = None if targets is None else targets.fit, _alike(inputs)
         proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
+        contrary = classes >= CLASSES and last.kappa < -BELOW * last.error
         return self.found(
             f"In training the {accuracy.name} is {late.mean():.0%}, in the evaluation after {step:,} steps "
             f"{accuracy.evaluation[-1]:.0%}, where chance would give {by_chance:.0%}. "
-            f"{_reason(None, fit, alike, last)} {_differential(verdicts)}".rstrip(),
-            fix=_experiments(None, fit),
-            severity=None if proved else "note",
+            f"{CONTRARY if contrary else _reason(None, fit, alike, last)} {_differential(verdicts)}".rstrip(),
+            fix=(ONE_LIST, *SPLIT) if contrary else _experiments(None, fit),
+            severity=None if proved or contrary else "note",
             evidence={
                 "training_accuracy": float(late.mean()),
                 "evaluation_accuracy": float(accuracy.evaluation[-1]),
@@ -335,7 +345,7 @@ def _differential(verdicts: Verdicts) -> str:
 
 def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[str, ...]:
     if renumbered is not None:
-        return ("number the classes of both datasets by one list, such as train.classes or class_to_idx",)
+        return (ONE_LIST,)
     rows = "print ten evaluation rows with their labels, as the model gets them: do they belong together?"
     same = "evaluate on the training rows with the same function: if that is at chance, too, the fault is in it"
     return (rows, same) if _is_learnable(fit) else (same, rows)

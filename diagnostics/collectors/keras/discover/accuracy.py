@@ -47,7 +47,7 @@ def _evaluation_labels(model: Any, given: Mapping[str, Any]) -> Array | None:
         kept = None if not split or not isinstance(y, np.ndarray) else int(len(y) * (1 - float(split)))
         labels = None if kept is None or y is None else class_labels(model, y[kept:])
     elif not can_be_read(validation):
-        labels = None
+        labels = _known_labels(model, validation)
     elif isinstance(validation, tuple | list):
         labels = class_labels(model, validation[1]) if len(validation) > 1 else None
     else:
@@ -55,6 +55,14 @@ def _evaluation_labels(model: Any, given: Mapping[str, Any]) -> Array | None:
         known = [part for part in parts if part is not None]
         labels = np.concatenate(known) if known and len(known) == len(parts) else None
     return None if labels is None or labels.min() < 0 or labels.max() >= MOST_CLASSES else labels
+
+
+def _known_labels(model: Any, validation: Any) -> Array | None:
+    """Return the labels that an iterator of Keras' ImageDataGenerator knows; it is not advanced."""
+    if not type(validation).__module__.startswith("keras.src.legacy.preprocessing"):
+        return None
+    known = getattr(validation, "classes", getattr(validation, "y", None))
+    return None if known is None or not len(known) else class_labels(model, np.asarray(known))
 
 
 def _labels_of(model: Any, batch: Any) -> Array | None:

@@ -203,6 +203,14 @@ class TestOfKeras:
     def test_stays_silent_where_the_evaluation_or_the_training_says_otherwise(self, seen):
         assert judge(RULE.from_epochs, seen, KERAS, VERDICTS, targets(0.1), inputs()) is None
 
+    def test_answers_that_are_wrong_more_often_than_by_chance_are_a_warning(self):
+        seen = epochs(evaluation=(0.1, 0.0), labels=(50, 50, 50))
+        finding = judge(RULE.from_epochs, seen, WITH_BATCH_NORM, VERDICTS)
+        assert finding.severity == "warning"
+        assert "the classes are numbered otherwise in the evaluation" in finding.message
+        of_two = judge(RULE.from_epochs, epochs(evaluation=(0.1, 0.0)), KERAS, VERDICTS)
+        assert of_two.severity == "note"  # of two classes it may be meant
+
     @pytest.mark.parametrize("labels", [(40, 40), (200,), (170, 30)], ids=["few", "one class", "a rare class"])
     def test_does_not_apply_where_chance_is_not_known(self, labels):
         with pytest.raises(NotApplicable, match="of classes about equally frequent"):
