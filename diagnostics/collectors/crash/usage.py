@@ -35,6 +35,7 @@ _DTYPES = {
     "bfloat16": "bfloat16",
     "long": "int64",
     "long int": "int64",
+    "__int64": "int64",
     "int": "int32",
     "short": "int16",
     "char": "int8",

@@ -35,6 +35,7 @@ FILES = (
     "releases",
     "moved",
     "handed_on",
+    "same_names",
     "inputs",
     "losses",
     "devices",
@@ -76,6 +77,9 @@ FILES = (
     "trainers",
     "shards",
     "keras_more",
+    "kernels",
+    "operations",
+    "ecosystem",
     "kinds",
     "cut",
 )
