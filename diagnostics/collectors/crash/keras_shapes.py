@@ -134,10 +134,11 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
     if found is None:
         return None
     shapes = sizes(found["one"]), sizes(found["other"])
-    named = re.search(r"\[Op:(\w+)\]", message) or re.search(r"\}\} = (\w+)\[", message)
-    if named is not None and "MatMul" in named[1]:
+    named = re.search(r"\[Op:(\w+)\]", message) or re.search(r"\}\} = (\w+)\[|\(op: '(\w+)'\)", message)
+    operation = None if named is None else next(filter(None, named.groups()))
+    if operation is not None and "MatMul" in operation:
         return _product(*shapes)
-    if named is not None and named[1] not in _ELEMENT_WISE:
+    if operation is not None and operation not in _ELEMENT_WISE:
         return None
     longest = max(map(len, shapes))
     for back in range(1, min(map(len, shapes)) + 1):

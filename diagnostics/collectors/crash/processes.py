@@ -46,6 +46,8 @@ def _worker(crash: Crash) -> WorkerCrash | None:
     if found := _WORKERS.search(message):
         return WorkerCrash(found.kind, found.get("what"))
     found = _PICKLING.search(message) if _starts_process(crash) else None
+    if found is not None and found.kind == "script" and not crash.facts.frames:
+        return None  # a checkpoint that holds a whole model says the same when it is loaded
     if found is not None and found.kind == "child":
         # A child that was spawned says no more than EOFError; why its parent could not send it is in the log.
         if crash.facts.exception != "EOFError":

@@ -55,8 +55,18 @@ def _dtypes_differ(crash: Crash) -> DtypesDiffer | None:
         wanted = "int64"
     if found.kind == "no float64":
         return DtypesDiffer(found.kind, "float64", "float32")
+    if found.kind == "result":
+        return DtypesDiffer("target" if _within_loss(crash) else "result", got, wanted, None, _tensors(crash))
     named = _tensors(crash) if found.kind not in ("integers", "objects") else {}
     return DtypesDiffer(found.kind, got, wanted, found.get("operation"), named)
+
+
+def _within_loss(crash: Crash) -> bool:
+    """Whether one of PyTorch's losses was called: an operation in place fails in the same words."""
+    return any(
+        "loss" in frame.function.lower() or "binary_cross_entropy" in frame.function
+        for frame in crash.facts.frames
+    )
 
 
 def _dtype(name: str | None) -> str | None:

@@ -16,14 +16,17 @@ class DtypesDiffer:
             that must be class indices. ``target``: a target that must be floating point. ``no kernel``: the
             operation is not implemented for the dtype on this device. ``integers``: integers where the operation
             needs floating point. ``objects``: a NumPy array of Python objects, which no tensor can hold.
-            ``no float64``: the device has no numbers of that size.
+            ``no float64``: the device has no numbers of that size. ``result``: a result does not go into a tensor
+            of integers, in a loss or in place.
         got: dtype of the tensor that does not fit, as in ``float64``; None if unknown.
         wanted: the dtype that the other tensor has, or the operation takes; None if unknown.
         operation: name of the kernel, where the message names one.
         tensors: dtype by variable name, for tensors in the frame that failed.
     """
 
-    kind: Literal["operands", "indices", "classes", "target", "no kernel", "integers", "objects", "no float64"]
+    kind: Literal[
+        "operands", "indices", "classes", "target", "result", "no kernel", "integers", "objects", "no float64"
+    ]
     got: str | None = None
     wanted: str | None = None
     operation: str | None = None

@@ -102,7 +102,9 @@ class WorkerFailure(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: WorkerCrash) -> Finding | None:
         """Say why the process could not start, or how it ended."""
-        message, fix = _pickle(symptom.what) if symptom.kind == "pickle" else SEEN[symptom.kind]
+        message, fix = (
+            _pickle(symptom.what, bool(crash.frames)) if symptom.kind == "pickle" else SEEN[symptom.kind]
+        )
         if symptom.kind == "signal" and symptom.what is not None:
             message = (
                 f"A worker of the data loader was ended by a signal ({symptom.what}), so it could raise nothing."
@@ -112,9 +114,19 @@ class WorkerFailure(MessageRule):
         )
 
 
-def _pickle(what: str | None) -> tuple[str, Fix]:
+def _pickle(what: str | None, is_traced: bool) -> tuple[str, Fix]:
     named = "An object of the dataset" if what is None else what
     hidden = " The parent process says which one, above the child's EOFError." if what is None else ""
+    if what is not None and not is_traced:  # the message alone does not tell who pickles
+        return (
+            f"{named} cannot be pickled. A process that is spawned gets the dataset by pickle (Windows, macOS, "
+            "notebooks), and copy.deepcopy and functions that save whole objects pickle, too.",
+            (
+                "a dataset: open files, connections and locks in __getitem__ or worker_init_fn, not in __init__, "
+                "and define functions at the top of a module; or DataLoader(..., num_workers=0)",
+                "a model that is copied or saved: save its weights, and keep loggers, modules and locks out of it",
+            ),
+        )
     return (
         f"{named} cannot be pickled, and a process that is spawned gets the dataset by pickle.{hidden}",
         (

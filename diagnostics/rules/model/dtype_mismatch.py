@@ -107,6 +107,12 @@ def _seen(symptom: DtypesDiffer) -> str:
             )
         case "target":
             return f"The loss got a target of {got}, where it computes with floating point numbers."
+        case "result":
+            return (
+                f"An operation has a result of {symptom.wanted or 'another dtype'}, which does not go into a "
+                f"tensor of {got}: a loss over numbers got whole ones as target, or a tensor of whole numbers is "
+                "changed in place."
+            )
         case "no kernel":
             return f"{symptom.operation} is not implemented for {got} on this device."
         case "integers":
@@ -135,6 +141,11 @@ def _fix(symptom: DtypesDiffer) -> Fix:
             )
         case "target":
             return "target = target.float()"
+        case "result":
+            return (
+                "target = target.float(), where the line calls a loss",
+                "x = x + y in place of x += y; x.clamp_(0, n - 1) with n a whole number: int(n), or n.long()",
+            )
         case "no float64":
             return (
                 "values = values.float(), before they go to the device; NumPy computes in float64",

@@ -77,6 +77,7 @@ FILES = (
     "trainers",
     "shards",
     "keras_more",
+    "keras_models",
     "kernels",
     "operations",
     "ecosystem",

@@ -46,6 +46,13 @@ class TestFromCrash:
         assert finding.message == "The loss got a target of int64, where it computes with floating point numbers."
         assert finding.fix == "target = target.float()"
 
+    def test_a_result_that_does_not_fit_is_of_a_loss_or_in_place(self):
+        finding = RULE.from_crash(CRASH, DtypesDiffer("result", "int64", "float32"))
+        assert finding.message == (
+            "An operation has a result of float32, which does not go into a tensor of int64: a loss over numbers "
+            "got whole ones as target, or a tensor of whole numbers is changed in place."
+        )
+
     def test_half_precision_on_a_cpu_gets_bfloat16(self):
         finding = RULE.from_crash(CRASH, DtypesDiffer("no kernel", "float16", None, "addmm_impl_cpu_"))
         assert finding.message == "addmm_impl_cpu_ is not implemented for float16 on this device."

@@ -1,0 +1,85 @@
+"""Sentences that two causes share, told apart by the frames of the traceback, or by the names in them."""
+
+import pytest
+
+from diagnostics.api.explain import explain
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/home/ada/project/train.py", line 31, in <module>
+    main()
+{frames}{error}
+"""
+
+
+def told(error, *frames):
+    """Return what is said of an error whose last frames are these, as (file, function)."""
+    lines = "".join(f'  File "{file}", line 90, in {function}\n    run(x)\n' for file, function in frames)
+    (finding,) = explain(TRACEBACK.format(frames=lines, error=error)).findings
+    return finding
+
+
+class TestSequential:
+    MODULE = ("/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", "__getattr__")
+
+    def test_with_a_frame_of_torch_it_is_pytorchs(self):
+        finding = told("AttributeError: 'Sequential' object has no attribute 'in_features'", self.MODULE)
+        assert finding.message.startswith("A torch.nn.Sequential has no in_features")
+        assert "Keras" not in f"{finding.message}{finding.fix}"
+
+    def test_without_frames_both_are_told(self):
+        (finding,) = explain("AttributeError: 'Sequential' object has no attribute 'in_features'").findings
+        assert "If it is Keras'" in finding.message
+        assert "If it is PyTorch's" in finding.message
+
+    @pytest.mark.parametrize("name", ["fit", "compile", "summary"])
+    def test_what_keras_has_is_missed_in_pytorchs(self, name):
+        finding = told(f"AttributeError: 'Sequential' object has no attribute '{name}'")
+        assert finding.message.startswith("This Sequential is torch.nn.Sequential")
+
+    @pytest.mark.parametrize("name", ["parameters", "state_dict", "to"])
+    def test_what_pytorch_has_is_missed_in_keras(self, name):
+        finding = told(f"AttributeError: 'Sequential' object has no attribute '{name}'")
+        assert finding.message.startswith("This Sequential is keras.Sequential")
+
+
+class TestResultType:
+    ERROR = "RuntimeError: result type Float can't be cast to the desired output type Long"
+
+    def test_within_a_loss_it_is_the_target(self):
+        loss = (
+            "/opt/venv/lib/python3.11/site-packages/torch/nn/functional.py",
+            "binary_cross_entropy_with_logits",
+        )
+        assert told(self.ERROR, loss).message.startswith("The loss got a target of int64")
+
+    def test_elsewhere_it_may_be_a_change_in_place(self):
+        assert "changed in place" in told(self.ERROR).message
+
+
+class TestNameOfTheScript:
+    ERROR = "AttributeError: Can't get attribute 'Net' on <module '__main__' from 'evaluate.py'>"
+
+    def test_where_a_file_is_read_it_is_the_checkpoint(self):
+        reads = ("/opt/venv/lib/python3.11/site-packages/torch/serialization.py", "load")
+        assert told(self.ERROR, reads).rule == "unreadable-checkpoint"
+
+    def test_where_a_process_starts_it_is_the_worker(self):
+        starts = ("/usr/lib/python3.10/multiprocessing/spawn.py", "_main")
+        assert told(self.ERROR, starts).rule == "worker-failure"
+
+    def test_the_message_alone_tells_both(self):
+        (finding,) = explain(self.ERROR).findings
+        assert "torch.save(model)" in finding.message
+        assert "worker of the loader" in finding.message
+
+
+@pytest.mark.parametrize(
+    "operation", ["'MatMul' (op: 'MatMul')", "'{{node MatMul}} = MatMul[T=DT_FLOAT](x, w)'"], ids=["old", "new"]
+)
+def test_sizes_of_a_product_are_not_taken_for_element_wise(operation):
+    error = (
+        f"ValueError: Dimensions must be equal, but are 784 and 500 for {operation} with input shapes: "
+        "[?,784], [500,10]."
+    )
+    assert told(error).message == "Matrix shapes (None, 784) and (500, 10) do not match: 784 ≠ 500."
