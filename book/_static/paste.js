@@ -86,7 +86,7 @@ const bugZooPaste = (() => {
 
   function filled(sentence, groups) {
     return sentence.replace(/\{(\w+)\}/g, (_, name) => (groups[name] ?? "").trim().replace(/\s+/g, " "))
-      .replaceAll("{{", "{").replaceAll("}}", "}");
+      .replaceAll("{{", "{").replaceAll("}}", "}").replace(/ \((?:, )?\)/g, "");
   }
 
   function explained({row, groups}, exhibits) {

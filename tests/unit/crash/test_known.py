@@ -184,3 +184,8 @@ def test_torchrun_s_log_line_is_its_tail():
         "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0"
     ).findings
     assert finding.rule == "launcher-failure"
+
+
+def test_numbers_that_the_message_does_not_name_leave_no_empty_brackets():
+    (finding,) = explain("ValueError: All arrays must be of the same length").findings
+    assert finding.message == "A column has another number of values than the table has rows."

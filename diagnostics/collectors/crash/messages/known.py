@@ -17,6 +17,8 @@ MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a messag
 MOST_RETYPED = 400  # characters of a text that is searched without regard to capitals
 FEWEST_SHARED = 8  # characters that it must share with a row
 MOST_SAID = 200  # characters of the message in the evidence
+_UNSAID = re.compile(r" \((?:, )?\)")
+"""What is left of numbers in brackets where the message does not name them."""
 
 
 def certain(crash: Crash) -> KnownFailure | None:
@@ -75,4 +77,5 @@ def explained(found: Found) -> KnownFailure:
     message = found.message
     fixes = tuple(fix.format_map(held) for fix in message.fix)
     said = " ".join(found.text.split())[:MOST_SAID]
-    return KnownFailure(message.rule, message.cause.format_map(held), fixes, said)
+    cause = _UNSAID.sub("", message.cause.format_map(held)).removesuffix(": ")
+    return KnownFailure(message.rule, cause, fixes, said)
