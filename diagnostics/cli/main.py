@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .run import split
 
         given, of_the_script = split(given)
-    options = _parser(with_run=not quick).parse_args(given)
+    parser = _parser(with_run=not quick, with_network=not quick or given[0] == "network")
+    options = parser.parse_args(given)
     options.arguments = of_the_script
     try:
         code: int = options.command(options)
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser(with_run: bool) -> argparse.ArgumentParser:
+def _parser(with_run: bool, with_network: bool) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="diagnose",
         description="Finds bugs in a training run: what is wrong, where, the evidence, and what to change.",
@@ -95,9 +96,10 @@ def _parser(with_run: bool) -> argparse.ArgumentParser:
     gpu.add_argument("--format", choices=("text", "json"), default="text")
     gpu.set_defaults(command=_gpu)
 
-    from .network import add_to as add_network
+    if with_network:
+        from .network import add_to as add_network
 
-    add_network(commands)
+        add_network(commands)
 
     from .join import add_to as add_join
 

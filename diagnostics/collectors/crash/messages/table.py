@@ -135,7 +135,7 @@ class Message:
     @functools.cached_property
     def literals(self) -> tuple[str, ...]:
         """By alternative, the longest run of plain characters that its matches hold; empty if there is none."""
-        return tuple(max(_literals(parts), key=len, default="") for parts in _alternatives(self.pattern))
+        return tuple(max(runs, key=len, default="") for runs in _literals(self.pattern))
 
     def search(self, text: str) -> re.Match[str] | None:
         """Search a text; to compile all patterns would take longer than all else that `explain` does."""
@@ -228,35 +228,25 @@ def _rows(file: str) -> dict[str, tuple[Message, ...]]:
     return families
 
 
-_PARTS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{\d[\d,]*\}|.", re.DOTALL)
+_PLAIN = r"(?:[^\\\[\](){}^$.*+?|]|\\[^A-Za-z0-9])(?![?*{])"
+_PARTS = re.compile(rf"((?:{_PLAIN})+)|(\\.|\[(?:\\.|[^\]\\])*\]|\{{\d[\d,]*\}}|.)", re.DOTALL)
+"""A run of plain characters, none of which is repeated or may be left out, or another part of a pattern."""
+_ESCAPED = re.compile(r"\\(.)")
 
 
-def _alternatives(pattern: str) -> list[list[str]]:
-    """Return the parts of a pattern, by the alternatives that stand outside of all groups."""
-    found: list[list[str]] = [[]]
+def _literals(pattern: str) -> Iterator[list[str]]:
+    """Yield the runs of plain characters outside of groups, by the alternatives that stand outside of groups."""
+    runs: list[str] = []
     depth = 0
-    for part in _PARTS.findall(pattern):
-        depth += (part == "(") - (part == ")")
-        if part == "|" and depth == 0:
-            found.append([])
-        else:
-            found[-1].append(part)
-    return found
-
-
-def _literals(parts: list[str]) -> Iterator[str]:
-    """Yield the runs of plain characters that stand outside of groups and classes."""
-    run, depth = "", 0
-    for part, following in zip(parts, [*parts[1:], ""], strict=True):
-        depth += (part == "(") - (part == ")")
-        plain = part[1] if len(part) == 2 and not part[1].isalnum() else part
-        is_plain = len(plain) == 1 and depth == 0 and (len(part) == 2 or part not in "()^$.*+?{}[]|")
-        if is_plain and not following.startswith(("?", "*", "{")):
-            run += plain
-            continue
-        yield run
-        run = ""
-    yield run
+    for run, part in _PARTS.findall(pattern):
+        if part:
+            depth += (part == "(") - (part == ")")
+            if part == "|" and depth == 0:
+                yield runs
+                runs = []
+        elif depth == 0:
+            runs.append(_ESCAPED.sub(r"\1", run) if "\\" in run else run)
+    yield runs
 
 
 _MARKED = re.compile(r"`((?:[\w =,-]|\\[.()])+)`(?![?*{])")
