@@ -156,7 +156,10 @@ def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
         weight: Any = variables.get("weight")
         if is_tensor(ids) and is_tensor(weight):
             return TokenBeyondEmbedding(ids=to_array(ids), rows=int(weight.shape[0]))
-    return TokenBeyondEmbedding()
+    index, rows = found.get("index"), found.get("rows")
+    if index is None or rows is None:
+        return TokenBeyondEmbedding()
+    return TokenBeyondEmbedding(rows=int(rows), offending=int(index))
 
 
 def _position_beyond_table(crash: Crash) -> TokenBeyondEmbedding | None:

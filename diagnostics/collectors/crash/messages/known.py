@@ -67,7 +67,7 @@ def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
 
 def _is_within(message: Message, crash: Crash) -> bool:
     files = (frame.file.replace("\\", "/") for frame in crash.facts.frames)
-    frames_tell = crash.facts.frames or message.family in CERTAIN
+    frames_tell = crash.facts.frames or message.family in CERTAIN or message.is_told_by_frames
     return not message.within or not frames_tell or any(re.search(message.within, file) for file in files)
 
 

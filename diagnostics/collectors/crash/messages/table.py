@@ -132,6 +132,11 @@ class Message:
         """The pattern for Python. Its classes are ASCII's, as JavaScript's are."""
         return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", self.pattern), re.ASCII)
 
+    @property
+    def is_told_by_frames(self) -> bool:
+        """Whether the message alone says something else: its row needs frames, and does not go without any."""
+        return bool(self.needs) and not self.needs.endswith(("or none", "if there are any"))
+
     @functools.cached_property
     def literals(self) -> tuple[str, ...]:
         """By alternative, the longest run of plain characters that its matches hold; empty if there is none."""
