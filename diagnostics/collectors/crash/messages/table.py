@@ -80,6 +80,7 @@ FILES = (
     "keras_models",
     "kernels",
     "operations",
+    "objects",
     "ecosystem",
     "kinds",
     "cut",
