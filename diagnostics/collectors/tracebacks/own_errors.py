@@ -209,7 +209,7 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
     if found is None:
         return None
     owner, name = found["owner"], found["name"]
-    if owner in ("Namespace", "Config", "EasyDict", "AttrDict", "DotDict", "Munch", "DictConfig"):
+    if owner in ("Namespace", "Config", "EasyDict", "AttrDict", "DotDict", "Munch", "DictConfig", "ConfigDict"):
         return (
             f"The settings have no {name}: the parser or the configuration file of this version does not define "
             "it, or it was written for another script."

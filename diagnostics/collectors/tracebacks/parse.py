@@ -11,11 +11,12 @@ from itertools import pairwise
 from diagnostics.collectors.crash.frames import is_yours, outside_dispatch, shorten
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
-from . import exception_groups, ipython_format, pytest_format, rich_format, tensorflow_format
+from . import editor_format, exception_groups, ipython_format, pytest_format, rich_format, tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
 from .pytest_format import CHAINED
 
 REWRITTEN = (
+    editor_format.rewritten,
     exception_groups.rewritten,
     rich_format.rewritten,
     ipython_format.rewritten,
