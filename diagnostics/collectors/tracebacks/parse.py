@@ -11,9 +11,10 @@ from itertools import pairwise
 from diagnostics.collectors.crash.frames import is_yours, outside_dispatch, shorten
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
-from . import editor_format, exception_groups, ipython_format, pytest_format, rich_format, tensorflow_format
+from . import exception_groups, tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
-from .pytest_format import CHAINED
+from .formats import editor_format, ipython_format, pytest_format, rich_format
+from .formats.pytest_format import CHAINED
 
 REWRITTEN = (
     editor_format.rewritten,

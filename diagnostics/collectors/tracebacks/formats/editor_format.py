@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from .clean import START, Line
+from ..clean import START, Line
 
 _HEAD = re.compile(r"^\W{0,4}Exception has occurred: (?P<name>[\w.]{1,99})\s*(?:\(note:.*)?$")
 _FRAME = re.compile(r'^\s*File "')

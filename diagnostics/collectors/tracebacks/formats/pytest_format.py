@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from .clean import START, Line
+from ..clean import START, Line
 
 CHAINED = (
     "During handling of the above exception, another exception occurred:",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .clean import START, Line
+from ..clean import START, Line
 
 _TOP = re.compile(rf"[╭┌+][─-]{{2,}} .*{re.escape(START)}.* [─-]{{2,}}[╮┐+]\s*$")
 _BOTTOM = re.compile(r"^\s*[╰└+][─-]{3,}[╯┘+]\s*$")

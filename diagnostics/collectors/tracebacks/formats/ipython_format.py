@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .clean import START, Line
+from ..clean import START, Line
 
 BLOCK = 20  # lines of source that IPython shows of one frame, at most
 
