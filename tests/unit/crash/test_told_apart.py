@@ -32,6 +32,9 @@ class TestSequential:
         assert "If it is Keras'" in finding.message
         assert "If it is PyTorch's" in finding.message
 
+    def test_a_copy_is_asked_of_it_where_its_weights_are_loaded(self):
+        assert told("AttributeError: 'Sequential' object has no attribute 'copy'").rule == "unreadable-checkpoint"
+
     @pytest.mark.parametrize("name", ["fit", "compile", "summary"])
     def test_what_keras_has_is_missed_in_pytorchs(self, name):
         finding = told(f"AttributeError: 'Sequential' object has no attribute '{name}'")
