@@ -14,7 +14,7 @@ from diagnostics.errors import InvalidInput
 from diagnostics.report.report import KINDS
 from diagnostics.run.output import STANDARD_OUTPUT
 from diagnostics.run.own_modules import is_shadowed, under_alias
-from diagnostics.run.ranks.exchange import Rank, rank_of_this_process
+from diagnostics.run.ranks.exchange import Rank, launch_time, rank_of_this_process
 from diagnostics.run.ranks.stall import LIMIT_S
 from diagnostics.run.script import Script
 from diagnostics.run.session import FAIL_ON, RunOptions, RunSession
@@ -140,7 +140,7 @@ def _format(options: argparse.Namespace) -> str:
 def _output(given: Path | None, rank: Rank | None) -> Path | None:
     if given is None or given == STANDARD_OUTPUT:
         return given
-    return _checked(given if rank is None else rank.file(given))
+    return _checked(given if rank is None else rank.file(given, launch_time()))
 
 
 def _checked(output: Path) -> Path:

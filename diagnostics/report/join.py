@@ -116,9 +116,8 @@ def _read(folder: Path) -> tuple[list[RankReport], list[Path]]:
     if not ranks:
         seen = f"{count_of(len(others), 'JSON file')} and none is a rank's report" if others else "no JSON file"
         raise InvalidInput(f"{folder} holds {seen}. {HOW}.")
-    last = max(restarts_before(one.file) for one in ranks)
-    others += [one.file for one in ranks if restarts_before(one.file) < last]
-    ranks = [one for one in ranks if restarts_before(one.file) == last]
+    earlier, ranks = ranks, _last_attempt(ranks)
+    others += [one.file for one in earlier if one not in ranks]
     by_rank: dict[int, RankReport] = {}
     for one in ranks:
         if (first := by_rank.setdefault(one.notes.number, one)) is not one:
@@ -131,6 +130,25 @@ def _read(folder: Path) -> tuple[list[RankReport], list[Path]]:
         told = listed(f"{world} in {file}" for world, file in worlds.items())
         raise InvalidInput(f"{folder} holds reports of different jobs: the number of ranks is {told}.")
     return [by_rank[number] for number in sorted(by_rank)], others
+
+
+def _last_attempt(ranks: Sequence[RankReport]) -> list[RankReport]:
+    """Return the reports of the last attempt of a job that was started anew.
+
+    The numbers in the files' names are counted on each host for itself: a host that came later, or that only had
+    to begin again with the others, has a lower one. Its report is known by the number of ranks and by its time.
+    """
+    last = max(ranks, key=lambda one: (restarts_before(one.file), one.notes.began))
+    number, world = restarts_before(last.file), last.notes.world
+    kept = [
+        one
+        for one in ranks
+        if restarts_before(one.file) == number
+        and (one.notes.world == world or not 0 < one.notes.ended <= last.notes.began)
+    ]
+    known = {one.notes.number for one in kept}
+    beside = [one for one in ranks if one.notes.world == world and one.notes.ran_beside(last.notes)]
+    return [*kept, *(one for one in beside if one.notes.number not in known)]
 
 
 def _rank_report(file: Path) -> RankReport | None:

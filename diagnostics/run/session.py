@@ -98,7 +98,7 @@ class RunSession:
         self._script, self._options = script, options
         self._limits = Limits(options.max_steps, options.time_limit)
         self._folder = str(Path.cwd())
-        self._started, self._in_others = time.monotonic(), _seconds_of_children()
+        self._started, self._began, self._in_others = time.monotonic(), time.time(), _seconds_of_children()
         self._reported = False
         self._spawned: SpawnedRanks | None = None
 
@@ -257,6 +257,8 @@ class RunSession:
             exit_code=ending.exit_code,
             error=error[:MOST_OF_ERROR],
             stalled=next((one for one in ranks if one.number == rank.number), None),
+            began=self._began,
+            ended=time.time(),
         )
         return replicas.filled(plain)
 

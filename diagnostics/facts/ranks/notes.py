@@ -67,6 +67,8 @@ class RankNotes:
         exit_code: of the script.
         error: the exception that ended it; empty if none did.
         stalled: where it stood, if a stall ended it.
+        began: when its script began, in seconds since the epoch, by the clock of its host; 0 if not known.
+        ended: when its report was made; likewise.
     """
 
     described: ClassVar[str] = "what a rank notes of its loaders and its model"
@@ -85,11 +87,17 @@ class RankNotes:
     exit_code: int = 0
     error: str = ""
     stalled: StalledRank | None = None
+    began: float = 0.0
+    ended: float = 0.0
 
     @property
     def place(self) -> str:
         """Render as ``rank 1 (node-b)``."""
         return f"rank {self.number} ({self.host})" if self.host else f"rank {self.number}"
+
+    def ran_beside(self, other: RankNotes) -> bool:
+        """Whether both ran at the same time; False as well if that is not known."""
+        return bool(self.began and other.began) and self.began < other.ended and other.began < self.ended
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values; the values of a parameter are one text of numbers."""

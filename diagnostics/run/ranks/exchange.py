@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from diagnostics.collectors.system.process_start import process_start
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.report.ranks import rank_file
 from diagnostics.report.report import Report
@@ -43,9 +44,21 @@ class Rank:
     local_world: int
     restarts: int = 0
 
-    def file(self, path: Path) -> Path:
-        """Return the file for this rank's report."""
-        return rank_file(path, self.number, self.restarts)
+    def file(self, path: Path, launched: float | None = None) -> Path:
+        """Return the file for this rank's report.
+
+        `torchrun` also starts the ranks anew when a host joins or leaves, or when one fails on another host, and
+        does not count that as a restart here: a report that this launch has already written is kept, and the next
+        number is taken.
+
+        Args:
+            path: that the user gave.
+            launched: when the launcher was started, in seconds since the epoch; None if that is not known.
+        """
+        restarts = self.restarts
+        while launched is not None and _written_since(launched, rank_file(path, self.number, restarts)):
+            restarts += 1
+        return rank_file(path, self.number, restarts)
 
 
 def rank_of_this_process(environment: Mapping[str, str] = os.environ) -> Rank | None:
@@ -61,6 +74,19 @@ def rank_of_this_process(environment: Mapping[str, str] = os.environ) -> Rank | 
     )
 
 
+def launch_time(environment: Mapping[str, str] = os.environ) -> float | None:
+    """Return when the `torchrun` that started this process was started; None without it, or if it is not known."""
+    return process_start(os.getppid()) if "TORCHELASTIC_RUN_ID" in environment else None
+
+
+def _written_since(time: float, file: Path) -> bool:
+    try:
+        found = file.stat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_mtime >= time
+
+
 class Exchange:
     """Exchanges findings between the ranks of one host, through files.
 
@@ -72,7 +98,7 @@ class Exchange:
     notes: tuple[RankNotes, ...] = ()
 
     def __init__(self, rank: Rank, folder: Path | None = None) -> None:
-        """Remove files of an earlier launch.
+        """Remove files of an earlier launch, and of an earlier attempt of this one.
 
         Args:
             rank: of this process.
@@ -83,6 +109,16 @@ class Exchange:
         with contextlib.suppress(OSError):
             self._file.unlink(missing_ok=True)
             self.folder.joinpath("printed").unlink(missing_ok=True)
+            self._remove_earlier()
+
+    def _remove_earlier(self) -> None:
+        """Remove what was left before this process began, also by ranks that had other numbers."""
+        began = process_start(os.getpid())
+        if began is not None and self.folder.exists():
+            self.open()
+            for file in self.folder.iterdir():
+                if not _written_since(began, file):
+                    file.unlink(missing_ok=True)
 
     @property
     def _file(self) -> Path:

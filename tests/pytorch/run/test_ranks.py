@@ -176,6 +176,15 @@ class TestRank:
         assert Rank(1, 2, 2).file(tmp_path / "r.json") == tmp_path / "r.rank1.json"
         assert Rank(1, 2, 2).file(tmp_path / "report") == tmp_path / "report.rank1"
 
+    def test_keeps_what_this_launch_has_written(self, tmp_path):
+        rank, given = Rank(1, 2, 2), tmp_path / "r.json"
+        (tmp_path / "r.rank1.json").write_text("of an earlier round, or of an earlier launch")
+        written = (tmp_path / "r.rank1.json").stat().st_mtime
+        assert rank.file(given, written + 1) == tmp_path / "r.rank1.json"
+        assert rank.file(given, written - 1) == tmp_path / "r.restart1.rank1.json"
+        (tmp_path / "r.restart1.rank1.json").touch()
+        assert rank.file(given, written - 1) == tmp_path / "r.restart2.rank1.json"
+
     def test_has_a_file_for_each_attempt(self, tmp_path):
         assert Rank(0, 2, 2, 1).file(tmp_path / "r.json") == tmp_path / "r.restart1.json"
         assert Rank(1, 2, 2, 2).file(tmp_path / "r.json") == tmp_path / "r.restart2.rank1.json"
@@ -212,6 +221,17 @@ class TestExchange:
         self.exchanges(tmp_path, 2)[1].leave(report("old"))
         zero, one = self.exchanges(tmp_path, 2)
         assert [zero.leave(report("a")), one.leave(report("a"))] == [[], []]
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says when a process was started")
+    def test_what_an_earlier_attempt_left_is_not_read(self, tmp_path):
+        three = self.exchanges(tmp_path, 2, world=4, first=2)[1]
+        three.leave(report("old"))
+        assert three.is_first_to_crash()
+        for file in (tmp_path / "x").iterdir():
+            os.utime(file, (0, 0))  # before this process began
+        zero, one = self.exchanges(tmp_path, 2, world=2)
+        assert one.is_first_to_crash()
+        assert [zero.leave(report("a")), one.leave(report("b"))] == [[], ["rank 1: warning: b: b was seen"]]
 
     def test_of_ranks_that_crash_alike_one_tells_it(self, tmp_path):
         ranks = self.exchanges(tmp_path, 3)

@@ -117,6 +117,21 @@ class TestStages:
         (left_out,) = (one.detail for one in report.stages if one.name == "left out")
         assert left_out == "r.json and r.rank1.json: no report of a rank in the last attempt"
 
+    def test_of_a_job_that_a_host_joined_are_those_that_ran_at_the_same_time(self, tmp_path):
+        save(tmp_path, notes(0, world=1, exit_code=143, began=10.0, ended=20.0))
+        save(tmp_path, notes(0, began=30.0, ended=40.0), name="r.restart1.json")
+        save(tmp_path, notes(1, began=30.5, ended=40.5))  # the first of its host: it has no number
+        report = join_reports(tmp_path)
+        assert report.title == "joined 2 reports: ranks 0 and 1 of 2"
+        assert [one.detail for one in report.stages if one.name == "left out"] == [
+            "r.json: no report of a rank in the last attempt"
+        ]
+
+    def test_of_a_job_that_a_host_left_are_those_of_the_rest(self, tmp_path):
+        save(tmp_path, notes(1, exit_code=143, began=10.0, ended=20.0))
+        save(tmp_path, notes(0, world=1, began=30.0, ended=40.0))
+        assert join_reports(tmp_path).title == "joined 1 report: rank 0 of 1"
+
     def test_of_many_ranks_are_few(self, tmp_path):
         for number in range(40):
             save(tmp_path, notes(number, world=40, exit_code=int(number == 39)))
