@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import multiprocessing
+import shutil
 import sys
 from multiprocessing.util import Finalize
 
@@ -45,6 +47,7 @@ class SpawnedSession(RunSession):
             stall_timeout=launch.options.stall_timeout,
         )
         super().__init__(launch.script, options)
+        self._launches = launch.folder.parent
         self._ranks = Exchange(rank, launch.folder / "exchange")
 
     def begin(self) -> None:
@@ -66,16 +69,14 @@ class SpawnedSession(RunSession):
         return self._options.rank
 
     def _end(self) -> None:
-        error = sys.exc_info()[1]
-        if isinstance(error, SystemExit) and error.code == 1 and isinstance(error.__context__, Exception):
-            error = error.__context__  # PyTorch has caught it, and hands on its text
-        if error is None or (isinstance(error, SystemExit) and not error.code):
-            self._conclude(Ending(0))
-        elif isinstance(error, SystemExit):
-            self._conclude(Ending(error.code if isinstance(error.code, int) else 1))
-        else:
-            without_own_frames(error)
-            self._conclude(Ending(1, error))
+        """Leave the report for who has started the ranks, or nothing if that was killed and will not read it."""
+        ending = _ending(sys.exc_info()[1])
+        try:
+            if _launcher_lives():
+                self._conclude(ending)
+        finally:
+            if not _launcher_lives():
+                shutil.rmtree(self._launches, ignore_errors=True)
 
     def _notes(
         self, replicas: ReplicaObserver, rank: Rank, ending: Ending, stalled: StallFacts | None
@@ -89,6 +90,22 @@ class SpawnedSession(RunSession):
         if self._options.output is not None:
             with contextlib.suppress(OSError):  # nobody waits for it any more
                 write_whole(self._options.output, report.rendered("json") + "\n")
+
+
+def _ending(error: BaseException | None) -> Ending:
+    if isinstance(error, SystemExit) and error.code == 1 and isinstance(error.__context__, Exception):
+        error = error.__context__  # PyTorch has caught it, and hands on its text
+    if error is None or (isinstance(error, SystemExit) and not error.code):
+        return Ending(0)
+    if isinstance(error, SystemExit):
+        return Ending(error.code if isinstance(error.code, int) else 1)
+    without_own_frames(error)
+    return Ending(1, error)
+
+
+def _launcher_lives() -> bool:
+    launcher = multiprocessing.parent_process()
+    return launcher is None or launcher.is_alive()
 
 
 def _is_in_a_group() -> bool:

@@ -1,11 +1,14 @@
 """`diagnose run` of a script that starts its ranks itself, by `torch.multiprocessing.spawn`."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 import textwrap
+import time
 
+import psutil
 import pytest
 
 from tests.support.ports import free_port
@@ -152,6 +155,38 @@ def test_a_script_with_a_module_of_our_name_starts_its_ranks(both, tmp_path):
     text = "import diagnostics, torch.multiprocessing as mp\nif __name__ == '__main__': mp.spawn(diagnostics.log)"
     plain, observed = both(text, name="job/train.py")
     assert observed == plain == (0, "rank 0\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere ranks outlive a parent that was killed")
+def test_ranks_remove_their_reports_once_nobody_reads_them(tmp_path):
+    text = ddp(SHARED_OUT).replace("range(3):", "range(9_999):\n            open(f'{rank}', 'w').close()")
+    (tmp_path / "train.py").write_text(textwrap.dedent(text))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    script = subprocess.Popen(
+        [sys.executable, "-m", "diagnostics", "run", "train.py", str(free_port())],
+        cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        until = time.monotonic() + 60
+        while not ((tmp_path / "0").exists() and (tmp_path / "1").exists()) and time.monotonic() < until:
+            time.sleep(0.05)
+        ranks = ranks_of(script)
+    finally:
+        script.kill()
+        script.wait()
+    _, alive = psutil.wait_procs(ranks, timeout=60)
+    for rank in alive:
+        rank.kill()
+    assert len(ranks) == 2
+    assert alive == []
+    assert list(temporary.glob("diagnose-*")) == []
+
+
+def ranks_of(script):
+    children = psutil.Process(script.pid).children()
+    return [child for child in children if any("spawn_main" in word for word in child.cmdline())]
 
 
 def own(errors):
