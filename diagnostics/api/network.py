@@ -77,7 +77,7 @@ def _made(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"--logs was given {folder}, which is no folder to write to: {error.strerror}."
+            f"--keep-logs was given {folder}, which is no folder to write to: {error.strerror}."
         ) from None
     return folder
 

@@ -44,7 +44,13 @@ def add_to(commands: Any) -> None:
         default=LIMIT_S,
         help=f"seconds for each step (default: {LIMIT_S:g})",
     )
-    network.add_argument("--logs", metavar="FOLDER", type=Path, help="keep what each rank's libraries print there")
+    network.add_argument(  # not --logs: torchrun takes that for its own --logs-specs, also behind -m
+        "--keep-logs",
+        dest="logs",
+        metavar="FOLDER",
+        type=Path,
+        help="keep what each rank's libraries print there",
+    )
     network.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
     network.add_argument("--no-redact", action="store_true", help="keep folders and host names in Markdown")
     network.set_defaults(command=try_network)

@@ -208,7 +208,7 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
             (
                 f"look on {rank.host} for what ended it: dmesg after SIGKILL (no memory), the scheduler's log, "
                 "the end of the rank's own output",
-                "diagnose network --logs FOLDER keeps what each rank's libraries print",
+                "diagnose network --keep-logs FOLDER keeps what each rank's libraries print",
             ),
             (rank.number,),
         )
@@ -296,7 +296,7 @@ _OF_THE_LIBRARY = {
     "nccl": (
         "NCCL_SOCKET_IFNAME=eth0, with the interface that the hosts share; NCCL_IB_DISABLE=1 without InfiniBand",
         "NCCL_P2P_DISABLE=1, then NCCL_SHM_DISABLE=1, to see which way between the GPUs of a host is at fault",
-        "diagnose network --logs FOLDER keeps NCCL's log of each rank",
+        "diagnose network --keep-logs FOLDER keeps NCCL's log of each rank",
     ),
 }
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 import torch.distributed
+from torch.distributed.run import get_args_parser
 
 from diagnostics.api.network import look_at_network
 from diagnostics.facts.ranks.network import STEPS
@@ -222,3 +224,14 @@ class TestNothingIsLeft:
         process.communicate(timeout=20)
         assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(how, -how)
         assert list(ranks.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["network", "run"])
+def test_torchrun_leaves_our_options_to_us(command):
+    help_of = [sys.executable, "-m", "diagnostics", command, "--help"]
+    shown = subprocess.run(help_of, capture_output=True, text=True, check=True)
+    options = set(re.findall(r"^  (--[a-z-]+)", shown.stdout, re.M)) - {"--nproc"}  # that is for want of torchrun
+    assert len(options) > 3
+    for option in options:  # its parser takes what begins two of its own options for ambiguous, wherever it stands
+        given = get_args_parser().parse_args(["-m", "diagnostics", command, option])
+        assert given.training_script_args == [command, option]
