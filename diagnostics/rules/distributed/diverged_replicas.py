@@ -47,7 +47,8 @@ class DivergedReplicas(Rule):
     Under `diagnose run` of several processes, each rank keeps a few values of up to 32 parameters of a model in
     DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, without a
     collective. Without the wrapper it keeps those of the first optimizer, after these steps, if the script
-    averages most of their gradients by `all_reduce`. When the ranks of a host have ended, these are compared.
+    averages most of their gradients by `all_reduce`, one by one or all in one tensor. When the ranks of a host
+    have ended, these are compared.
 
     ## Why it is bad
     DistributedDataParallel starts all replicas alike and averages their gradients, so that they stay alike. If

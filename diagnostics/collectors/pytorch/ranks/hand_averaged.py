@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ from diagnostics.facts.ranks.replicas import Sample
 from .replicas import PARAMETERS, is_plain, is_sampled, values_of
 
 MOST = 4_096  # all-reduces of one step that are looked at
+TRIES = 8  # all-reduces of one tensor for the whole model whose values are compared with the gradients
+COMPARED = 64  # values of the first gradient
+ALIKE = 0.999  # cosine between gradients and their copy, which may be scaled; weights are not that near by chance
 SHARE = 0.5  # of the parameters with a gradient: fewer may be parts that ranks share, and others not
 
 
@@ -39,6 +43,8 @@ class HandAveraged:
         self._steps = 0
         self._reduced: set[tuple[int, int]] = set()  # places and sizes of tensors, since the last step
         self._gradients: set[tuple[int, int]] = set()  # after a sampled step, until the next
+        self._tries = 0
+        self._stepped_on: tuple[weakref.ref[Tensor], int] | None = None  # a gradient at the last step, its version
         self._hook: Any = None
 
     def attach(self) -> None:
@@ -75,6 +81,35 @@ class HandAveraged:
         of_all = group is None or group is torch.distributed.group.WORLD
         if of_all and is_plain(tensor) and len(self._reduced) < MOST:
             self._reduced.add(_place(tensor))
+            self._reduce_whole(tensor)
+
+    def _reduce_whole(self, tensor: Tensor) -> None:
+        """Take note of one tensor that holds the gradients of all parameters: in place, as a copy, or no more.
+
+        Local SGD averages the weights in the same way, and ranks that train apart what they have moved; neither
+        looks like the gradients of a backward pass after the last step.
+        """
+        optimizer = None if self._optimizer is None else self._optimizer()
+        if optimizer is None or self._tries >= TRIES or tensor.numel() < COMPARED or _is_capturing():
+            return
+        gradients = list(_gradients(optimizer))
+        if tensor.numel() != sum(one.numel() for one in gradients) or self._has_stepped_on(gradients[0]):
+            return
+        self._tries += 1
+        with torch.no_grad():
+            gradient = gradients[0].detach().flatten()[:COMPARED].double()
+            copy = tensor.detach().flatten()[: len(gradient)].double()
+            norms = float(copy.norm() * gradient.norm())
+            if norms > 0:
+                self.averaged = float(copy @ gradient) > ALIKE * norms
+            elif gradient.any():  # a buffer of which the gradients were views, and are no more, stays at zero
+                self.averaged = not tensor.any()
+
+    def _has_stepped_on(self, gradient: Tensor) -> bool:
+        if self._stepped_on is None:
+            return False
+        known, version = self._stepped_on
+        return known() is gradient and gradient._version == version
 
     def _stepped(self, optimizer: Optimizer, *_: Any) -> None:
         if self.fault is not None or is_own_run():
@@ -95,10 +130,13 @@ class HandAveraged:
             self.averaged |= _is_most(self._gradients, self._reduced)
             self._keep(held)
         self._reduced.clear()
+        if not self.averaged and self._tries < TRIES:
+            first = next(_gradients(optimizer), None)
+            self._stepped_on = None if first is None else (weakref.ref(first), first._version)
 
     def _keep(self, held: list[Tensor]) -> None:
-        if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
-            return  # to read a value would end the capture
+        if _is_capturing():
+            return
         module = None if self._module is None else self._module()
         names = {} if module is None else {id(one): name for name, one in module.named_parameters()}
         floating = [
@@ -107,6 +145,16 @@ class HandAveraged:
         kept = floating[:: max(1, len(floating) // PARAMETERS)][:PARAMETERS]
         with torch.no_grad():
             self.samples[self._steps] = Sample(None, {name: values_of(one) for name, one in kept})
+
+
+def _gradients(optimizer: Optimizer) -> Iterator[Tensor]:
+    grads = (one.grad for group in optimizer.param_groups for one in group["params"])
+    return (one for one in grads if is_plain(one))
+
+
+def _is_capturing() -> bool:
+    """Whether a CUDA graph is captured: to read a value would end that."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def _place(tensor: Tensor) -> tuple[int, int]:
