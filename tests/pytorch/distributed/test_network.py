@@ -1,5 +1,6 @@
 """`diagnose network` with real processes over gloo: ranks that can talk, and each way in which they cannot."""
 
+import contextlib
 import json
 import os
 import re
@@ -161,6 +162,20 @@ class TestRanksThatCannotTalk:
             f"found nobody at 127.0.0.1:{port} for 1 s: the connection is refused"
             in only_finding(report)["message"]
         )
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses")
+    def test_a_port_that_is_blocked(self, ranks):
+        # A server whose queue is full answers no more, like a firewall that drops packets.
+        with socket.create_server(("127.0.0.1", 0), backlog=0) as server, contextlib.ExitStack() as waiting:
+            port = server.getsockname()[1]
+            for _ in range(4):
+                client = waiting.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex(("127.0.0.1", port))
+            code, report, err = ended(ranks.rank(1, port, "--limit", "2"))
+        assert code == 1, err
+        assert f"got no answer from 127.0.0.1:{port} within 2 s. " in only_finding(report)["message"]
+        assert "A firewall drops the packets" in only_finding(report)["message"]
 
     def test_a_wrong_master_address(self, ranks, port):
         # 192.0.2.0/24 is reserved for documentation: no host has such an address.
