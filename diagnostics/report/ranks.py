@@ -45,9 +45,9 @@ def _replicas(notes: Sequence[RankNotes]) -> ReplicaFacts | None:
     """Return what all ranks had, if all share one model."""
     ranks = {one.number: one.samples for one in notes}
     models = {one.model for one in notes}
-    if len(models) != 1 or "" in models or len(ranks) < 2:
+    if len(models) != 1 or "" in models or len(ranks) < 2 or len({one.apart for one in notes}) > 1:
         return None
-    return ReplicaFacts(models.pop(), ranks, all(one.by_hand for one in notes))
+    return ReplicaFacts(models.pop(), ranks, all(one.by_hand for one in notes), notes[0].apart)
 
 
 def rank_file(path: Path, rank: int, restarts: int = 0) -> Path:

@@ -59,6 +59,7 @@ class RankNotes:
         model: class of the model that it shares by DistributedDataParallel; empty if there is none.
         samples: of that model, see `ReplicaFacts`.
         by_hand: whether the script averages its gradients by `all_reduce`, without a wrapper.
+        apart: whether it trains on its share of the rows, and nothing was seen that might average the replicas.
         iterations: over loaders, the first ones.
         batches: that loaders gave in all iterations in which it trained.
         backward_passes: that it has begun.
@@ -79,6 +80,7 @@ class RankNotes:
     model: str = ""
     samples: Mapping[int, Sample] = field(default_factory=dict)
     by_hand: bool = False
+    apart: bool = False
     iterations: tuple[Iteration, ...] = ()
     batches: int = 0
     backward_passes: int = 0

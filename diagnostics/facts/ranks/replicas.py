@@ -65,6 +65,7 @@ class ReplicaFacts:
         model: class of the module inside the wrapper.
         ranks: by rank, the samples of the first forward pass with gradients after so many optimizer steps.
         by_hand: whether the script averages the gradients by `all_reduce`, without a wrapper.
+        apart: whether each rank trains on its share of the rows, and nothing averages anything.
     """
 
     described: ClassVar[str] = "what several ranks had at the same steps"
@@ -72,6 +73,7 @@ class ReplicaFacts:
     model: str
     ranks: Mapping[int, Mapping[int, Sample]]
     by_hand: bool = False
+    apart: bool = False
 
     @property
     def steps(self) -> tuple[int, ...]:

@@ -33,6 +33,15 @@ FIX_AT_START = (
     "or do so on every rank alike",
     SAME,
 )
+ALIKE_AT_FIRST = 0.2
+"""Of the typical value, by which half of the parameters may differ after the first step. Copies of one model are a
+step apart; models from seeds of their own by more than that value, and they may be trained apart on purpose."""
+FEWEST_SAMPLES = 3
+FIX_APART = (
+    "model = DistributedDataParallel(model), before the optimizer is made, and call the wrapper",
+    "Accelerate: accelerator.prepare(model, optimizer, loader): it averages those of a prepared model alone",
+    "or average them by hand, between backward() and step(): dist.all_reduce(parameter.grad)",
+)
 FIX_BY_HAND = (
     "all_reduce the gradients after backward() and before optimizer.step()",
     "start alike: dist.broadcast(parameter.data, 0) for each parameter and buffer, once",
@@ -47,8 +56,9 @@ class DivergedReplicas(Rule):
     Under `diagnose run` of several processes, each rank keeps a few values of up to 32 parameters of a model in
     DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, without a
     collective. Without the wrapper it keeps those of the first optimizer, after these steps, if the script
-    averages most of their gradients by `all_reduce`, one by one or all in one tensor. When the ranks of a host
-    have ended, these are compared.
+    averages most of their gradients by `all_reduce`, one by one or all in one tensor; or if the loaders give each
+    rank its share of the rows (DistributedSampler, Accelerate) and nothing averages anything. When the ranks of a
+    host have ended, these are compared.
 
     ## Why it is bad
     DistributedDataParallel starts all replicas alike and averages their gradients, so that they stay alike. If
@@ -71,13 +81,16 @@ class DivergedReplicas(Rule):
     ```
 
     ## Thresholds
-    Two ranks differ in a value by more than a thousandth of the parameter's typical value.
+    Two ranks differ in a value by more than a thousandth of the parameter's typical value. Where nothing averages
+    anything, half of the parameters are alike after the first step, to a fifth of that value: models that start
+    from seeds of their own are apart on purpose.
 
     ## Known problems
     Only ranks of one host are compared, and no models in FSDP, whose ranks hold different parts. With a
     communication hook, as for local SGD, replicas may differ on purpose: they are not compared. Nor are those
-    within `model.join()`, where one rank may be an epoch ahead. Batch norm's statistics are not compared:
-    DistributedDataParallel takes those of rank 0.
+    within `model.join()`, where one rank may be an epoch ahead. Replicas that a script averages now and then in a
+    function compiled by torch.compile, or through files, look as if nothing averaged them. Batch norm's
+    statistics are not compared: DistributedDataParallel takes those of rank 0.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).
@@ -91,6 +104,8 @@ class DivergedReplicas(Rule):
         """Find the first step and parameter that differ."""
         if len(replicas.ranks) < 2 or not replicas.steps:
             raise NotApplicable("needs two ranks of one host that share a model")
+        if replicas.apart:
+            return self._apart(replicas)
         equal = None
         for number in replicas.steps:
             differing = list(_differing(replicas, number))
@@ -114,6 +129,34 @@ class DivergedReplicas(Rule):
                 step=number,
             )
         return None
+
+    def _apart(self, replicas: ReplicaFacts) -> Finding | None:
+        """Look for replicas that start alike, and that nothing keeps alike."""
+        first, last = replicas.steps[0], replicas.steps[-1]
+        sizes = {name: size for name, _, size in _differing(replicas, first)}
+        held = next(iter(replicas.ranks.values()))[first].weights
+        if len(replicas.steps) < FEWEST_SAMPLES or not held:
+            raise NotApplicable("needs more steps of two ranks that train one model")
+        if float(np.median([sizes.get(name, 0.0) for name in held])) > ALIKE_AT_FIRST:
+            raise NotApplicable("the ranks train from different weights, perhaps models of their own on purpose")
+        differing = list(_differing(replicas, last))
+        if not differing:
+            return None
+        name, pair, size = max(differing, key=lambda one: one[2])
+        return self.found(
+            f"Each of {len(replicas.ranks)} ranks trains a {replicas.model} of its own on its share of the rows: "
+            "the model is in no DistributedDataParallel, and no collective since the first step is large enough "
+            f"to average gradients or weights. After step {last}, {name} differs between ranks {listed(pair)} by "
+            f"{size:.1%} of its typical value.",
+            fix=FIX_APART,
+            evidence={
+                "step": last,
+                "parameters": [name for name, *_ in differing[:MAX_NAMED]],
+                "ranks": list(pair),
+                "relative_difference": size,
+            },
+            step=last,
+        )
 
 
 def _differing(replicas: ReplicaFacts, number: int) -> Iterator[tuple[str, tuple[int, int], float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,17 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.ranks.sharded_clips import ShardedClips
 
 
+_OTHERS = ("bagua", "byteps", "deepspeed", "hivemind", "horovod", "mpi4py")  # they average by other ways
+
+
 class ReplicaObserver:
-    """Observes from its creation on, once PyTorch is imported."""
+    """Observes from its creation on, once PyTorch is imported.
+
+    Attributes:
+        hears_collectives: whether `collective` is called, so that none is missed.
+    """
+
+    hears_collectives = False
 
     def __init__(self, at_close: contextlib.ExitStack, world: int) -> None:
         """Prepare.
@@ -101,10 +111,10 @@ class ReplicaObserver:
         elif self._by_hand is not None:
             self._by_hand.called(module)
 
-    def reduced(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        """Take note of an all-reduce, see `HandAveraged.reduced`."""
+    def collective(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Take note of a collective, see `HandAveraged.collective`."""
         if self._notes is None and self._by_hand is not None:
-            self._by_hand.reduced(arguments, options)
+            self._by_hand.collective(name, arguments, options)
 
     def facts(self) -> WrapperFacts | None:
         """Return how the script calls its wrapped model; None if it has none."""
@@ -116,6 +126,15 @@ class ReplicaObserver:
             return (), 0
         return self._loaders.epochs()
 
+    @property
+    def _trains_apart(self) -> bool:
+        """Whether the rank trains on its share of the rows, and nothing seen might average the replicas."""
+        if self._by_hand is None or self._loaders is None or not self.hears_collectives:
+            return False
+        if any(name in sys.modules for name in _OTHERS):
+            return False
+        return self._loaders.shares_out and not self._by_hand.may_be_averaged
+
     def filled(self, notes: RankNotes) -> RankNotes:
         """Return the notes of this rank, with what was observed."""
         if self._notes is not None:
@@ -124,6 +143,9 @@ class ReplicaObserver:
         elif self._by_hand is not None and self._by_hand.averaged:
             model, samples = self._by_hand.model, self._by_hand.samples
             notes = dataclasses.replace(notes, model=model, samples=samples, by_hand=True)
+        elif self._trains_apart and self._by_hand is not None:
+            model, samples = self._by_hand.model, self._by_hand.samples
+            notes = dataclasses.replace(notes, model=model, samples=samples, apart=True)
         if self._loaders is not None:
             iterations, batches = self._loaders.iterations(), self._loaders.batches
             notes = dataclasses.replace(notes, iterations=iterations, batches=batches)

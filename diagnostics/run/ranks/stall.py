@@ -123,8 +123,10 @@ class StallWatch:
             from diagnostics.collectors.pytorch.ranks.collectives import CollectiveCalls
 
             calls = CollectiveCalls()
-            calls.on_all_reduce = None if self._replicas is None else self._replicas.reduced
             calls.attach(torch.distributed, self._patches)
+            if self._replicas is not None:
+                calls.on_call = self._replicas.collective
+                self._replicas.hears_collectives = True
             self._calls = calls
         except Exception as fault:
             self._failed(fault)

@@ -19,6 +19,7 @@ COLLECTIVES = (
     "all_to_all",
     "all_to_all_single",
     "barrier",
+    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "gather",
@@ -41,13 +42,13 @@ class CollectiveCalls:
     Attributes:
         made: number of calls, with those that have not returned.
         patience: seconds, the shortest time limit that the script has given a process group; None for the default.
-        on_all_reduce: called with the arguments of each `all_reduce`, before it; or None.
+        on_call: called with the name and the arguments of each, before it; or None.
     """
 
     def __init__(self) -> None:
         self.made = 0
         self.patience: float | None = None
-        self.on_all_reduce: Callable[[tuple[Any, ...], dict[str, Any]], object] | None = None
+        self.on_call: Callable[[str, tuple[Any, ...], dict[str, Any]], object] | None = None
         # By thread: the name, and the arguments, which are held during the call alone.
         self._running: dict[int, tuple[str, tuple[Any, ...], dict[str, Any]]] = {}
 
@@ -83,8 +84,8 @@ class CollectiveCalls:
                     return original(*arguments, **options)
                 thread = threading.get_ident()
                 self.made += 1
-                if name == "all_reduce" and self.on_all_reduce is not None:
-                    self.on_all_reduce(arguments, options)
+                if self.on_call is not None:
+                    self.on_call(name, arguments, options)
                 running[thread] = (name, arguments, options)
                 try:
                     return original(*arguments, **options)

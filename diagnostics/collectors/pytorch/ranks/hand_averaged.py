@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -43,6 +44,8 @@ class HandAveraged:
         self._steps = 0
         self._reduced: set[tuple[int, int]] = set()  # places and sizes of tensors, since the last step
         self._gradients: set[tuple[int, int]] = set()  # after a sampled step, until the next
+        self._in_group = self._has_whole_model = False
+        self._largest_sent = self._largest_held = 0.0  # elements of a tensor
         self._tries = 0
         self._stepped_on: tuple[weakref.ref[Tensor], int] | None = None  # a gradient at the last step, its version
         self._hook: Any = None
@@ -67,10 +70,19 @@ class HandAveraged:
         if self._module is None or self._module() is not module:
             self._module = weakref.ref(module)
 
-    def reduced(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        """Take note of an all-reduce before it is made."""
+    @property
+    def may_be_averaged(self) -> bool:
+        """Whether something might keep the weights alike: not if all collectives since step 1 are small."""
+        known = self._in_group and self._has_whole_model and self.fault is None
+        return not known or self._largest_sent >= self._largest_held
+
+    def collective(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Take note of a collective before it is made."""
         if self.fault is None and not self.averaged and not is_own_run():
-            self._guard.attempt(self._reduce, arguments, options)
+            if self._steps and name != "barrier":
+                self._largest_sent = max(self._largest_sent, _size(name, arguments, options))
+            if name == "all_reduce":
+                self._guard.attempt(self._reduce, arguments, options)
 
     def _failed(self, fault: Exception) -> None:
         self.fault = fault
@@ -109,7 +121,7 @@ class HandAveraged:
         if self._stepped_on is None:
             return False
         known, version = self._stepped_on
-        return known() is gradient and gradient._version == version
+        return int(gradient._version) == version and known() is gradient
 
     def _stepped(self, optimizer: Optimizer, *_: Any) -> None:
         if self.fault is not None or is_own_run():
@@ -131,20 +143,33 @@ class HandAveraged:
             self._keep(held)
         self._reduced.clear()
         if not self.averaged and self._tries < TRIES:
-            first = next(_gradients(optimizer), None)
-            self._stepped_on = None if first is None else (weakref.ref(first), first._version)
+            first: Tensor | None = next(_gradients(optimizer), None)
+            self._stepped_on = None if first is None else (weakref.ref(first), int(first._version))
 
     def _keep(self, held: list[Tensor]) -> None:
         if _is_capturing():
             return
         module = None if self._module is None else self._module()
         names = {} if module is None else {id(one): name for name, one in module.named_parameters()}
+        self._in_group |= torch.distributed.is_available() and torch.distributed.is_initialized()
+        self._has_whole_model = bool(held) and all(id(one) in names for one in held)
+        self._largest_held = max((float(one.numel()) for one in held), default=0.0)
         floating = [
             (names.get(id(one), f"parameter {n}"), one) for n, one in enumerate(held) if one.is_floating_point()
         ]
         kept = floating[:: max(1, len(floating) // PARAMETERS)][:PARAMETERS]
         with torch.no_grad():
             self.samples[self._steps] = Sample(None, {name: values_of(one) for name, one in kept})
+
+
+def _size(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> float:
+    """Return the elements of the largest tensor in a collective; infinity if it is not known."""
+    if "object" in name or name == "batch_isend_irecv":
+        return math.inf
+    given = [value if isinstance(value, list | tuple) else [value] for value in (*arguments, *options.values())]
+    tensors = [one for part in given for one in part if is_plain(one)]
+    # States of random generators, which Accelerate hands out, are no weights.
+    return max((float(one.numel()) for one in tensors if one.is_floating_point()), default=0.0)
 
 
 def _gradients(optimizer: Optimizer) -> Iterator[Tensor]:
@@ -154,7 +179,7 @@ def _gradients(optimizer: Optimizer) -> Iterator[Tensor]:
 
 def _is_capturing() -> bool:
     """Whether a CUDA graph is captured: to read a value would end that."""
-    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
 
 def _place(tensor: Tensor) -> tuple[int, int]:

@@ -29,7 +29,8 @@ class _Running:
         self.first_step = self.optimizer = 0
         self.dataset, self.size = dataset, _size(loader.dataset)
         self.shuffled = _shuffled(loader, world)
-        self.part = _checksum(loader.dataset) if _shares_out(loader, world) else None
+        self.shares_out = _shares_out(loader, world)
+        self.part = _checksum(loader.dataset) if self.shares_out else None
 
     def facts(self) -> Iteration:
         return Iteration(
@@ -138,6 +139,11 @@ class LoaderNotes:
             self._numbers[kind] += 1
             number = known[thing] = self._numbers[kind]
         return number
+
+    @property
+    def shares_out(self) -> bool:
+        """Whether all loaders in whose iterations it trained give each rank its share of the rows."""
+        return bool(self._trained) and all(one.shares_out for one in self._trained)
 
     def iterations(self) -> tuple[Iteration, ...]:
         """Return the first iterations in which the rank trained, in order."""

@@ -50,3 +50,37 @@ def test_gradients_averaged_by_hand_have_their_own_fixes():
         "weights, and each step is made on the averages."
     )
     assert finding.fix == "all_reduce the gradients after backward() and before optimizer.step()"
+
+
+class TestRanksThatTrainApart:
+    """Nothing averages anything: `second` gives the values of a second rank, from those of the first."""
+
+    def found(self, second, steps=(1, 2, 4)):
+        ranks = {
+            rank: {
+                step: Sample(None, {name: (1.0, move(step) if rank else 1.0) for name, move in second.items()})
+                for step in steps
+            }
+            for rank in range(2)
+        }
+        return DivergedReplicas().from_replicas(ReplicaFacts("Net", ranks, apart=True))
+
+    def test_are_told_what_would_keep_them_alike(self):
+        finding = self.found({"0.weight": lambda step: 1.0 + 0.1 * step, "0.bias": lambda step: 1.0})
+        assert finding.message == (
+            "Each of 2 ranks trains a Net of its own on its share of the rows: the model is in no "
+            "DistributedDataParallel, and no collective since the first step is large enough to average gradients "
+            "or weights. After step 4, 0.weight differs between ranks 0 and 1 by 40.0% of its typical value."
+        )
+        assert finding.fix.startswith("model = DistributedDataParallel(model), before the optimizer is made")
+
+    def test_are_clean_if_something_keeps_them_alike(self):
+        assert self.found({"0.weight": lambda step: 1.0}) is None
+
+    def test_are_not_judged_if_they_start_apart(self):
+        with pytest.raises(NotApplicable, match="on purpose"):
+            self.found({"0.weight": lambda step: -1.0, "0.bias": lambda step: -2.0})
+
+    def test_are_not_judged_by_two_steps(self):
+        with pytest.raises(NotApplicable):
+            self.found({"0.weight": lambda step: 1.0 + 0.1 * step}, steps=(1, 2))
