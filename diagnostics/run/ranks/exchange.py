@@ -2,7 +2,8 @@
 
 Rank 0 prints its report like a single process. The others write their findings to a temporary folder of the host,
 without a collective and without waiting; the last process of a host to end prints the findings that rank 0 does
-not have. After a process was killed no process is the last, and only rank 0's report is printed.
+not have. Under torchrun on Linux a process that was killed is not waited for; elsewhere no process is the last
+then, and only rank 0's report is printed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diagnostics.collectors.system.process_start import process_start
+from diagnostics.collectors.system.processes import process_start, running_ranks
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.report.ranks import rank_file
 from diagnostics.report.report import Report
@@ -153,7 +154,7 @@ class Exchange:
             kept = None if notes is None else notes.as_dict()
             write_whole(self._file, json.dumps({"messages": messages, "known": known, "notes": kept}))
             left = {int(file.stem): json.loads(file.read_text("utf-8")) for file in self.folder.glob("*.json")}
-            if len(left) < self._rank.local_world:
+            if len(left) < self._rank.local_world and self._others_run(set(left)):
                 return []
             self.folder.joinpath("printed").touch(exist_ok=False)
         except FileExistsError:  # another was the last
@@ -164,6 +165,11 @@ class Exchange:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.notes = tuple(RankNotes.from_dict(one["notes"]) for _, one in sorted(left.items()) if one["notes"])
         return list(_beyond_rank_0(left))
+
+    def _others_run(self, left: set[int]) -> bool:
+        """Whether a rank that has not left still runs; one that was killed leaves nothing."""
+        running = running_ranks(os.getppid()) if "TORCHELASTIC_RUN_ID" in os.environ else None
+        return running is None or not running <= {*left, self._rank.number}
 
     def open(self) -> None:
         """Create the folder, or refuse one of another user, because its name can be guessed.

@@ -88,6 +88,17 @@ class TestTorchrun:
         assert "error: labels-out-of-range" in ended.stderr
         assert "exitcode  : 1 " in ended.stderr  # torchrun's own table, of rank 1
 
+    @pytest.mark.exhaustive  # three processes; the test of `running_ranks` stands for it
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which ranks still run")
+    def test_of_a_rank_that_is_killed_nothing_is_left(self, tmp_path):
+        text = TRAIN.replace("LR", "1e-2").replace("ZERO", "True")
+        text = text.replace("optimizer.step()", "optimizer.step()\n            if rank: os.kill(os.getpid(), 9)")
+        ended = torchrun(tmp_path, text)
+        assert ended.returncode == 1
+        assert ended.stderr.count("\nran train.py, rank 0 of 2, ") == 1
+        assert "exitcode  : -9 " in ended.stderr
+        assert list((tmp_path / "temporary").glob("diagnose-*")) == []
+
 
 @pytest.mark.slow
 @pytest.mark.exhaustive  # six processes, twice
