@@ -44,7 +44,7 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
     shared: list[SharedSetting] = []
     apart: list[ShuffledApart] = []
     for file in files:
-        tree = _parsed(file)
+        tree = parsed(file)
         if tree is None:
             continue
         shown = shorten(file)
@@ -74,7 +74,8 @@ def files_of(script: str, folder: str | None) -> list[str]:
     return list(dict.fromkeys(found))[:MOST_FILES]
 
 
-def _parsed(file: str) -> ast.Module | None:
+def parsed(file: str) -> ast.Module | None:
+    """Parse a file of Python; None if it is none, or cannot be read or parsed."""
     try:
         path = Path(file)
         if path.suffix != ".py" or path.stat().st_size > LARGEST:

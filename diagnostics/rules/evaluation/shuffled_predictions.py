@@ -12,7 +12,9 @@ class ShuffledPredictions(Rule):
 
     ## What it does
     Under `diagnose run`, notes the `tf.data` pipelines with targets that are given to `predict` and draw another
-    order for each iteration, and whether the script iterates the same pipeline itself.
+    order for each iteration, and whether the script iterates the same pipeline itself. Then it reads in the
+    script's source whether the answers and what that pass collected are held against each other: compared,
+    subtracted, or given to one function that measures.
 
     ## Why it is bad
     `predict` returns the answers in the order of its own pass and drops the targets. The next pass, in which the
@@ -37,8 +39,8 @@ class ShuffledPredictions(Rule):
     None.
 
     ## Known problems
-    Rows that are predicted for one purpose and iterated for another look the same, unless they are those that
-    `fit` was given, or the pass is one over `take(n)`. A pass by `as_numpy_iterator()` is not seen.
+    Names are followed within one function: answers that are kept in an attribute, or compared in another function
+    than the one that made them, are missed. So are cells of a notebook, and passes by `as_numpy_iterator()`.
 
     ## Sources
     TensorFlow's documentation of `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default); public
@@ -51,8 +53,8 @@ class ShuffledPredictions(Rule):
     def from_passes(self, passes: data.ShuffledPredictions) -> Finding | None:
         """Report a pass of `predict` and one of the script."""
         return self.found(
-            "predict() got a dataset that is shuffled anew for each pass, and the script makes another pass over "
-            "it itself: what it collects there, such as the labels, comes in another order than the predictions. "
+            "predict() got a dataset that is shuffled anew for each pass, and the script compares the answers "
+            "with what it has collected in another pass over it, such as the labels: these come in another order. "
             "An accuracy or a confusion matrix of the two is that of chance.",
             fix=(
                 "leave shuffle() out of the data that is evaluated",

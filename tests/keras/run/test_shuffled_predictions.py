@@ -65,3 +65,18 @@ def test_training_rows_that_are_counted_are_no_finding():
         model.predict(training, verbose=0)
 
     assert "shuffled-predictions" not in rules_after(count)
+
+
+def test_classes_that_are_counted_beside_predictions_are_no_finding():
+    def count(model, _training, held_out):
+        answers = model.predict(held_out, verbose=0)
+        print(answers.mean(), np.bincount(labels_of(held_out)))
+
+    assert "shuffled-predictions" not in rules_after(count)
+
+
+def test_labels_of_the_training_rows_are_named_too():
+    def compare(model, training, _held_out):
+        return (model.predict(training, verbose=0)[:, 0] > 0.5) == labels_of(training)
+
+    assert "shuffled-predictions" in rules_after(compare)

@@ -69,7 +69,6 @@ class Evaluations:
         """
         self._within += 1
         self._listeners[model] = training, deliver
-        self._guard.attempt(self._passes.fits, data)
 
         def ends() -> None:
             self._within -= 1

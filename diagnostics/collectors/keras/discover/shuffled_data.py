@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import tensorflow as tf
@@ -13,11 +14,16 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.installed import is_installed_module
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.source.mixed_passes import mixed_in
+from diagnostics.collectors.source.read import parsed
 from diagnostics.facts.data import ShuffledSplit
 
 _CUTS = {"_TakeDataset": "take", "_SkipDataset": "skip"}
 _FIXES_ORDER = ("_CacheDataset", "CacheDataset", "_SaveDataset", "_SnapshotDataset")
 MOST = 8  # predictions of shuffled datasets that are remembered
+DEPTH = 8  # calls between the comparison and the loop over the dataset, at most
+
+Place = tuple[str, str]  # a file, and the name of a function in it
 
 
 def split_of(training: Any, validation: Any) -> ShuffledSplit | None:
@@ -64,7 +70,10 @@ def is_drawn_anew(dataset: Any) -> bool:
 
 
 class ShuffledPasses:
-    """Notes predictions of a shuffled dataset with targets, and that the script iterates it for them itself.
+    """Notes predictions of a shuffled dataset with targets, and that the script holds another pass against them.
+
+    That it iterates the dataset itself proves nothing: it may count the classes. Its source has to bring both
+    together.
 
     Args:
         patches: the iteration of datasets is observed from now on, until they are undone.
@@ -75,40 +84,51 @@ class ShuffledPasses:
     def __init__(self, patches: Patches, guard: FaultGuard, found: Callable[[Any], object]) -> None:
         self._guard, self._found = guard, found
         self._predicted: list[tuple[weakref.ref[Any], weakref.ref[Any]]] = []  # dataset and model
-        self._iterated: list[list[weakref.ref[Any]]] = []  # what each pass was made of
-        self._fitted: list[weakref.ref[Any]] = []
+        self._iterated: list[tuple[set[Place], list[weakref.ref[Any]]]] = []  # where, and what it was made of
+        self._mixed: dict[str, set[str]] = {}  # files, and the functions in which both meet
         patches.before(tf.data.Dataset, "__iter__", self._iterates)
-
-    def fits(self, data: Any) -> None:
-        """Take what a `fit` is given: whoever predicts the rows of the training counts them for something else."""
-        if isinstance(data, tf.data.Dataset) and len(self._fitted) < MOST:
-            self._fitted.append(weakref.ref(data))
 
     def predicts(self, model: Any, dataset: Any) -> None:
         """Take a call of `predict` that is about to run."""
-        trained_on = any(fitted() is dataset for fitted in self._fitted)
-        if len(self._predicted) < MOST and not trained_on and _has_targets(dataset) and is_drawn_anew(dataset):
+        if len(self._predicted) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
             self._predicted.append((weakref.ref(dataset), weakref.ref(model)))
             self._compare()
 
     def _iterates(self, dataset: Any) -> None:
-        caller = sys._getframe(2).f_globals.get("__name__", "")  # above the function that is patched in
-        if not is_installed_module(caller) and not is_own_run() and tf.executing_eagerly():
-            self._guard.attempt(self._note, dataset)
+        caller = sys._getframe(2)  # above the function that is patched in
+        module = caller.f_globals.get("__name__", "")
+        if not is_installed_module(module) and not is_own_run() and tf.executing_eagerly():
+            self._guard.attempt(self._note, dataset, set(_places(caller)))
 
-    def _note(self, dataset: Any) -> None:
+    def _note(self, dataset: Any, places: set[Place]) -> None:
         if len(self._iterated) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
-            self._iterated.append([weakref.ref(part) for part in _sources(dataset)])
+            self._iterated.append((places, [weakref.ref(part) for part in _sources(dataset)]))
             self._compare()
 
     def _compare(self) -> None:
-        iterated = {id(part()) for parts in self._iterated for part in parts}
         for given, of in self._predicted:
             dataset, model = given(), of()
-            if model is not None and dataset is not None and id(dataset) in iterated:
+            passes = (places for places, parts in self._iterated if any(part() is dataset for part in parts))
+            if model is not None and dataset is not None and any(map(self._are_mixed, passes)):
                 self._predicted, self._iterated = [], []
                 self._found(model)
                 return
+
+    def _are_mixed(self, places: set[Place]) -> bool:
+        for file in {file for file, _ in places} - self._mixed.keys():
+            tree = parsed(file)
+            self._mixed[file] = set() if tree is None else mixed_in(tree)
+        return any(function in self._mixed[file] for file, function in places)
+
+
+def _places(frame: FrameType | None) -> Iterator[Place]:
+    """Yield the functions of the script that are running, each with its file."""
+    for _ in range(DEPTH):
+        if frame is None:
+            return
+        if not is_installed_module(frame.f_globals.get("__name__", "")):
+            yield frame.f_code.co_filename, frame.f_code.co_name
+        frame = frame.f_back
 
 
 def _has_targets(dataset: Any) -> bool:

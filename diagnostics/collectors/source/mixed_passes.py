@@ -1,0 +1,165 @@
+"""Finds predictions of a dataset that are held against what another pass over it has collected."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .scopes import FUNCTIONS, Function, calls, dotted, own_nodes, scope_name, scopes, targets
+
+PREDICTING = "predict"
+COLLECTING = ("append", "extend", "add")
+WRAPPERS = ("enumerate", "zip", "iter", "list", "tqdm", "trange", "progress_bar")
+PAIRING = re.compile(  # calls that hold one row against another; not print, nor a histogram of each
+    r"confusion|report|score|accura|precision|recall|auc|roc|kappa|corr|error|loss|metric|mse|mae|rmse|r2"
+    r"|equal|close|zip|update_state|result|scatter|DataFrame|crosstab|subtract|sub",
+    re.IGNORECASE,
+)
+
+
+def mixed_in(tree: ast.Module) -> set[str]:
+    """Return the functions in which answers to a dataset meet labels from another pass over the same one.
+
+    They meet in a comparison, in arithmetic, or as two arguments of a call that measures. Names are followed
+    through the assignments of one function, datasets through their methods, but for `take`, which draws a few rows
+    to look at. The module's own code has the name ``<module>``.
+    """
+    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    collecting = {function.name for function in functions if _collects(function)}
+    own = {function.name for function in functions}
+    return {scope_name(scope) for scope in scopes(tree) if _Names(own, collecting).meet(scope)}
+
+
+def _collects(function: Function) -> bool:
+    """Whether a function of one argument iterates it."""
+    named = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    iterated = (
+        node.iter for node in ast.walk(function) if isinstance(node, ast.comprehension | ast.For | ast.AsyncFor)
+    )
+    return len(named) == 1 and any(named[0] in _names(part) for part in iterated)
+
+
+class _Names:
+    """What the names of one function stand for.
+
+    Args:
+        own: names of the functions in this file.
+        collecting: of those that iterate their argument.
+    """
+
+    def __init__(self, own: set[str], collecting: set[str]) -> None:
+        self._own, self._collecting = own, collecting
+        self._assigned = set[str]()
+        self._made_of: dict[str, str] = {}  # a dataset, and the one that it was made of
+        self._answers: dict[str, set[str]] = {}  # a name, and the datasets that it holds predictions of
+        self._passes: dict[str, set[str]] = {}  # a name, and the datasets that it was collected from
+
+    def meet(self, scope: ast.Module | Function) -> bool:
+        """Follow the names of a module or function; whether answers and labels meet in it."""
+        for node in own_nodes(scope):
+            if (
+                isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr)
+                and node.value is not None
+            ):
+                self._assign(list(targets(node)), node.value)
+            elif isinstance(node, ast.For):
+                self._add(self._passes, [dotted(part) for part in ast.walk(node.target)], self._drawn(node.iter))
+            elif isinstance(node, ast.Call) and (kept := _kept(node)) is not None:
+                self._keep([kept], node.args[0])
+            if any(self._are_apart(one, other) for one, other in _pairs(self._sides(node))):
+                return True
+        return False
+
+    def _assign(self, names: list[str], value: ast.expr) -> None:
+        made_of = self._dataset(value)
+        for name in names:
+            if made_of in self._assigned and made_of != name:  # and is no module
+                self._made_of[name] = made_of
+        self._assigned.update(names)
+        self._keep(names, value)
+
+    def _keep(self, names: list[str], value: ast.expr) -> None:
+        self._add(self._answers, names, self._answered(value))
+        self._add(self._passes, names, self._collected(value))
+
+    def _add(self, known: dict[str, set[str]], names: list[str], datasets: set[str]) -> None:
+        for name in names:
+            if name and datasets:
+                known.setdefault(name, set()).update(datasets)
+
+    def _answered(self, node: ast.expr) -> set[str]:
+        """Return the datasets whose predictions an expression holds."""
+        found = set[str]().union(*(self._answers.get(name, set()) for name in _names(node)))
+        for call in calls(node):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == PREDICTING:
+                given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "x")]
+                found |= {dataset for part in given if (dataset := self._dataset(part))}
+        return found
+
+    def _collected(self, node: ast.expr) -> set[str]:
+        """Return the datasets that an expression, or a function that it calls, has iterated."""
+        found = set[str]().union(*(self._passes.get(name, set()) for name in _names(node)))
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.comprehension):
+                found |= self._drawn(inner.iter)
+            elif isinstance(inner, ast.Call) and dotted(inner.func).rpartition(".")[2] in self._collecting:
+                found |= {dataset for part in inner.args if (dataset := self._dataset(part))}
+        return found
+
+    def _drawn(self, node: ast.expr) -> set[str]:
+        """Return the datasets that a loop over an expression draws from."""
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in WRAPPERS:
+            return set[str]().union(*map(self._drawn, node.args))
+        dataset = self._dataset(node)
+        return {dataset} if dataset else set()
+
+    def _dataset(self, node: ast.expr) -> str:
+        """Return the name at the beginning of ``test.unbatch().batch(8)``, or of what it was made of; else ''."""
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr != "take":
+            node = node.func.value
+        name, seen = dotted(node), set[str]()
+        while name in self._made_of and name not in seen:
+            seen.add(name)
+            name = self._made_of[name]
+        return name
+
+    def _sides(self, node: ast.AST) -> list[ast.expr]:
+        """Return the expressions that a node holds against each other row by row."""
+        if isinstance(node, ast.Compare):
+            return [node.left, *node.comparators]
+        if isinstance(node, ast.BinOp):
+            return [node.left, node.right]
+        if isinstance(node, ast.Call):
+            name = dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
+            if name in self._own or PAIRING.search(name):
+                return [part for given in _arguments(node) for part in _parts(given)]
+        return []
+
+    def _are_apart(self, one: ast.expr, other: ast.expr) -> bool:
+        return bool(self._answered(one) & self._collected(other)) and not self._answered(other)
+
+
+def _kept(call: ast.Call) -> str | None:
+    """Return the list of ``labels.append(y)``; None for other calls."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in COLLECTING and call.args:
+        return dotted(call.func.value)
+    return None
+
+
+def _pairs(sides: list[ast.expr]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    return ((one, other) for one in sides for other in sides if one is not other)
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(word.value for word in call.keywords)]
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Dict):
+        return node.values
+    return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {dotted(inner) for inner in ast.walk(node) if isinstance(inner, ast.Name | ast.Attribute)}
