@@ -32,11 +32,12 @@ from diagnostics.facts.pipeline import Fact
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline, evaluation_facts
 from .joined_modules import joined
-from .optimizers import RemadeOptimizers, ScriptOptimizers, held_by
+from .optimizers import RemadeOptimizers, ScriptOptimizers, held_by, is_idle
 
 MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
 LOSSES = 1024  # backward passes for one step
+IDLE = 3  # steps without any gradient: one may be made to please a scheduler
 ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
 
 
@@ -104,6 +105,8 @@ class LoopFinder(Generic[W]):
         self._watch_of: IdentityMap[Optimizer, W | None] = IdentityMap()
         # Steps of those that are of no loop yet.
         self._alone: IdentityMap[Optimizer, int] = IdentityMap()
+        # How many of its latest steps found no gradient.
+        self._idle: IdentityMap[Optimizer, int] = IdentityMap()
         self._watched: IdentityMap[nn.Module, None] = IdentityMap()
         # Modules that were called and are not watched yet; how many optimizers there were at the time.
         self._roots: IdentityMap[nn.Module, int] = IdentityMap()
@@ -247,8 +250,11 @@ class LoopFinder(Generic[W]):
             self._unscaled = weakref.ref(result), weakref.ref(outputs), outputs.detach()
 
     def _before_step(self, optimizer: Optimizer) -> None:
+        idle = self._idle[optimizer] = self._idle.get(optimizer, 0) + 1 if is_idle(optimizer) else 0
         if optimizer not in self._watch_of:
             self._late(optimizer)
+        elif idle == ALONE:
+            self._of_another_model(optimizer)
         if optimizer not in self._watch_of:
             self._alone[optimizer] = self._alone.get(optimizer, 0) + 1
             if self._alone[optimizer] == ALONE:
@@ -266,12 +272,23 @@ class LoopFinder(Generic[W]):
                 self._begin(model, [optimizer])
                 return
 
+    def _of_another_model(self, optimizer: Optimizer) -> None:
+        """Start a new loop for a model that is trained now with the optimizer of a first one."""
+        if meant := self._meant(optimizer):
+            if (watched := self._watch_of[optimizer]) is not None:
+                self._end(watched)
+            self._begin(meant[0] if len(meant) == 1 else joined(meant), [optimizer], meant)
+
+    def _meant(self, optimizer: Optimizer) -> list[nn.Module]:
+        idle = self._idle[optimizer] >= IDLE
+        return [root for root in list(self._roots) if self._optimizers.is_meant_for(optimizer, root, idle)]
+
     def _late(self, optimizer: Optimizer) -> None:
         """Start a loop at an optimizer's first step, where no single called module holds all its parameters."""
         roots, held = list(self._roots), held_by(optimizer)
         called = [root for root in roots if held.intersection(map(id, root.parameters()))]
         if not called:
-            called = [root for root in roots if self._optimizers.is_meant_for(optimizer, root)]
+            called = self._meant(optimizer)
         parts = {id(part) for root in called for part in root.modules() if part is not root}
         called = [root for root in called if id(root) not in parts]  # a layer may be tried before it is built in
         if called:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from torch import Tensor, nn
@@ -37,11 +38,17 @@ class ScriptOptimizers:
         """Return the identities of all parameters that they hold."""
         return {identity for optimizer in self.living() for identity in held_by(optimizer)}
 
-    def is_meant_for(self, optimizer: Optimizer, model: nn.Module) -> bool:
-        """Whether an optimizer holds the parameters of a discarded model with the same architecture.
+    def is_meant_for(self, optimizer: Optimizer, model: nn.Module, idle: bool) -> bool:
+        """Whether an optimizer was made for another model than this one, which is trained and which none holds.
 
-        A target network gets no gradient. An optimizer of a temperature or an image has tensors of other shapes,
-        and one of float32 copies of half-precision weights has another dtype.
+        It holds the parameters of a discarded model with the same architecture, or of one that gets no gradients.
+        A target network gets none itself. An optimizer of a temperature or an image has tensors of other shapes,
+        which get gradients, and one of float32 copies of half-precision weights has another dtype.
+
+        Args:
+            optimizer: it makes a step.
+            model: the script calls it.
+            idle: whether the parameters of the optimizer had no gradients so far.
         """
         trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
         taken = self.all_held()
@@ -49,7 +56,7 @@ class ScriptOptimizers:
         return (
             all(id(parameter) not in taken for parameter in trainable)
             and any(parameter.grad is not None for parameter in trainable)
-            and {(p.shape, p.dtype) for group in optimizer.param_groups for p in group["params"]} == kinds
+            and (idle or {(p.shape, p.dtype) for p in _parameters(optimizer)} == kinds)
         )
 
 
@@ -89,6 +96,18 @@ class RemadeOptimizers:
         """Begin anew: the script loads weights, or the state of an optimizer."""
         self._times.clear()
         self._forgetful.clear()
+
+
+def is_idle(optimizer: Optimizer) -> bool:
+    """Whether no parameter of an optimizer has a gradient, so that a step does nothing.
+
+    What LBFGS does is not known before the step: it computes the gradients in it.
+    """
+    return not isinstance(optimizer, LBFGS) and all(p.grad is None for p in _parameters(optimizer))
+
+
+def _parameters(optimizer: Optimizer) -> Iterator[Tensor]:
+    return (parameter for group in optimizer.param_groups for parameter in group["params"])
 
 
 def _keeps_state(optimizer: Optimizer) -> bool:
