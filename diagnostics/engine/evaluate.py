@@ -32,6 +32,7 @@ class Evaluator:
             for name, needs in rule.checks().items()
             if taking is None or any(need.kind is taking for need in needs.values())
         ]
+        self._checks = tuple(self._waiting)
         self._judged: set[str] = set()
         self._reasons: dict[str, str] = {}
         self._named: set[str] = set()
@@ -67,7 +68,8 @@ class Evaluator:
             if rule.name not in self._judged
             and any(
                 all(need.kind in kinds for need in needs.values() if need.required)
-                for needs in rule.checks().values()
+                for owner, _, needs in self._checks
+                if owner is rule
             )
         }
 
