@@ -17,6 +17,7 @@ from diagnostics.facts.pipeline import Array, LossKind
 TINY = 1e-12  # of a probability
 SUM = 1e-3  # of probabilities: how far they may add up to another number than 1
 OUTSIDE = 1e-3  # of 0 to 1, by which a recovered probability may lie outside from rounding
+CERTAIN = 1 - 1e-6  # a probability whose float32 gradient may be 0
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,18 @@ def recovered(output: Array, gradient: Array, of_classes: bool = True) -> dict[s
             if one is not None and np.isfinite(one.loss):
                 found[name] = one
     return found
+
+
+def leaves_out(output: Array, gradient: Array) -> bool:
+    """Whether the loss leaves some rows out: they get no gradient, and not because the answer is certain.
+
+    Args:
+        output: float64 (n, classes), finite.
+        gradient: of the same shape.
+    """
+    still = output[~gradient.any(axis=1)]
+    top = 1 / np.exp(still - still.max(axis=1, keepdims=True, initial=-np.inf)).sum(axis=1)
+    return bool((top < CERTAIN).any())
 
 
 def recovered_classes(output: Array, gradient: Array) -> dict[str, Recovered]:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.shared.target_recovery import FORMULAS, recovered
+from diagnostics.collectors.shared.target_recovery import FORMULAS, leaves_out, recovered, recovered_classes
 
 RNG = np.random.default_rng(0)
 
@@ -59,3 +59,14 @@ def test_a_constant_answer_costs_variance_or_entropy():
     assert FORMULAS["logits"].constant(shares[:1], shares[:1], 0.0) == pytest.approx(
         -(shares * np.log(shares)).sum()
     )
+
+
+def test_rows_that_the_loss_leaves_out_are_no_rows_with_a_certain_answer():
+    output, target = RNG.normal(size=(8, 3)), np.eye(3)[RNG.integers(0, 3, 8)]
+    gradient = (softmax(output) - target) / 6
+    gradient[:2] = 0  # as by ignore_index
+    assert leaves_out(output, gradient)
+    found = recovered_classes(output, gradient)["softmax"]
+    np.testing.assert_allclose(found.targets, target[2:], atol=1e-12)
+    output = np.where(target == 1, 1000.0, -1000.0)
+    assert not leaves_out(output, (softmax(output) - target) / 8)

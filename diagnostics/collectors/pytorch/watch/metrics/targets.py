@@ -20,7 +20,13 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
-from diagnostics.collectors.shared.target_recovery import FORMULAS, Recovered, recovered, recovered_classes
+from diagnostics.collectors.shared.target_recovery import (
+    FORMULAS,
+    Recovered,
+    leaves_out,
+    recovered,
+    recovered_classes,
+)
 from diagnostics.collectors.shared.target_rows import (
     are_standardised,
     blank_rows,
@@ -104,7 +110,7 @@ class _Seen:
         flat = output.reshape(len(output), -1)
         by_row = recovered(flat, gradient.reshape(flat.shape), self.of_classes)
         found = {name: _moments(one, self.chosen) for name, one in by_row.items()}
-        if output.ndim > 2 or (self.of_classes and not gradient.any(axis=1).all()):
+        if output.ndim > 2 or (output.ndim == 2 and self.of_classes and leaves_out(output, gradient)):
             found |= {name: _moments(one) for name, one in recovered_classes(output, gradient).items()}
         return found
 
