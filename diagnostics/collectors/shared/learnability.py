@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diagnostics.facts.course import SimpleFit, TargetHistory
+from diagnostics.facts.course import CopiedTarget, SimpleFit, TargetHistory
 from diagnostics.facts.pipeline import Array, LossKind
 from diagnostics.facts.training import LossHistory
 
 from .target_recovery import FORMULAS
-from .target_rows import blank_rows, copied_target, only_target
+from .target_rows import blank_rows, copied_target, only_target, steps_of
 
 FEWEST = 100  # distinct rows; half of them are predicted
 ROWS = 600  # at most: then a fit takes some 20 ms
@@ -96,8 +96,12 @@ class KeptRows:
             fit=simple_fit(self.inputs, self.targets, of_classes),
             only_target=only_target(self.targets),
             blank=None if measured is None else blank_rows(measured, self.targets),
-            copied=None if measured is None else copied_target(measured, self._single(), self.kind),
+            copied=None if measured is None else self._copied(measured),
         )
+
+    def _copied(self, measured: Array) -> CopiedTarget | None:
+        last_step = steps_of(self.inputs.shape[1:], measured.shape[1])
+        return copied_target(measured, self._single(), self.kind, last_step)
 
     def _single(self) -> Array:
         """Return the targets, of yes and no as one number a row."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from diagnostics.facts.course import BlankRows, CopiedTarget, Sentinel
@@ -45,14 +47,37 @@ def blank_rows(inputs: Array, targets: Array) -> BlankRows | None:
     return BlankRows(len(inputs), int(blank.sum()), value, float((inputs[~blank] == value).mean()), different)
 
 
-def copied_target(inputs: Array, targets: Array, kind: LossKind) -> CopiedTarget | None:
+def copied_target(
+    inputs: Array, targets: Array, kind: LossKind, last_step: int | None = None
+) -> CopiedTarget | None:
     """Find the only number of a row that tells its target.
 
     Args:
         inputs: float (n, features).
         targets: float64 (n, outputs); of classes, a share each.
         kind: of the loss that they are of.
+        last_step: how many features at the end of a row are those of the last step, where rows are sequences; 0 if
+            it was not kept. A number before is to be remembered, as in a test of a recurrent network's memory.
     """
+    found = _copied(inputs, targets, kind)
+    if found is None or (last_step is not None and found.column < inputs.shape[1] - last_step):
+        return None
+    return found
+
+
+def steps_of(shape: Sequence[int], kept: int) -> int | None:
+    """Return how many numbers the last step of a sequence (length, features) has; None if it is none.
+
+    Args:
+        shape: of an example.
+        kept: numbers that were kept of it; 0 is returned if these are not all.
+    """
+    if len(shape) != 2:
+        return None
+    return shape[1] if shape[0] * shape[1] == kept else 0
+
+
+def _copied(inputs: Array, targets: Array, kind: LossKind) -> CopiedTarget | None:
     distinct = np.array([len(np.unique(column)) for column in inputs.T])
     if len(inputs) < ROWS or (distinct >= VARIED).sum() < OTHERS:
         return None

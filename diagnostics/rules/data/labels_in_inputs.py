@@ -62,8 +62,9 @@ class LabelsInInputs(Rule):
     None for a batch without a target. Among the inputs: one number in the row that equals the target of a
     regression with at least 20 different values, or has one value for each class, in at least 100 rows without
     exception. It is the only one, and at least two others vary: rows that are nothing but a code of their class
-    are made-up data. A model of tokens, whose targets are one
-    of its inputs, must give back nine of ten random tokens after its training.
+    are made-up data. In sequences of measurements it must be in the last step, where a window may end too late: an
+    earlier one is to be remembered, as in tests of a recurrent network's memory. A model of tokens, whose targets
+    are one of its inputs, must give back nine of ten random tokens after its training.
 
     ## Known problems
     A target with a name that is not in the list is not recognised. A model that computes its loss itself

@@ -9,6 +9,7 @@ from diagnostics.collectors.shared.target_rows import (
     copied_target,
     only_target,
     sentinel,
+    steps_of,
 )
 
 RNG = np.random.default_rng(0)
@@ -111,3 +112,16 @@ class TestSentinel:
     )
     def test_is_not_in_a_column_of_another_kind(self, column):
         assert sentinel(with_column(4, column)) is None
+
+
+@pytest.mark.parametrize(("column", "is_found"), [(0, False), (20, False), (21, True), (23, True)])
+def test_of_a_sequence_only_the_last_step_may_hold_its_target(column, is_found):
+    sequences = np.random.default_rng(0).random((200, 8, 3))
+    rows = sequences.reshape(200, -1)
+    found = copied_target(rows, rows[:, column : column + 1], "mean_squared_error", steps_of((8, 3), 24))
+    assert (found is not None) == is_found
+    assert copied_target(rows, rows[:, column : column + 1], "mean_squared_error") is not None  # of a table
+
+
+def test_numbers_of_the_last_step_are_counted_where_all_of_a_sequence_are_kept():
+    assert [steps_of(shape, 24) for shape in ((8, 3), (800, 3), (24,), (3, 4, 2))] == [3, 0, None, None]

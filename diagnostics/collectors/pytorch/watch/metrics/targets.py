@@ -33,6 +33,7 @@ from diagnostics.collectors.shared.target_rows import (
     copied_target,
     only_target,
     sentinel,
+    steps_of,
 )
 from diagnostics.facts.course import DrawnRows, RepeatedRows, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
@@ -65,6 +66,7 @@ class _Pass:
     of_classes: bool
     inputs: Tensor | None
     whole: bool
+    last_step: int | None
     start: int
     stride: int
     gradient: Tensor | None = None
@@ -86,6 +88,7 @@ class _Seen:
 
     Attributes:
         whole: whether the inputs that are kept are all that the model got of these rows.
+        last_step: see `copied_target`.
     """
 
     step: int
@@ -94,6 +97,7 @@ class _Seen:
     of_classes: bool
     inputs: Array | None
     whole: bool
+    last_step: int | None
     chosen: slice
 
     @property
@@ -150,9 +154,10 @@ class Targets:
         rows = len(output)
         stride = max(1, rows // ROWS)
         start = self._count % stride  # other rows each time, where all passes have the same
-        seen = _Pass(step, output.detach().clone(), output.ndim == 2, None, False, start, stride)
+        seen = _Pass(step, output.detach().clone(), output.ndim == 2, None, False, None, start, stride)
         seen.whole = _are_whole(inputs, rows)
         seen.inputs = _features(inputs, rows, slice(start, None, stride))
+        seen.last_step = _last_step(inputs, rows, seen.inputs)
 
         def came(gradient: Tensor) -> None:
             if seen.gradient is None:
@@ -208,7 +213,9 @@ class Targets:
             output, gradient = (np.array(host[3 * number + part]) for part in range(2))
             inputs = None if one.inputs is None else np.array(host[3 * number + 2])
             chosen = slice(one.start, None, one.stride)
-            self._seen.append(_Seen(one.step, output, gradient, one.of_classes, inputs, one.whole, chosen))
+            self._seen.append(
+                _Seen(one.step, output, gradient, one.of_classes, inputs, one.whole, one.last_step, chosen)
+            )
         while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > LIMIT:
             self._seen, self._every = self._seen[::2], 2 * self._every
 
@@ -295,7 +302,7 @@ def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> Ta
         fit,
         only_target(rows),
         None if inputs is None else blank_rows(inputs, targets.round(TARGET_DIGITS)),
-        None if inputs is None else copied_target(inputs, targets, formula.kind),
+        None if inputs is None else copied_target(inputs, targets, formula.kind, seen[0].last_step),
         inputs is not None and are_standardised(inputs),
         None if inputs is None else sentinel(inputs),
     )
@@ -336,6 +343,14 @@ def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit |
     longest = max(inputs.shape[1] for inputs, _ in pairs)
     rows = [np.pad(inputs, ((0, 0), (0, longest - inputs.shape[1]))) for inputs, _ in pairs]
     return simple_fit(np.concatenate(rows), np.concatenate([rows for _, rows in pairs]).astype(float), of_classes)
+
+
+def _last_step(inputs: Any, rows: int, kept: Tensor | None) -> int | None:
+    """Return how many of the features kept are those of the last step; None where the inputs are no sequences."""
+    floats = [t for t in tensors(inputs) if _is_plain(t) and t.ndim and len(t) == rows and t.is_floating_point()]
+    if kept is None or all(tensor.ndim != 3 for tensor in floats):
+        return None
+    return steps_of(floats[0].shape[1:], kept.shape[1]) if len(floats) == 1 else 0
 
 
 def _seldom_repeats(inputs: Array) -> bool:
