@@ -24,20 +24,20 @@ def test_silent_where_the_order_is_fixed_or_drawn_after_the_cut():
     assert split_of((ROWS, LABELS), DATA) is None
 
 
-def mixed_up(test, collect):
+def found_after(test, compares=True):
     def script(model):
         fit(model)
-        model.predict(test, verbose=0)
-        collect(test)
+        answers = model.predict(test, verbose=0)
+        if compares:
+            print((answers.argmax(axis=1) == np.concatenate([y for _, y in test])).mean())
 
     return [finding.rule for finding in observed(script)]
 
 
 def test_names_predictions_whose_labels_come_from_another_pass():
-    test = DATA.shuffle(128).batch(32)
-    assert mixed_up(test, lambda data: np.concatenate([y for _, y in data])) == ["shuffled-predictions"]
+    assert found_after(DATA.shuffle(128).batch(32)) == ["shuffled-predictions"]
 
 
 def test_silent_without_another_pass_or_with_one_order():
-    assert mixed_up(DATA.shuffle(128).batch(32), lambda data: None) == []
-    assert mixed_up(DATA.batch(32), lambda data: np.concatenate([y for _, y in data])) == []
+    assert found_after(DATA.shuffle(128).batch(32), compares=False) == []
+    assert found_after(DATA.batch(32)) == []
