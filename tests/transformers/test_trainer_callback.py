@@ -11,21 +11,9 @@ from transformers import DistilBertConfig, DistilBertForSequenceClassification, 
 
 import diagnostics
 from tests.support.marks import exhaustive
+from tests.transformers.counting import CLASSES, FEATURES, Network
 
-ROWS, FEATURES, CLASSES = 96, 6, 3
-
-
-class Network(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Sequential(nn.Linear(FEATURES, 16), nn.ReLU(), nn.Dropout(0.3))
-        self.head = nn.Linear(16, CLASSES)
-
-    def forward(self, features, labels=None):
-        logits = self.head(self.body(features))
-        if labels is None:
-            return {"logits": logits}
-        return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
+ROWS = 96
 
 
 class SquaredTrainer(Trainer):

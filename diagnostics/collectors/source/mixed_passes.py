@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, Function, calls, dotted, own_nodes, scope_name, scopes, targets
+from .scopes import FUNCTIONS, Function, calls, dotted, names_in, own_nodes, scope_name, scopes, targets
 
 PREDICTING = "predict"
 COLLECTING = ("append", "extend", "add")
@@ -37,7 +37,7 @@ def _collects(function: Function) -> bool:
     iterated = (
         node.iter for node in ast.walk(function) if isinstance(node, ast.comprehension | ast.For | ast.AsyncFor)
     )
-    return len(named) == 1 and any(named[0] in _names(part) for part in iterated)
+    return len(named) == 1 and any(named[0] in names_in(part) for part in iterated)
 
 
 class _Names:
@@ -90,7 +90,7 @@ class _Names:
 
     def _answered(self, node: ast.expr) -> set[str]:
         """Return the datasets whose predictions an expression holds."""
-        found = set[str]().union(*(self._answers.get(name, set()) for name in _names(node)))
+        found = set[str]().union(*(self._answers.get(name, set()) for name in names_in(node)))
         for call in calls(node):
             if isinstance(call.func, ast.Attribute) and call.func.attr == PREDICTING:
                 given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "x")]
@@ -99,7 +99,7 @@ class _Names:
 
     def _collected(self, node: ast.expr) -> set[str]:
         """Return the datasets that an expression, or a function that it calls, has iterated."""
-        found = set[str]().union(*(self._passes.get(name, set()) for name in _names(node)))
+        found = set[str]().union(*(self._passes.get(name, set()) for name in names_in(node)))
         for inner in ast.walk(node):
             if isinstance(inner, ast.comprehension):
                 found |= self._drawn(inner.iter)
@@ -159,7 +159,3 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Dict):
         return node.values
     return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {dotted(inner) for inner in ast.walk(node) if isinstance(inner, ast.Name | ast.Attribute)}

@@ -66,3 +66,8 @@ def is_read(node: ast.AST, name: str) -> bool:
 def calls(node: ast.AST) -> Iterator[ast.Call]:
     """Yield the calls within a node."""
     return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names, and the chains of attributes, within a node."""
+    return {dotted(inner) for inner in ast.walk(node) if isinstance(inner, ast.Name | ast.Attribute)}

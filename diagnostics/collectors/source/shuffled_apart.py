@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, Function, calls, dotted, own_nodes, scope_name, scopes, targets
+from .scopes import FUNCTIONS, Function, calls, dotted, names_in, own_nodes, scope_name, scopes, targets
 
 SEEDING = re.compile(r"seed|state|reset|restore", re.IGNORECASE)
 PAIRING = ("fit", "train_on_batch", "train_test_split")
@@ -115,7 +115,7 @@ def _pairing(call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
     elif name in JOINING:
         only = call.args[0] if len(call.args) == 1 else None
         given = list(only.elts) if isinstance(only, ast.Tuple | ast.List) else list(call.args)
-        if len(given) >= 2 and any(TARGETS.search(word) for word in _names(given[1])):
+        if len(given) >= 2 and any(TARGETS.search(word) for word in names_in(given[1])):
             yield given[0], given[1]
 
 
@@ -133,8 +133,4 @@ def _assigned(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _mentions(node: ast.AST, names: set[str]) -> bool:
-    return bool(names.intersection(_names(node)))
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {dotted(inner) for inner in ast.walk(node) if isinstance(inner, ast.Name | ast.Attribute)}
+    return bool(names.intersection(names_in(node)))
