@@ -1,5 +1,7 @@
 """Rows that a `fit` draws, where `diagnose run` cannot read its data before."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,22 @@ class TestDrawnRows:
 
     def test_keeps_nothing_where_the_targets_drift(self):
         assert self.taken([(X[:20], Y[:20] + number) for number in range(40)]) is None
+
+
+@pytest.mark.parametrize("size", [1, 4, 40])
+def test_small_batches_are_halved_by_their_rows(size):
+    rng, drawn = np.random.default_rng(0), DrawnRows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # NumPy's of an empty half would stand in the script's output
+        for _ in range(200):
+            rows = rng.random((size, 8, 1)).astype("float32")
+            drawn.take((rows, rows[:, 0]))
+        kept = drawn.rows("mean_squared_error", None)
+    assert kept.inputs.shape[1:] == (8, 1)
+
+
+def test_a_drift_in_small_batches_is_seen():
+    rng, drawn = np.random.default_rng(0), DrawnRows()
+    for step in range(64):
+        drawn.take((rng.random((4, 8)), rng.random((4, 1)) + 10 * (step >= 32)))
+    assert drawn.rows("mean_squared_error", None) is None

@@ -48,7 +48,7 @@ class DrawnRows:
         if len(self._kept) < 2:
             return None
         inputs, targets = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
-        half = len(self._kept) // 2 * ROWS
+        half = sum(len(y) for _, y in self._kept[: len(self._kept) // 2])
         early, late = targets[:half], targets[half:]
         error = np.sqrt(early.var(axis=0) / max(1, len(early)) + late.var(axis=0) / max(1, len(late)))
         if (np.abs(early.mean(axis=0) - late.mean(axis=0)) > DRIFT * error + 1e-12).any():
@@ -57,7 +57,10 @@ class DrawnRows:
 
 
 def _rows_of(batch: Any) -> tuple[Array, Array] | None:
-    """Return some rows of the inputs, of wide ones every k-th number, and their targets; None if unclear."""
+    """Return some rows of the inputs and their targets (n, outputs); None if unclear.
+
+    Sequences (n, length, features) are kept as they are, of other wide rows every k-th number.
+    """
     try:
         x, y, weights = unpack(batch)
     except StageFailed:  # parts that only the model's own step understands
@@ -67,7 +70,9 @@ def _rows_of(batch: Any) -> tuple[Array, Array] | None:
     x, y = as_array(x), as_array(y)
     if x is None or y is None or not x.ndim or not y.ndim or len(x) != len(y):
         return None
-    x, y = x[:ROWS].reshape(min(len(x), ROWS), -1), y[:ROWS].reshape(min(len(y), ROWS), -1)
-    if x.dtype.kind == "f":
+    x, y = x[:ROWS], y[:ROWS].reshape(min(len(y), ROWS), -1)
+    if x.ndim != 3:
+        x = x.reshape(len(x), -1)
+    if x.dtype.kind == "f" and x.ndim == 2:
         x = x[:, :: max(1, -(-x.shape[1] // FEATURES))]
     return x.copy(), y.astype(np.float64)
