@@ -11,7 +11,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from bugs.keeper.outcome import Outcome, judge
 
 # An exhibit's seconds are for its script alone on the machine; here it has neighbours and is examined, too.
 PATIENCE = 4
+WAKES_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,17 @@ def verify(
 
     trials = list(itertools.product(exhibits, range(seeds), (False, True)))
     with ThreadPoolExecutor(jobs) as pool:
-        # The longest first: one that began last would run alone.
-        waiting: dict[int, Future[Trial]] = {
-            place: pool.submit(attempt, *trials[place])
-            for place in sorted(range(len(trials)), key=lambda place: -trials[place][0].budget_s)
-        }
-        try:
-            for future in as_completed(waiting.values()):
-                future.result()
+        try:  # from the first script on, which may be seen, and interrupted, before the last is handed in
+            # The longest first: one that began last would run alone.
+            waiting: dict[int, Future[Trial]] = {
+                place: pool.submit(attempt, *trials[place])
+                for place in sorted(range(len(trials)), key=lambda place: -trials[place][0].budget_s)
+            }
+            left = set(waiting.values())
+            while left:  # with a limit: a Ctrl-C just before the wait begins does not end one without
+                ended, left = wait(left, timeout=WAKES_S, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    future.result()
         except BaseException:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
