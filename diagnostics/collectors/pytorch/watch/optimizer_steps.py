@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
@@ -135,7 +136,8 @@ class OptimizerSteps:
         if gradients[0].requires_grad:  # of a backward pass with create_graph
             gradients = [gradient.detach() for gradient in gradients]
         measure = self._layers.norms if self._deferred else self._layers.norms_on_host
-        norms: Tensor | list[float] = measure(gradients)
+        with without_collection():
+            norms: Tensor | list[float] = measure(gradients)
         if self._replay.note(norms, overflow):
             self._guard.run("weights", self._replay.copy_now)
         row.gradients.append(Gradient(norms, which, of_scaler.get("grad_scale"), overflow))

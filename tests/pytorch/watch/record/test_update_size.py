@@ -1,3 +1,4 @@
+import gc
 import math
 
 import pytest
@@ -53,6 +54,28 @@ class TestUpdateMeasure:
         assert change[1].item() == 0.0
         assert sum(copy.numel() for copy in measure._before) <= 1.2 * 20_000
         assert measure.remark == "of 1 large tensor a sample of the weights"
+
+    def test_many_parameters_set_off_no_garbage_collection(self):
+        model = nn.ParameterList(torch.ones(2) for _ in range(3000))
+        layers = Layers(model)
+        measure = UpdateMeasure(layers, layers.everything())
+        measure.begin()  # makes the copies, which stay
+        measure.end()
+        collected = []
+
+        def listen(phase, info):
+            collected.append(phase)
+
+        gc.callbacks.append(listen)
+        try:
+            gc.collect(0)
+            collected.clear()
+            measure.begin()
+            measure.end()
+        finally:
+            gc.callbacks.remove(listen)
+        assert collected == []
+        assert gc.isenabled()
 
     def test_holds_what_is_within_the_quota(self):
         assert _quota([10, 20, 30], 100) == 100

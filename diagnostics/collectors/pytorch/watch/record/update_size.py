@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.pytorch.local_tensors import local
 
 from .norms import Layers
@@ -70,7 +71,7 @@ class UpdateMeasure:
 
     def begin(self) -> None:
         """Copy the weights to be compared, before a step."""
-        with torch.no_grad():
+        with torch.no_grad(), without_collection():
             parts = self._parts()
             there = [(part.shape, part.dtype, part.device) for part in parts]
             if there != [(copy.shape, copy.dtype, copy.device) for copy in self._before]:
@@ -84,7 +85,7 @@ class UpdateMeasure:
         if not self._under_way:
             return None
         self._under_way = False
-        with torch.no_grad():
+        with torch.no_grad(), without_collection():
             parts = self._parts()
             weights = self._layers.norms(self._before)
             torch._foreach_sub_(self._before, parts)
@@ -126,9 +127,9 @@ def _quota(sizes: list[int], scalars: int) -> int:
 
 
 def _thinned(values: Tensor, stride: int) -> Tensor:
-    """Return a view of every so many slices, along the first dimension that is long enough."""
+    """Return a view of every so many slices, along the first dimension that is long enough; all, of stride 1."""
     if stride == 1 or not values.ndim:
-        return values.detach()
+        return values
     sizes = list(values.shape)
     dim = next((d for d, size in enumerate(sizes) if size >= RUN * stride), sizes.index(max(sizes)))
     places: list[slice] = [slice(None)] * dim + [slice(None, None, min(stride, sizes[dim]))]
