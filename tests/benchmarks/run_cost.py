@@ -109,7 +109,7 @@ def pair(folder, observed_first):
 
 def main(words):
     worst = 0.0
-    chosen = {name: text for name, text in PROGRAMS.items() if not words or any(word in name for word in words)}
+    chosen = {name: text for name, text in PROGRAMS.items() if not words or any(word.lower() in name.lower() for word in words)}
     if not chosen:
         sys.exit(f"no program has one of {words} in its name: {', '.join(PROGRAMS)}")
     for name, text in chosen.items():

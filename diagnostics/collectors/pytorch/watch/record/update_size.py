@@ -72,13 +72,16 @@ class UpdateMeasure:
     def begin(self) -> None:
         """Copy the weights to be compared, before a step."""
         with torch.no_grad(), without_collection():
-            parts = self._parts()
-            there = [(part.shape, part.dtype, part.device) for part in parts]
-            if there != [(copy.shape, copy.dtype, copy.device) for copy in self._before]:
-                self._before = [torch.empty_like(part, memory_format=torch.contiguous_format) for part in parts]
-            torch._foreach_copy_(self._before, parts)
+            self._copy()
             self._sampled = self._sampled_gradients()
         self._under_way = True
+
+    def _copy(self) -> None:
+        parts = self._parts()
+        there = [(part.shape, part.dtype, part.device) for part in parts]
+        if there != [(copy.shape, copy.dtype, copy.device) for copy in self._before]:
+            self._before = [torch.empty_like(part, memory_format=torch.contiguous_format) for part in parts]
+        torch._foreach_copy_(self._before, parts)
 
     def end(self) -> Update | None:
         """Compare, after the step; None if none was begun."""
