@@ -109,7 +109,8 @@ def pair(folder, observed_first):
 
 def main(words):
     worst = 0.0
-    chosen = {name: text for name, text in PROGRAMS.items() if not words or any(word.lower() in name.lower() for word in words)}
+    words = [word.lower() for word in words] or [""]
+    chosen = {name: text for name, text in PROGRAMS.items() if any(word in name.lower() for word in words)}
     if not chosen:
         sys.exit(f"no program has one of {words} in its name: {', '.join(PROGRAMS)}")
     for name, text in chosen.items():
