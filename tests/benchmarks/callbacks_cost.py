@@ -1,4 +1,4 @@
-"""What a training costs with each callback, against the same training without it.
+"""What a training costs with each callback, against the same training without it; and with the look over time.
 
 Keras, transformers and PyTorch are measured in the zoo's environment; Lightning, skorch and fastai in that of
 `nox -s stacks`. What is not installed is left out, and said.
@@ -41,13 +41,13 @@ def perceptron():
     )
 
 
-def watch():
+def watch(**options):
     """Return a training of a plain loop, to be watched or not."""
 
     def train(watched):
         model, loader = perceptron(), DataLoader(TensorDataset(*rows()), BATCH)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-        watch = diagnostics.watch(model, optimizer) if watched else None
+        watch = diagnostics.watch(model, optimizer, **options) if watched else None
         for _ in range(EPOCHS):
             for x, y in loader:
                 optimizer.zero_grad()
@@ -61,6 +61,12 @@ def watch():
             watch.report()
 
     return train
+
+
+def over_time():
+    """Return the same, with a fixed batch and the layers' histograms over time."""
+    x, y = rows()
+    return watch(fixed_batch=diagnostics.FixedBatch(x[:16], y[:16], nn.functional.cross_entropy), histograms=True)
 
 
 def trainer_callback():
@@ -181,6 +187,7 @@ def fastai_callback():
 # What is measured: the packages that it needs, and what makes its training.
 WAYS = {
     "watch": ((), watch),
+    "fixed_batch and histograms": ((), over_time),
     "TrainerCallback": (("transformers", "datasets"), trainer_callback),
     "KerasCallback": (("keras", "tensorflow"), keras_callback),
     "LightningCallback": (("lightning",), lightning_callback),

@@ -1,12 +1,15 @@
-"""What `compare` and the checks for tests cost, against what they check.
+"""What `compare`, `baselines` and the checks of tests and notebooks cost, against what they check.
 
 $ python tests/benchmarks/checks_cost.py
 """
 
 import statistics
 import sys
+import tempfile
 import time
+from pathlib import Path
 
+import nbformat
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -16,6 +19,15 @@ from torch.utils.data import DataLoader, TensorDataset
 import diagnostics
 
 PAIRS = 7
+CELL = """\
+def epoch_{number}(model, loader, optimizer):
+    for inputs, labels in loader:
+        optimizer.zero_grad()
+        loss = cross_entropy(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+"""
 LOADER, GRADIENTS = diagnostics.LoaderChecks(), diagnostics.GradientChecks()
 
 
@@ -88,6 +100,29 @@ def cases():
         "distinct_workers", lambda: LOADER.distinct_workers(workers),
         "an epoch of 512 images with 2 workers", with_workers, 3,
     )  # fmt: skip
+
+    x = torch.randn(2000, 64)
+    table = DataLoader(TensorDataset(x, (x @ torch.randn(64, 5)).argmax(1)), 50)
+
+    def ten_epochs():
+        for _ in range(10):
+            for inputs, labels in table:
+                optimizer.zero_grad()
+                F.cross_entropy(classifier(inputs), labels).backward()
+                optimizer.step()
+
+    classifier = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 5))
+    yield "baselines", lambda: diagnostics.baselines(table), "10 epochs on its 2,000 rows", ten_epochs, 1
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "train.ipynb")
+        cells = [nbformat.v4.new_code_cell(CELL.format(number=number)) for number in range(50)]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+        yield (
+            "check_notebook of 50 cells", lambda: diagnostics.check_notebook(path),
+            "reading and compiling it",
+            lambda: [compile(cell.source, "cell", "exec") for cell in nbformat.read(path, 4).cells], 6,
+        )  # fmt: skip
 
 
 def main():
