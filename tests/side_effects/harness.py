@@ -6,7 +6,8 @@ random states and settings of the process. It leaves run times out of the compar
 
 $ python tests/side_effects/harness.py train.py --epochs 1
 
-The script must be deterministic: run twice plain, it must come out the same.
+The script must be deterministic: run twice plain, it must come out the same. `compare(…, ranks=2)` starts it by
+torchrun, and compares each rank.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,8 @@ class Outcome:
         stdout: what it printed, run times left out.
         stderr: what it printed there, as it is; not compared.
         files: by path in the working directory, a digest of what was written.
-        record: what the recorder wrote down; see `recorder/recording.py`.
-        report: the JSON report of `diagnose run`; empty for the plain run.
+        record: what the recorder wrote down; see `recorder/recording.py`. Of ranks, each name says which.
+        reports: the JSON reports of `diagnose run`, one of each rank; empty for the plain run.
     """
 
     exit_code: int
@@ -61,7 +62,12 @@ class Outcome:
     stderr: str
     files: dict[str, str]
     record: dict[str, str]
-    report: dict[str, Any] = field(default_factory=dict)
+    reports: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The report of the only process, or of rank 0; empty if there is none."""
+        return self.reports[0] if self.reports else {}
 
 
 @dataclass(frozen=True)
@@ -97,11 +103,14 @@ class Comparison:
     @property
     def alarms(self) -> list[str]:
         """Errors and warnings of the report, and faults of the library, a line each."""
-        report = self.observed.report
-        if not report:
-            return ["no report was written"]
-        found = [f for f in report["findings"] if f["severity"] in ("error", "warning")]
-        return [f"{f['severity']}: {f['rule']}: {f['message']}" for f in found] + report["faults"]
+        lines = []
+        for report in self.observed.reports or ({},):
+            if not report:
+                lines.append("no report was written")
+                continue
+            found = [f for f in report["findings"] if f["severity"] in ("error", "warning")]
+            lines += [f"{f['severity']}: {f['rule']}: {f['message']}" for f in found] + report["faults"]
+        return lines
 
 
 def compare(
@@ -111,6 +120,7 @@ def compare(
     observer: Sequence[str] = OBSERVER,
     environment: dict[str, str] | None = None,
     timeout: float = TIMEOUT_S,
+    ranks: int = 0,
 ) -> Comparison:
     """Run `script` twice, each time in an empty working directory of the same name, and compare.
 
@@ -121,21 +131,24 @@ def compare(
         observer: what follows `python` before the script in the second run; `{report}` is the file for the report.
         environment: variables for both runs, beside this process's own.
         timeout: seconds for each run.
+        ranks: processes that torchrun starts; 0 to start the script itself.
 
     Raises:
         subprocess.TimeoutExpired: a run took longer.
     """
     script = script.resolve()
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks else []
     with tempfile.TemporaryDirectory(prefix="side-effects-") as folder:
 
         def run(before: Sequence[str]) -> Outcome:
             return _run(
                 Path(folder),
-                [*before, str(script), *arguments],
+                [*launch, *before, str(script), *arguments],
                 script,
                 sources or script.parent,
                 environment or {},
                 timeout,
+                ranks,
             )
 
         return Comparison(run([]), run(observer))
@@ -147,10 +160,20 @@ def compare_program(path: Path) -> Comparison:
 
 
 def _run(
-    folder: Path, arguments: Sequence[str], script: Path, sources: Path, more: dict[str, str], timeout: float
+    folder: Path,
+    arguments: Sequence[str],
+    script: Path,
+    sources: Path,
+    more: dict[str, str],
+    timeout: float,
+    ranks: int,
 ) -> Outcome:
     work, record, report = folder / "work", folder / "record.json", folder / "report.json"
     work.mkdir()
+    others = [f".rank{rank}" for rank in range(1, ranks)]
+    records, reports = (
+        [file, *(file.with_suffix(other + file.suffix) for other in others)] for file in (record, report)
+    )
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(RECORDER), str(ROOT)]),
@@ -160,6 +183,7 @@ def _run(
         "SIDE_EFFECTS_RECORD": str(record),
         "SIDE_EFFECTS_SCRIPT": str(script),
         "SIDE_EFFECTS_FOLDER": str(sources),
+        "SIDE_EFFECTS_RANKS": str(ranks),
         **more,
     }
     done = subprocess.run(
@@ -170,16 +194,21 @@ def _run(
         timeout=timeout,
         stdin=subprocess.DEVNULL,
     )
+    printed = _without_run_times(done.stdout.decode("utf-8", "replace"))
     outcome = Outcome(
         done.returncode,
-        _without_run_times(done.stdout.decode("utf-8", "replace")),
+        printed if ranks < 2 else "\n".join(sorted(printed.splitlines())),  # ranks print when they get there
         done.stderr.decode("utf-8", "replace"),
         {str(file.relative_to(work)): _content(file) for file in sorted(work.rglob("*")) if file.is_file()},
-        _load(record),
-        _load(report),
+        {
+            f"rank {rank}: {name}" if ranks else name: value
+            for rank, file in enumerate(records)
+            for name, value in _load(file).items()
+        },
+        tuple(map(_load, reports)),
     )
     shutil.rmtree(work)
-    for file in (record, report):
+    for file in (*records, *reports):
         file.unlink(missing_ok=True)
     return outcome
 

@@ -22,6 +22,11 @@ PROGRAMS = [  # those in a plain PyTorch loop are compared in one process, too: 
     pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.exhaustive)
     for path in healthy.PROGRAMS
 ]
+RANKS = [
+    pytest.param(path, id=path.stem, marks=() if path.stem == "trainer_on_two_ranks" else pytest.mark.exhaustive)
+    for path in sorted((ROOT / "tests/recall/healthy").glob("*.py"))
+    if "# ranks: " in path.read_text(encoding="utf-8")
+]
 CATALOGUE = load_catalogue(ROOT)
 LEARNED = 0.7  # of the loss before training; most programs reach a tenth of it
 
@@ -48,5 +53,15 @@ def test_solution_is_left_alone(id: str) -> None:
     environment = {"TF_ENABLE_ONEDNN_OPTS": "0"} if exhibit.symptom == "exhausts" else {}
     comparison = compare(exhibit.solution, environment={"ZOO_SEED": "0", **environment})
     assert comparison.plain.exit_code == 0, comparison.plain.stderr
+    assert comparison.differences == []
+    assert comparison.alarms == []
+
+
+@pytest.mark.parametrize("ranks", [2, 1])
+@pytest.mark.parametrize("path", RANKS)
+def test_program_of_several_ranks_is_left_alone(path: Path, ranks: int) -> None:
+    comparison = compare(path, ranks=ranks)
+    assert comparison.plain.exit_code == 0, comparison.plain.stderr
+    assert len(comparison.observed.reports) == ranks
     assert comparison.differences == []
     assert comparison.alarms == []

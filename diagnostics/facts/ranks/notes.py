@@ -19,7 +19,7 @@ class Iteration:
         ended: whether it ran out; False where the script left it, or is in it.
         dataset: number of the dataset, in the order in which this rank trained on them.
         optimizer: number of the optimizer that stepped meanwhile, likewise.
-        size: rows of the dataset; None if it has no length.
+        size: rows of a subset, or those that a DistributedSampler shares out; None where neither is known.
         shuffled: seed and epoch of the DistributedSampler that draws the order from them; None for another
         sampler. part: checksum of a `Subset`'s indices, of which this rank gets a share; None for another dataset,
         or if the

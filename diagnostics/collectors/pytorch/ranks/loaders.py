@@ -27,7 +27,7 @@ class _Running:
     def __init__(self, loader: DataLoader[Any], dataset: int, world: int) -> None:
         self.batches, self.ended, self.trained = 0, False, False
         self.first_step = self.optimizer = 0
-        self.dataset, self.size = dataset, _size(loader.dataset)
+        self.dataset, self.size = dataset, _size(loader, world)
         self.shuffled = _shuffled(loader, world)
         self.shares_out = _shares_out(loader, world)
         self.part = _checksum(loader.dataset) if self.shares_out else None
@@ -159,11 +159,17 @@ class LoaderNotes:
         return ended, latest.batches if latest is not None and latest.trained else 0
 
 
-def _size(dataset: Any) -> int | None:
-    try:
-        return len(dataset)
-    except TypeError:
-        return None
+def _size(loader: DataLoader[Any], world: int) -> int | None:
+    """Return the length of a subset, or what PyTorch's sampler shares out, without a call of the dataset's own."""
+    dataset: Any = loader.dataset
+    if _is_subset(dataset):
+        return len(dataset.indices)
+    sampler = _sampler(loader)
+    return sampler.total_size if _of_all_ranks(sampler, world) else None
+
+
+def _is_subset(dataset: Any) -> bool:
+    return type(dataset) is Subset and isinstance(dataset.indices, list | tuple | range)
 
 
 def _sampler(loader: DataLoader[Any]) -> Any:
@@ -198,7 +204,7 @@ def _shares_out(loader: DataLoader[Any], world: int) -> bool:
 
 def _checksum(dataset: Any) -> int | None:
     """Return a checksum of a subset's indices; None for another dataset."""
-    if type(dataset) is not Subset or not isinstance(dataset.indices, list | tuple | range):
+    if not _is_subset(dataset):
         return None
     indices = dataset.indices
     some = array("q", [int(index) for index in indices[:: max(1, len(indices) // INDICES)]])
