@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDER = Path(__file__).resolve().parent / "recorder"
 DRIVER = Path(__file__).resolve().parent / "drive.py"
 OBSERVER = ("-m", "diagnostics", "run", "--fail-on", "never", "--format", "json", "--output", "{report}")
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone")
 TIMEOUT_S = 900
 NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
 # What differs from run to run of the same program: durations and rates, and names of temporary files.
@@ -137,13 +138,12 @@ def compare(
         subprocess.TimeoutExpired: a run took longer.
     """
     script = script.resolve()
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks else []
     with tempfile.TemporaryDirectory(prefix="side-effects-") as folder:
 
         def run(before: Sequence[str]) -> Outcome:
             return _run(
                 Path(folder),
-                [*launch, *before, str(script), *arguments],
+                [*before, str(script), *arguments],
                 script,
                 sources or script.parent,
                 environment or {},
@@ -186,18 +186,20 @@ def _run(
         "SIDE_EFFECTS_RANKS": str(ranks),
         **more,
     }
+    logs = folder / "logs"  # one of each rank: in one stream their lines would mix as they come
+    launch = [*TORCHRUN, "--nproc-per-node", str(ranks), "--redirects", "1", "--log-dir", str(logs)]
     done = subprocess.run(
-        [sys.executable, *(word.format(report=report) for word in arguments)],
+        [sys.executable, *(launch if ranks else ()), *(word.format(report=report) for word in arguments)],
         cwd=work,
         env=environment,
         capture_output=True,  # as bytes: universal newlines would part the redraws of a progress bar
         timeout=timeout,
         stdin=subprocess.DEVNULL,
     )
-    printed = _without_run_times(done.stdout.decode("utf-8", "replace"))
+    of_ranks = [file.read_bytes() for file in sorted(logs.glob("*/attempt_0/*/stdout.log"))]
     outcome = Outcome(
         done.returncode,
-        printed if ranks < 2 else "\n".join(sorted(printed.splitlines())),  # ranks print when they get there
+        _without_run_times(b"".join([done.stdout, *of_ranks]).decode("utf-8", "replace")),
         done.stderr.decode("utf-8", "replace"),
         {str(file.relative_to(work)): _content(file) for file in sorted(work.rglob("*")) if file.is_file()},
         {
@@ -208,6 +210,7 @@ def _run(
         tuple(map(_load, reports)),
     )
     shutil.rmtree(work)
+    shutil.rmtree(logs, ignore_errors=True)
     for file in (*records, *reports):
         file.unlink(missing_ok=True)
     return outcome
